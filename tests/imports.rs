@@ -16,7 +16,7 @@ use std::{
 const CRATES: [&str; 8] =
     ["engine", "index", "mysql", "protocol", "remora", "server", "source", "sql"];
 /// Folders whose modules hold the rule too.
-const FOLDERS: [&str; 8] = [
+const FOLDERS: [&str; 9] = [
     "engine/src/encode",
     "engine/src/read",
     "engine/src/shared",
@@ -25,6 +25,7 @@ const FOLDERS: [&str; 8] = [
     "engine/src/storage/store/disk",
     "engine/src/write",
     "source/src/mysql",
+    "source/src/sphinx_conf",
 ];
 
 /// What a room imports: each other room with the first place that names it.

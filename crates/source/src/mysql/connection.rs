@@ -11,6 +11,7 @@ use super::{
     client_error::{client_error, unreachable},
     coordinates::Coordinates,
     gtid::{Flavor, GtidSet},
+    quote::quoted,
     settings::{MysqlSettings, Tls, TlsMode},
 };
 use crate::{Error, Result};
@@ -48,6 +49,9 @@ pub struct Connection {
     pub server: Server,
     settings: MysqlSettings,
 }
+
+/// Takes the names of columns and a row, whose values are texts.
+pub type TakeRow<'t> = dyn FnMut(&[String], Option<Vec<Vec<u8>>>) -> Result<()> + 't;
 
 /// What a source is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,6 +134,60 @@ impl Connection {
         guarded(&self.settings, statement, || conn.query_first(statement))
     }
 
+    /// Gives the session back what [`connect`] takes: it may write, and times are those of the server's zone. For
+    /// statements that somebody wrote for a connection of their own, in the database of the settings.
+    ///
+    /// # Errors
+    /// The same as those of [`Connection::rows`].
+    pub fn allow_all(&mut self) -> Result<()> {
+        self.run("SET SESSION TRANSACTION READ WRITE")?;
+        self.run("SET time_zone = @@GLOBAL.time_zone, sql_mode = @@GLOBAL.sql_mode")?;
+        match self.settings.database.clone() {
+            Some(database) => self.run(&format!("USE {}", quoted(&database))),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a statement whose rows nobody wants.
+    ///
+    /// # Errors
+    /// The same as those of [`Connection::rows`].
+    pub fn run(&mut self, statement: &str) -> Result<()> {
+        let conn = &mut self.conn;
+        guarded(&self.settings, statement, || conn.query_drop(statement))
+    }
+
+    /// Runs a statement and hands its rows over one after the other, as texts, NULL as an empty one: first the names
+    /// of the columns without a row, then those names with each row.
+    ///
+    /// # Errors
+    /// Those of [`Connection::rows`], and what `take` returns, which ends the statement: the connection is of no use
+    /// then.
+    pub fn each_row(&mut self, statement: &str, take: &mut TakeRow<'_>) -> Result<()> {
+        let (conn, settings) = (&mut self.conn, &self.settings);
+        let id = conn.connection_id();
+        let mut failed = None;
+        guarded(settings, statement, || {
+            let mut result = conn.query_iter(statement)?;
+            let names: Vec<String> =
+                result.columns().as_ref().iter().map(|it| it.name_str().into_owned()).collect();
+            let mut taken = take(&names, None);
+            while taken.is_ok()
+                && let Some(row) = result.next()
+            {
+                taken = take(&names, Some(row?.unwrap().into_iter().map(text).collect()));
+            }
+            if taken.is_err() {
+                // What is left of the answer would be read to its end.
+                stop(settings, id);
+            }
+            failed = taken.err();
+            Ok(())
+        })
+        .or_else(|error| if failed.is_some() { Ok(()) } else { Err(error) })?;
+        failed.map_or(Ok(()), Err)
+    }
+
     /// Every transaction that the source has executed and that its binlog names. A stream may be
     /// a moment ahead of it.
     ///
@@ -188,6 +246,24 @@ impl Connection {
     fn gtid_set(&mut self, variable: &str) -> Result<GtidSet> {
         let text: Option<String> = self.first(&format!("SELECT {variable}"))?;
         GtidSet::parse_as(self.server.flavor, &text.unwrap_or_default())
+    }
+}
+
+/// A value of a plain statement's row, all of which are texts.
+fn text(value: mysql::Value) -> Vec<u8> {
+    match value {
+        mysql::Value::NULL => Vec::new(),
+        mysql::Value::Bytes(bytes) => bytes,
+        other => other.as_sql(true).into_bytes(),
+    }
+}
+
+/// Ends the statement of a connection from outside.
+fn stop(settings: &MysqlSettings, id: u32) {
+    let stopped =
+        connect(settings).and_then(|mut other| other.first::<u8>(&format!("KILL QUERY {id}")));
+    if let Err(error) = stopped {
+        tracing::debug!("a statement ends late: {error}");
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod sphinx_conf;
+
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,

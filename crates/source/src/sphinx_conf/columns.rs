@@ -1,0 +1,295 @@
+//! Fields and attributes as columns, and their values as Sphinx reads them from texts.
+
+use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value, WordsDef};
+use serde::de::IgnoredAny;
+
+use super::text::{Section, Setting};
+
+/// The column of the documents' numbers.
+pub(super) const ID: &str = "id";
+
+/// What a column is in Sphinx.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Its words are searched.
+    Field,
+    /// Its words are searched, and it is an attribute as well.
+    FieldString,
+    Uint,
+    Bool,
+    Timestamp,
+    Bigint,
+    Float,
+    String,
+    Json,
+}
+
+/// A field or an attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    /// In small letters.
+    pub name: String,
+    pub kind: Kind,
+    /// What it holds where a document has no value for it.
+    pub default: String,
+}
+
+/// Why a value is none of its column.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Misfit {
+    NotUtf8,
+    NotJson,
+}
+
+impl Column {
+    pub fn new(name: &str, kind: Kind) -> Self {
+        Self { name: name.trim().to_lowercase(), kind, default: String::new() }
+    }
+
+    /// The column that a key such as `sql_attr_uint` declares.
+    pub fn of_setting(setting: &Setting, prefix: &str) -> Option<Self> {
+        let kind = Kind::of_key(setting.key.strip_prefix(prefix)?)?;
+        // The bits that a number takes in Sphinx: forum_id:9.
+        let name = setting.value.split(':').next().unwrap_or_default();
+        (!name.trim().is_empty()).then(|| Self::new(name, kind))
+    }
+
+    /// The columns that a section declares by keys of this prefix, in their order.
+    pub fn of_section(section: &Section, prefix: &str) -> Vec<Self> {
+        let settings = section.settings.iter();
+        settings.filter_map(|setting| Self::of_setting(setting, prefix)).collect()
+    }
+
+    fn column_type(&self) -> ColumnType {
+        match self.kind {
+            Kind::Field | Kind::FieldString | Kind::String => ColumnType::Text,
+            // A number of seconds, as queries for Sphinx compare it.
+            Kind::Uint | Kind::Timestamp => ColumnType::Uint(32),
+            // What SQL declares as BOOL.
+            Kind::Bool => ColumnType::Int(8),
+            Kind::Bigint => ColumnType::Int(64),
+            Kind::Float => ColumnType::Float,
+            Kind::Json => ColumnType::Json,
+        }
+    }
+
+    /// The column for SQL: what is left out by an INSERT is 0 or empty, as in Sphinx.
+    fn declared(&self) -> &'static str {
+        match self.kind {
+            Kind::Field | Kind::FieldString | Kind::String => "longtext NOT NULL DEFAULT ('')",
+            Kind::Uint | Kind::Timestamp => "int unsigned NOT NULL DEFAULT '0'",
+            Kind::Bool => "tinyint(1) NOT NULL DEFAULT '0'",
+            Kind::Bigint => "bigint NOT NULL DEFAULT '0'",
+            Kind::Float => "float NOT NULL DEFAULT '0'",
+            Kind::Json => "json DEFAULT NULL",
+        }
+    }
+
+    fn definition(&self, id: u32) -> ColumnDef {
+        ColumnDef {
+            id,
+            name: self.name.clone(),
+            kind: self.column_type(),
+            nullable: self.kind == Kind::Json,
+            indexed: !matches!(self.kind, Kind::Field | Kind::Json),
+            declared: Some(self.declared().to_owned()),
+        }
+    }
+
+    /// A text as a value: numbers are the digits that it begins with, modulo the type's size; what is no number is
+    /// 0.
+    pub fn value(&self, text: &[u8]) -> Result<Value, Misfit> {
+        Ok(match self.kind {
+            Kind::Field | Kind::FieldString | Kind::String => Value::Text(utf8(text)?.into()),
+            Kind::Uint | Kind::Timestamp => Value::Uint(u64::from(wrapped(text))),
+            Kind::Bool => Value::Int((wrapped(text) != 0).into()),
+            Kind::Bigint => Value::Int(saturated(text)),
+            Kind::Float => Value::Float(f64::from(float(text))),
+            Kind::Json => {
+                let text = utf8(text)?.trim();
+                if text.is_empty() {
+                    return Ok(Value::Null);
+                }
+                serde_json::from_str::<IgnoredAny>(text).map_err(|_| Misfit::NotJson)?;
+                Value::Json(text.into())
+            }
+        })
+    }
+}
+
+impl Kind {
+    /// What `attr_uint`, `field` and so on declare.
+    pub fn of_key(key: &str) -> Option<Self> {
+        Some(match key {
+            "field" => Self::Field,
+            "field_string" => Self::FieldString,
+            _ => Self::of_type(key.strip_prefix("attr_")?)?,
+        })
+    }
+
+    /// An attribute's type by its name.
+    pub fn of_type(name: &str) -> Option<Self> {
+        Some(match name {
+            "uint" | "int" => Self::Uint,
+            "bool" => Self::Bool,
+            "timestamp" => Self::Timestamp,
+            "bigint" => Self::Bigint,
+            "float" => Self::Float,
+            "string" => Self::String,
+            "json" => Self::Json,
+            _ => return None,
+        })
+    }
+
+    fn is_field(self) -> bool {
+        matches!(self, Self::Field | Self::FieldString)
+    }
+}
+
+/// The positions that fields will have in a table of these columns.
+pub(super) fn fields(columns: &[Column]) -> Vec<usize> {
+    let places = (1..).zip(columns).filter(|(_, column)| column.kind.is_field());
+    places.map(|(place, _)| place).collect()
+}
+
+/// The table of an index with these columns.
+pub(super) fn schema(table: &str, columns: &[Column], words: WordsDef) -> Schema {
+    let id = ColumnDef {
+        id: 0,
+        name: ID.to_owned(),
+        kind: ColumnType::Uint(64),
+        nullable: false,
+        indexed: true,
+        declared: None,
+    };
+    let others = (1..).zip(columns).map(|(id, column)| column.definition(id));
+    Schema {
+        name: table.to_owned(),
+        columns: std::iter::once(id).chain(others).collect(),
+        primary_key: vec![0],
+        texts: Vec::new(),
+        indexes: Vec::new(),
+        required: None,
+        synonyms: Vec::new(),
+        words: Some(words),
+        declared: None,
+    }
+}
+
+/// A document's number: a whole number above 0.
+pub(super) fn document_number(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    text.parse().ok().filter(|number| *number > 0)
+}
+
+/// Puts a document's number before its values.
+pub(super) fn row(number: u64, values: impl Iterator<Item = Value>) -> Row {
+    std::iter::once(Value::Uint(number)).chain(values).collect()
+}
+
+fn utf8(text: &[u8]) -> Result<&str, Misfit> {
+    std::str::from_utf8(text).map_err(|_| Misfit::NotUtf8)
+}
+
+/// The sign and the digits that a text begins with, as many as any number may count.
+fn number(text: &[u8]) -> (bool, u128) {
+    let text = text.trim_ascii_start();
+    let (is_negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    };
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    let add = |sum: u128, digit: &u8| sum.saturating_mul(10).saturating_add((digit - b'0').into());
+    (is_negative, digits.fold(0, add))
+}
+
+/// As C's `strtoul`, then cut to 32 bits.
+fn wrapped(text: &[u8]) -> u32 {
+    let (is_negative, magnitude) = number(text);
+    let magnitude = u64::try_from(magnitude).unwrap_or(u64::MAX) as u32;
+    if is_negative { magnitude.wrapping_neg() } else { magnitude }
+}
+
+/// As C's `strtoll`.
+fn saturated(text: &[u8]) -> i64 {
+    let (is_negative, magnitude) = number(text);
+    let signed = i128::try_from(magnitude).unwrap_or(i128::MAX);
+    let signed = if is_negative { -signed } else { signed };
+    signed.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+/// As C's `strtod`, but for what is infinite or no number.
+fn float(text: &[u8]) -> f32 {
+    let text = text.trim_ascii_start();
+    let mut end = usize::from(matches!(text.first(), Some(b'-' | b'+')));
+    let digits = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default();
+        rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    end += digits(end);
+    if text.get(end) == Some(&b'.') {
+        end += 1 + digits(end + 1);
+    }
+    if matches!(text.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(text.get(end + 1), Some(b'-' | b'+')));
+        let exponent = digits(end + 1 + sign);
+        end += if exponent > 0 { 1 + sign + exponent } else { 0 };
+    }
+    let number = text.get(..end).and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+    number.filter(|number: &f32| number.is_finite()).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(kind: Kind, text: &str) -> Result<Value, Misfit> {
+        Column::new("c", kind).value(text.as_bytes())
+    }
+
+    /// What the indexer of 2.2.11 stores, but for the JSON that is a single value.
+    #[test]
+    fn numbers_are_read_as_by_sphinx() {
+        let uints =
+            [("12abc", 12), ("", 0), (" 5", 5), ("0x10", 0), ("-1", u32::MAX), ("4294967297", 1)];
+        for (text, expected) in uints {
+            assert_eq!(value(Kind::Uint, text), Ok(Value::Uint(expected.into())), "{text}");
+        }
+        let bigints = [
+            ("-7000000000", -7_000_000_000),
+            ("9", 9),
+            ("x", 0),
+            ("99999999999999999999", i64::MAX),
+        ];
+        for (text, expected) in bigints {
+            assert_eq!(value(Kind::Bigint, text), Ok(Value::Int(expected)), "{text}");
+        }
+        let floats = [
+            ("1.5x", 1.5),
+            ("abc", 0.0),
+            (" 2.5", 2.5),
+            ("-1e2e", -100.0),
+            ("3e", 3.0),
+            (".5", 0.5),
+            ("1e999", 0.0),
+            ("-", 0.0),
+        ];
+        for (text, expected) in floats {
+            assert_eq!(value(Kind::Float, text), Ok(Value::Float(expected)), "{text}");
+        }
+        assert_eq!(value(Kind::Bool, "3"), Ok(Value::Int(1)));
+        assert_eq!(value(Kind::Json, " "), Ok(Value::Null));
+        assert_eq!(value(Kind::Json, " [1,2] "), Ok(Value::Json("[1,2]".into())));
+        assert_eq!(value(Kind::Json, "{bad json"), Err(Misfit::NotJson));
+        assert_eq!(Column::new("c", Kind::String).value(b"\xff"), Err(Misfit::NotUtf8));
+    }
+
+    #[test]
+    fn numbers_of_documents_are_above_0() {
+        assert_eq!(document_number(b" 12 "), Some(12));
+        for wrong in [&b"0"[..], b"", b"-5", b"12x", b"18446744073709551616", b"\xff"] {
+            assert_eq!(document_number(wrong), None);
+        }
+    }
+}

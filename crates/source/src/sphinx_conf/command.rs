@@ -1,0 +1,189 @@
+//! The commands that give a source's documents, run by the shell.
+
+use std::{
+    collections::VecDeque,
+    io::{BufRead, BufReader, Read},
+    os::unix::process::CommandExt,
+    process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::{Error, Result};
+
+/// What is kept of what a command says of its errors: so many lines, the last, of so many bytes.
+const KEPT_LINES: usize = 5;
+const KEPT_BYTES: u64 = 300;
+
+/// How long a command whose output is over takes to end, at most.
+const ENDING_POLLS: u32 = 20;
+const ENDING_PAUSE: Duration = Duration::from_millis(10);
+
+/// A command at work. Whoever drops it before its end ends it, with all that it started.
+pub(super) struct Running {
+    child: Child,
+    /// Reads what it says of its errors.
+    said: Option<JoinHandle<Vec<String>>>,
+    is_over: bool,
+}
+
+impl Running {
+    /// Starts a command; what it writes is for the caller to read.
+    pub fn start(source: &str, command: &str) -> Result<(Self, ChildStdout)> {
+        let failed = |error| Error::io(&format!("{source}: cannot run '{command}'"), error);
+        // A group of its own, so that all commands of a pipeline can be ended.
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", command])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let (output, errors) = (child.stdout.take(), child.stderr.take());
+        let said = errors.map(|errors| std::thread::spawn(move || last_lines(errors)));
+        let running = Self { child, said, is_over: false };
+        let output = output.ok_or_else(|| failed(std::io::Error::other("it has no output")))?;
+        Ok((running, output))
+    }
+
+    /// Waits for its end, which must be a success, if all that it wrote was read well. If not it is ended; where it
+    /// had failed by itself before, that is why, and told instead.
+    pub fn finish(mut self, source: &str, output: ChildStdout, read: Result<()>) -> Result<()> {
+        let status = match read {
+            Ok(()) => self.child.wait().map_err(|error| Error::io(source, error))?,
+            // The output is open still: a command that goes on writing has not failed because of that.
+            Err(error) => match self.failed_by_itself() {
+                Some(status) => status,
+                None => return Err(error),
+            },
+        };
+        drop(output);
+        self.is_over = true;
+        if status.success() {
+            return Ok(());
+        }
+        let said = self.said.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let said = match said.is_empty() {
+            true => "it said nothing".to_owned(),
+            false => format!("it said: {}", said.join(" | ")),
+        };
+        let end = describe(status);
+        Err(Error::format(source, format!("the command {end}, so nothing is loaded; {said}")))
+    }
+}
+
+impl Running {
+    /// The failure of a command that is over, or about to be.
+    fn failed_by_itself(&mut self) -> Option<ExitStatus> {
+        for _ in 0..ENDING_POLLS {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status).filter(|status| !status.success()),
+                Ok(None) => std::thread::sleep(ENDING_PAUSE),
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        // It may have ended by itself.
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        let _ = self.child.wait();
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    match status.code() {
+        Some(code) => format!("ended with status {code}"),
+        None => "was killed by a signal".to_owned(),
+    }
+}
+
+/// The last lines of what a command says, cut where they are long.
+fn last_lines(errors: ChildStderr) -> Vec<String> {
+    let mut reader = BufReader::new(errors);
+    let mut kept = VecDeque::new();
+    loop {
+        let mut line = Vec::new();
+        match reader.by_ref().take(KEPT_BYTES).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+        let line = String::from_utf8_lossy(&line).trim().to_owned();
+        if !line.is_empty() {
+            kept.push_back(line);
+        }
+        if kept.len() > KEPT_LINES {
+            kept.pop_front();
+        }
+    }
+    kept.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn run(command: &str) -> (String, Result<()>) {
+        let (running, mut output) = Running::start("s", command).unwrap();
+        let mut text = String::new();
+        output.read_to_string(&mut text).unwrap();
+        (text, running.finish("s", output, Ok(())))
+    }
+
+    #[test]
+    fn a_command_gives_its_output_and_its_end() {
+        let (text, end) = run("printf 'a\\n'; echo b | tr b c");
+        assert_eq!(text, "a\nc\n");
+        end.unwrap();
+        let (text, end) = run("echo a; seq 1 9000 >&2; echo no such table >&2; exit 3");
+        assert_eq!(text, "a\n");
+        let error = end.unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "s: the command ended with status 3, so nothing is loaded; \
+             it said: 8997 | 8998 | 8999 | 9000 | no such table"
+        );
+        assert!(run("exit 1").1.unwrap_err().to_string().ends_with("it said nothing"));
+        assert!(run("kill -9 $$").1.unwrap_err().to_string().contains("killed by a signal"));
+    }
+
+    #[test]
+    fn the_first_failure_is_told() {
+        let read = || Err(Error::format("s", "the stream ends"));
+        let (running, output) = Running::start("s", "echo no such table >&2; exit 3").unwrap();
+        let error = running.finish("s", output, read()).unwrap_err().to_string();
+        assert!(error.ends_with("it said: no such table"), "{error}");
+        for command in ["echo x", "sleep 60", "yes"] {
+            let (running, output) = Running::start("s", command).unwrap();
+            let error = running.finish("s", output, read()).unwrap_err().to_string();
+            assert_eq!(error, "s: the stream ends", "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_nobody_waits_for_is_ended_with_its_children() {
+        let begin = Instant::now();
+        let (running, output) = Running::start("s", "sleep 60 | sleep 60").unwrap();
+        let group = Pid::from_raw(i32::try_from(running.child.id()).unwrap()).unwrap();
+        drop(running);
+        drop(output);
+        assert!(begin.elapsed() < Duration::from_secs(30));
+        // Those of the group that the shell started are ended too, and somebody takes notice of it.
+        while rustix::process::test_kill_process_group(group).is_ok() {
+            assert!(begin.elapsed() < Duration::from_secs(30), "still there");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}

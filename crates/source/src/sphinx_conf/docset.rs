@@ -1,0 +1,465 @@
+//! xmlpipe2: documents as a stream of XML.
+//!
+//! ```text
+//! <sphinx:docset>
+//!   <sphinx:schema>                                     (instead of what the configuration declares)
+//!     <sphinx:field name="title" attr="string"/>        (attr: an attribute as well)
+//!     <sphinx:attr name="year" type="int" default="1"/>
+//!   </sphinx:schema>
+//!   <sphinx:document id="7"> <title>…</title> <year>…</year> </sphinx:document>
+//! </sphinx:docset>
+//! ```
+//! Of elements within a field only the text counts. A field that a document has twice holds both texts.
+
+use std::io::Read;
+
+use quick_xml::{
+    Reader, XmlVersion,
+    escape::resolve_xml_entity,
+    events::{BytesRef, BytesStart, Event},
+};
+
+use super::{
+    columns::{Column, Kind},
+    documents::{Document, Lines, Taker},
+};
+use crate::{Error, Result};
+
+/// How deep elements nest at most within a field.
+const MAX_DEPTH: usize = 256;
+/// Of so many elements that are no column a warning is given, once for each.
+const MAX_UNKNOWN: usize = 20;
+
+const DOCSET: &str = "sphinx:docset";
+const SCHEMA: &str = "sphinx:schema";
+const DOCUMENT: &str = "sphinx:document";
+const KILL_LIST: &str = "sphinx:killlist";
+
+/// Reads all documents of a stream. `columns` are those that the configuration declares.
+pub(super) fn read(
+    source: &str,
+    stream: impl Read,
+    columns: Vec<Column>,
+    taker: &mut dyn Taker,
+) -> Result<()> {
+    let mut reader = Reader::from_reader(Lines::new(stream));
+    reader.config_mut().expand_empty_elements = true;
+    let mut docset = Docset {
+        columns,
+        taker,
+        place: Place::Outside,
+        is_told: false,
+        document: Document::default(),
+        was_set: Vec::new(),
+        unknown: Vec::new(),
+    };
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        if !matches!(docset.place, Place::Document | Place::Cell { .. }) {
+            reader.get_mut().begin_document();
+        }
+        let event = reader.read_event_into(&mut buffer);
+        let line = reader.get_ref().line;
+        let refuse = |message: String| Error::format(source, format!("line {line}: {message}"));
+        let event = event.map_err(|error| refuse(explain(&error)))?;
+        if matches!(event, Event::Eof) {
+            return match docset.place {
+                Place::Over => Ok(()),
+                _ => Err(refuse(format!("the stream ends before </{DOCSET}>"))),
+            };
+        }
+        match docset.take(event, line) {
+            Ok(()) => {}
+            Err(Problem::Told(message)) => return Err(refuse(message)),
+            Err(Problem::Taken(error)) => return Err(error),
+        }
+    }
+}
+
+/// Where in the stream one is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Outside,
+    Docset,
+    /// In the schema, or in an element of it.
+    Schema(usize),
+    Document,
+    /// In an element of a document, so many levels below it; `None`: it is no column.
+    Cell {
+        column: Option<usize>,
+        depth: usize,
+    },
+    Over,
+}
+
+struct Docset<'t> {
+    columns: Vec<Column>,
+    taker: &'t mut dyn Taker,
+    place: Place,
+    /// Whether the taker knows the columns.
+    is_told: bool,
+    document: Document,
+    /// Which columns the document has a value for.
+    was_set: Vec<bool>,
+    unknown: Vec<String>,
+}
+
+enum Problem {
+    /// What is wrong with the stream.
+    Told(String),
+    /// The taker's own.
+    Taken(Error),
+}
+
+type Step<T = ()> = std::result::Result<T, Problem>;
+
+fn told<T>(message: impl Into<String>) -> Step<T> {
+    Err(Problem::Told(message.into()))
+}
+
+impl Docset<'_> {
+    fn take(&mut self, event: Event<'_>, line: u64) -> Step {
+        match event {
+            Event::Start(tag) => self.start(&tag, line),
+            Event::End(_) => self.end(),
+            Event::Text(text) => self.text(&text.xml10_content()),
+            Event::CData(text) => self.text(&text.xml10_content()),
+            Event::GeneralRef(reference) => {
+                let text = resolve(&reference)?;
+                self.text(&text)
+            }
+            Event::Decl(declaration) => match declaration.encoding() {
+                Some(Ok(name)) if !name.eq_ignore_ascii_case("utf-8") => told(format!(
+                    "the stream is in {name}: let the command give UTF-8, as by iconv -f {name} -t utf-8, and \
+                     say so in <?xml?>"
+                )),
+                _ => Ok(()),
+            },
+            // An empty element comes as its start and its end.
+            Event::Empty(_) | Event::Comment(_) | Event::PI(_) | Event::DocType(_) | Event::Eof => {
+                Ok(())
+            }
+        }
+    }
+
+    fn start(&mut self, tag: &BytesStart<'_>, line: u64) -> Step {
+        let name = tag.name().into_inner();
+        self.place = match (self.place, name) {
+            (Place::Outside, DOCSET) => Place::Docset,
+            (Place::Outside, _) => return told(format!("<{name}> stands where <{DOCSET}> is due")),
+            (Place::Over, _) => return told(format!("<{name}> stands behind </{DOCSET}>")),
+            (Place::Docset, SCHEMA) if self.is_told => {
+                return told(format!("<{SCHEMA}> stands behind a document: put it first, once"));
+            }
+            (Place::Docset, SCHEMA) => {
+                if !self.columns.is_empty() {
+                    self.taker.warning(
+                        "the stream has a schema, so the columns that the configuration declares \
+                        are passed over"
+                            .to_owned(),
+                    );
+                    self.columns.clear();
+                }
+                Place::Schema(0)
+            }
+            (Place::Docset, DOCUMENT) => self.start_document(tag, line)?,
+            (Place::Docset, KILL_LIST) => {
+                return told(format!(
+                    "<{KILL_LIST}>: a search is of one table, so there is nothing that a kill list could take \
+                     rows from: load all rows into one index"
+                ));
+            }
+            (Place::Docset, _) => {
+                return told(format!("<{name}> stands where <{DOCUMENT}> is due"));
+            }
+            (Place::Schema(0), _) => {
+                self.declare(name, tag)?;
+                Place::Schema(1)
+            }
+            (Place::Schema(_), _) => {
+                return told(format!("<{name}> stands within a column of the schema"));
+            }
+            (Place::Document, _) => self.start_cell(name),
+            (Place::Cell { depth, .. }, _) if depth >= MAX_DEPTH => {
+                return told(format!("elements nest deeper than {MAX_DEPTH}"));
+            }
+            (Place::Cell { column, depth }, _) => Place::Cell { column, depth: depth + 1 },
+        };
+        Ok(())
+    }
+
+    fn start_document(&mut self, tag: &BytesStart<'_>, line: u64) -> Step<Place> {
+        self.tell()?;
+        self.document.place = format!("line {line}");
+        self.document.number = attribute(tag, "id")?.unwrap_or_default().into_bytes();
+        self.document.cells.resize_with(self.columns.len(), Vec::new);
+        self.was_set = vec![false; self.columns.len()];
+        for (cell, column) in self.document.cells.iter_mut().zip(&self.columns) {
+            cell.clear();
+            cell.extend_from_slice(column.default.as_bytes());
+        }
+        Ok(Place::Document)
+    }
+
+    fn start_cell(&mut self, name: &str) -> Place {
+        let is_it = |column: &Column| column.name.eq_ignore_ascii_case(name);
+        let column = self.columns.iter().position(is_it);
+        match column {
+            Some(at) => {
+                let was_set =
+                    self.was_set.get_mut(at).is_some_and(|it| std::mem::replace(it, true));
+                if let Some(cell) = self.document.cells.get_mut(at) {
+                    // A default yields to the first value; a second one stands behind it.
+                    if was_set { cell.push(b' ') } else { cell.clear() }
+                }
+            }
+            None if self.unknown.len() < MAX_UNKNOWN
+                && !self.unknown.iter().any(|it| it == name) =>
+            {
+                self.unknown.push(name.to_owned());
+                self.taker.warning(format!("<{name}> is no column and is passed over"));
+            }
+            None => {}
+        }
+        Place::Cell { column, depth: 1 }
+    }
+
+    fn end(&mut self) -> Step {
+        self.place = match self.place {
+            Place::Docset => {
+                self.tell()?;
+                Place::Over
+            }
+            Place::Schema(0) => Place::Docset,
+            Place::Schema(depth) => Place::Schema(depth - 1),
+            Place::Document => {
+                self.taker.document(&self.document).map_err(Problem::Taken)?;
+                Place::Docset
+            }
+            Place::Cell { depth: 1, .. } => Place::Document,
+            Place::Cell { column, depth } => Place::Cell { column, depth: depth - 1 },
+            Place::Outside | Place::Over => self.place,
+        };
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Step {
+        match self.place {
+            Place::Cell { column: Some(at), .. } => {
+                if let Some(cell) = self.document.cells.get_mut(at) {
+                    cell.extend_from_slice(text.as_bytes());
+                }
+                Ok(())
+            }
+            Place::Cell { .. } => Ok(()),
+            _ if text.trim().is_empty() => Ok(()),
+            _ => told(format!(
+                "'{}' stands outside of any column",
+                text.trim().chars().take(30).collect::<String>()
+            )),
+        }
+    }
+
+    /// Tells the taker of the columns, before the first document.
+    fn tell(&mut self) -> Step {
+        if self.is_told {
+            return Ok(());
+        }
+        self.is_told = true;
+        if self.columns.is_empty() {
+            return told(format!(
+                "no column is declared: begin the stream with a <{SCHEMA}>, or set xmlpipe_field"
+            ));
+        }
+        self.taker.columns(&self.columns).map_err(Problem::Taken)
+    }
+
+    fn declare(&mut self, element: &str, tag: &BytesStart<'_>) -> Step {
+        let name = match attribute(tag, "name")? {
+            Some(name) if !name.trim().is_empty() => name,
+            _ => return told(format!("<{element}> has no name")),
+        };
+        let kind = match element {
+            "sphinx:field" => match attribute(tag, "attr")?.as_deref() {
+                None => Kind::Field,
+                Some("string") => Kind::FieldString,
+                Some(other) => {
+                    return told(format!(
+                        "attr=\"{other}\" of field '{name}': only string is known"
+                    ));
+                }
+            },
+            "sphinx:attr" => kind_of(&name, attribute(tag, "type")?.as_deref().unwrap_or("int"))?,
+            _ => {
+                return told(format!(
+                    "<{element}> in the schema: take sphinx:field or sphinx:attr"
+                ));
+            }
+        };
+        let mut column = Column::new(&name, kind);
+        column.default = attribute(tag, "default")?.unwrap_or_default();
+        if self.columns.iter().any(|other| other.name == column.name) {
+            return told(format!("the schema has column '{}' twice", column.name));
+        }
+        self.columns.push(column);
+        Ok(())
+    }
+}
+
+fn kind_of(name: &str, kind: &str) -> Step<Kind> {
+    match Kind::of_type(kind) {
+        Some(kind) => Ok(kind),
+        None if kind.starts_with("multi") => told(format!(
+            "attribute '{name}' is {kind}: there are no multi-value attributes: leave it out, or give the numbers \
+             as an array in a JSON attribute"
+        )),
+        None => told(format!(
+            "attribute '{name}' is {kind}: take int, bool, timestamp, bigint, float, string or json"
+        )),
+    }
+}
+
+fn attribute(tag: &BytesStart<'_>, name: &str) -> Step<Option<String>> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        Problem::Told(format!("<{}>: {error}", tag.name().into_inner()))
+    };
+    let found = tag.try_get_attribute(name).map_err(|error| wrong(&error))?;
+    let value = found.map(|it| it.normalized_value(XmlVersion::Implicit1_0)).transpose();
+    Ok(value.map_err(|error| wrong(&error))?.map(std::borrow::Cow::into_owned))
+}
+
+/// What `&amp;` and `&#65;` stand for.
+fn resolve(reference: &BytesRef<'_>) -> Step<String> {
+    match reference.resolve_char_ref() {
+        Ok(Some(character)) => Ok(character.to_string()),
+        Ok(None) => match resolve_xml_entity(reference) {
+            Some(text) => Ok(text.to_owned()),
+            None => told(format!(
+                "&{}; is not defined in XML: write the character itself",
+                &**reference
+            )),
+        },
+        Err(error) => told(error.to_string()),
+    }
+}
+
+fn explain(error: &quick_xml::Error) -> String {
+    match error {
+        quick_xml::Error::Encoding(_) => {
+            "it is not UTF-8: let the command convert it, as by iconv".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{super::tests::Kept, *};
+
+    fn run(xml: &str, columns: &[(&str, Kind)]) -> Result<Kept> {
+        let mut kept = Kept::default();
+        let columns = columns.iter().map(|(name, kind)| Column::new(name, *kind)).collect();
+        read("source 's'", xml.as_bytes(), columns, &mut kept)?;
+        Ok(kept)
+    }
+
+    const SCHEMA_TEXT: &str = r#"<?xml version="1.0" encoding="utf-8"?>
+<sphinx:docset>
+<sphinx:schema>
+<sphinx:field name="subject"/>
+<sphinx:field name="Content" attr="string"></sphinx:field>
+<sphinx:attr name="published" type="timestamp"/>
+<sphinx:attr name="author_id" type="int" bits="16" default="1"/>
+</sphinx:schema>
+"#;
+
+    #[test]
+    fn a_stream_has_a_schema_and_documents() {
+        let text = format!(
+            "{SCHEMA_TEXT}<!-- c --><sphinx:document id=\"1234\">\n\
+             <content>this is <![CDATA[[and this <cdata>]]></content>\n<published>1012325463</published>\n\
+             <subject>note &amp; how <b>tags</b> can be\r\nin <b class=\"red\">any</b> order &#65;</subject>\n\
+             <misc>passed <b>over</b></misc></sphinx:document>\n\
+             <sphinx:document id=\"1235\"><subject>another</subject><subject>twice</subject><content/>\
+             <author_id>7</author_id></sphinx:document></sphinx:docset>\n"
+        );
+        let kept = run(&text, &[("ignored", Kind::Field)]).unwrap();
+        let kinds: Vec<_> = kept.columns.iter().map(|it| (it.name.as_str(), it.kind)).collect();
+        let expected = [
+            ("subject", Kind::Field),
+            ("content", Kind::FieldString),
+            ("published", Kind::Timestamp),
+            ("author_id", Kind::Uint),
+        ];
+        assert_eq!(kinds, expected);
+        let subject = "note & how tags can be\nin any order A";
+        let expected = [
+            ["1234", subject, "this is [and this <cdata>", "1012325463", "1"],
+            ["1235", "another twice", "", "", "7"],
+        ];
+        assert_eq!(kept.documents, expected);
+        assert_eq!(kept.warnings.len(), 2, "{:?}", kept.warnings);
+    }
+
+    #[test]
+    fn the_configuration_may_declare_the_columns() {
+        let text =
+            "<sphinx:docset><sphinx:document id='1'><t>x</t></sphinx:document></sphinx:docset>";
+        let kept = run(text, &[("t", Kind::Field)]).unwrap();
+        assert_eq!(kept.documents, [["1", "x"]]);
+        let empty = run("<sphinx:docset></sphinx:docset>", &[("t", Kind::Field)]).unwrap();
+        assert_eq!((empty.documents.len(), empty.columns.len()), (0, 1));
+        assert!(run(text, &[]).err().unwrap().to_string().contains("no column is declared"));
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_line() {
+        let deep = format!("<sphinx:document id='1'><subject>{}", "<b>".repeat(300));
+        let cases = [
+            ("<sphinx:killlist>", "line 9: <sphinx:killlist>: a search is of one table"),
+            ("\n<doc>", "line 10: <doc> stands where <sphinx:document> is due"),
+            ("<sphinx:document id='1'>\nx</sphinx:document>", "'x' stands outside of any column"),
+            ("<sphinx:document id='1'><subject>&nbsp;", "&nbsp; is not defined in XML"),
+            ("<sphinx:document id='1'><subject></title>", "line 9: "),
+            ("<sphinx:document id='1'><subject>", "the stream ends before </sphinx:docset>"),
+            (&deep, "nest deeper than 256"),
+        ];
+        for (text, message) in cases {
+            let error = run(&format!("{SCHEMA_TEXT}{text}"), &[]).err().unwrap().to_string();
+            assert!(
+                error.starts_with("source 's': line ") && error.contains(message),
+                "{error} / {message}"
+            );
+        }
+        for (from, to, message) in [
+            ("type=\"timestamp\"", "type=\"multi\"", "there are no multi-value attributes"),
+            ("type=\"timestamp\"", "type=\"date\"", "take int, bool"),
+            ("attr=\"string\"", "attr=\"wordcount\"", "only string is known"),
+            ("name=\"published\"", "", "<sphinx:attr> has no name"),
+            ("name=\"published\"", "name=\"subject\"", "column 'subject' twice"),
+            ("utf-8", "windows-1251", "iconv -f windows-1251 -t utf-8"),
+            ("<sphinx:docset>", "<docset>", "stands where <sphinx:docset> is due"),
+        ] {
+            let error = run(&SCHEMA_TEXT.replacen(from, to, 1), &[]).err().unwrap().to_string();
+            assert!(error.contains(message), "{error} / {message}");
+        }
+        let mut kept = Kept::default();
+        let bytes =
+            [SCHEMA_TEXT.as_bytes(), b"<sphinx:document id='1'><subject>\xff</subject>"].concat();
+        let error = read("source 's'", bytes.as_slice(), Vec::new(), &mut kept).err().unwrap();
+        assert!(error.to_string().contains("not UTF-8"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_stream_is_read_or_refused(
+            text in "(</?(sphinx:(docset|document|schema)|b|t)( id=\"1\")?/?>|[a&;<>]){0,30}",
+        ) {
+            let _ = run(&text, &[("t", Kind::Field)]);
+            let _ = run(&format!("<sphinx:docset>{text}"), &[("t", Kind::Field)]);
+        }
+    }
+}

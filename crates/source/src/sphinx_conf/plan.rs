@@ -1,0 +1,257 @@
+//! An index as a table, and the sources of its rows.
+
+use remora_engine::{Schema, WordsDef};
+use remora_words::settings::{Files, Settings};
+
+use super::{
+    IndexKind, SphinxConf,
+    columns::{self, Column, ID},
+    command::Running,
+    docset,
+    documents::Taker,
+    index_kind,
+    keys::{self, Meaning, SectionKind},
+    query::Query,
+    separated::{self, Form},
+    text::{Section, Setting},
+    wrong,
+};
+use crate::{Error, Result};
+
+/// What Sphinx takes for letters where an index names none.
+const DEFAULT_CHARSET: &str = "sphinx22";
+
+/// A plain index.
+pub(super) struct Plan {
+    pub sources: Vec<Source>,
+    /// Whether a text that is no JSON ends the load; else it counts as none.
+    pub is_json_strict: bool,
+    settings: Settings,
+    files: Files,
+}
+
+/// Where rows come from.
+pub(super) struct Source {
+    /// For messages.
+    pub name: String,
+    origin: Origin,
+}
+
+enum Origin {
+    Separated { command: String, form: Form, columns: Vec<Column> },
+    Docset { command: String, columns: Vec<Column> },
+    Query(Box<Query>),
+}
+
+impl Plan {
+    /// What is to be done for a plain index.
+    pub fn of(conf: &SphinxConf, section: &Section) -> Result<Self> {
+        if index_kind(section) != IndexKind::Plain {
+            let message = format!("index '{}' is no plain index", section.name);
+            return Err(wrong(&conf.file, section.line, message));
+        }
+        refuse_settings(conf, section, "")?;
+        for kind in [SectionKind::Common, SectionKind::Indexer] {
+            conf.single(kind).map_or(Ok(()), |section| refuse_settings(conf, section, ""))?;
+        }
+        let sources = section.all("source").filter(|setting| !setting.value.is_empty());
+        let sources = sources.map(|setting| source(conf, setting)).collect::<Result<Vec<_>>>()?;
+        if sources.is_empty() {
+            let message = format!("index '{}' has no source", section.name);
+            return Err(wrong(&conf.file, section.line, message));
+        }
+        let (settings, files) = words(conf, section)?;
+        Ok(Self { sources, is_json_strict: is_json_strict(conf)?, settings, files })
+    }
+
+    /// The table for these columns.
+    pub fn schema(&self, table: &str, source: &str, columns: &[Column]) -> Result<Schema> {
+        let refuse = |message: String| Error::format(source, message);
+        check_columns(columns).map_err(refuse)?;
+        table_of(table, columns, &self.settings, &self.files)
+    }
+}
+
+impl Source {
+    /// Reads all documents.
+    pub fn read(&self, taker: &mut dyn Taker) -> Result<()> {
+        let name = &self.name;
+        match &self.origin {
+            Origin::Separated { command, form, columns } => {
+                let (running, mut output) = Running::start(name, command)?;
+                let read = separated::read(name, &mut output, *form, columns, taker);
+                running.finish(name, output, read)
+            }
+            Origin::Docset { command, columns } => {
+                let (running, mut output) = Running::start(name, command)?;
+                let read = docset::read(name, &mut output, columns.clone(), taker);
+                running.finish(name, output, read)
+            }
+            Origin::Query(query) => query.read(name, taker),
+        }
+    }
+
+    /// Does what is to be done once the index is there, whose greatest document this is.
+    pub fn after_index(&self, greatest: u64) -> Result<()> {
+        match &self.origin {
+            Origin::Query(query) => query.after_index(greatest),
+            Origin::Separated { .. } | Origin::Docset { .. } => Ok(()),
+        }
+    }
+}
+
+/// The table of a real-time index.
+pub(super) fn real_time_table(conf: &SphinxConf, section: &Section) -> Result<Schema> {
+    refuse_settings(conf, section, "")?;
+    let columns = Column::of_section(section, "rt_");
+    check_columns(&columns).map_err(|message| {
+        wrong(&conf.file, section.line, format!("index '{}': {message}", section.name))
+    })?;
+    let (settings, files) = words(conf, section)?;
+    table_of(&section.name, &columns, &settings, &files)
+}
+
+fn table_of(name: &str, columns: &[Column], settings: &Settings, files: &Files) -> Result<Schema> {
+    let files = files.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let words = WordsDef::new(0, columns::fields(columns), settings, files)?;
+    Ok(columns::schema(name, columns, words))
+}
+
+fn check_columns(columns: &[Column]) -> Result<(), String> {
+    for (place, column) in columns.iter().enumerate() {
+        let name = &column.name;
+        if name == ID {
+            return Err(format!("a column is named {ID}, as the document's number is: rename it"));
+        }
+        if columns.iter().take(place).any(|other| other.name == *name) {
+            return Err(format!(
+                "column '{name}' is there twice: for both, declare it as field_string"
+            ));
+        }
+    }
+    match columns::fields(columns).is_empty() {
+        true => Err("there is no field to search: declare one".to_owned()),
+        false => Ok(()),
+    }
+}
+
+fn source(conf: &SphinxConf, setting: &Setting) -> Result<Source> {
+    let is_it = |it: &&Section| it.kind == SectionKind::Source && it.name == setting.value;
+    let Some(section) = conf.sections.iter().find(is_it) else {
+        let message = format!("there is no source '{}': write its section", setting.value);
+        return Err(wrong(&conf.file, setting.line, message));
+    };
+    let kind = section.text("type");
+    let command = |key: &str| match section.text(key) {
+        "" => {
+            let message = format!("source '{}' needs {key}", section.name);
+            Err(wrong(&conf.file, section.line, message))
+        }
+        command => Ok(command.to_owned()),
+    };
+    let columns = |prefix: &str| Column::of_section(section, prefix);
+    let prefix = match kind {
+        "tsvpipe" => "tsvpipe_",
+        "csvpipe" => "csvpipe_",
+        "xmlpipe2" => "xmlpipe_",
+        "mysql" => "sql_",
+        _ => {
+            let line = section.get("type").map_or(section.line, |setting| setting.line);
+            let found = if kind.is_empty() { "missing".to_owned() } else { format!("'{kind}'") };
+            let message = format!(
+                "the type of source '{}' is {found}: mysql, xmlpipe2, tsvpipe and csvpipe are read",
+                section.name
+            );
+            return Err(wrong(&conf.file, line, message));
+        }
+    };
+    refuse_settings(conf, section, prefix)?;
+    let origin = match kind {
+        "tsvpipe" => Origin::Separated {
+            command: command("tsvpipe_command")?,
+            form: Form::Tsv,
+            columns: columns(prefix),
+        },
+        "csvpipe" => Origin::Separated {
+            command: command("csvpipe_command")?,
+            form: Form::Csv(delimiter(conf, section)?),
+            columns: columns(prefix),
+        },
+        "xmlpipe2" => {
+            Origin::Docset { command: command("xmlpipe_command")?, columns: columns(prefix) }
+        }
+        _ => Origin::Query(Box::new(Query::of_section(&conf.file, section)?)),
+    };
+    Ok(Source { name: format!("source '{}'", section.name), origin })
+}
+
+fn delimiter(conf: &SphinxConf, section: &Section) -> Result<u8> {
+    let Some(setting) = section.get("csvpipe_delimiter") else { return Ok(b',') };
+    match setting.value.as_bytes() {
+        [] => Ok(b','),
+        [byte] if !b"\"\\\r\n".contains(byte) => Ok(*byte),
+        _ => {
+            let message = format!("csvpipe_delimiter: '{}' is not one character", setting.value);
+            Err(wrong(&conf.file, setting.line, message))
+        }
+    }
+}
+
+/// The prefixes of keys that are of one type of source.
+const PREFIXES: [&str; 4] = ["sql_", "xmlpipe_", "tsvpipe_", "csvpipe_"];
+
+/// Refuses what of a section cannot be done. Keys of other types of sources than that of this prefix do not count.
+fn refuse_settings(conf: &SphinxConf, section: &Section, prefix: &str) -> Result<()> {
+    let is_of_other =
+        |key: &str| PREFIXES.iter().any(|other| *other != prefix && key.starts_with(other));
+    for setting in &section.settings {
+        let is_off = ["", "0"].contains(&setting.value.as_str());
+        let known = keys::find(section.kind, setting.key);
+        if let Some(Meaning::Refused(mend)) = known.map(|key| key.meaning)
+            && !is_off
+            && !is_of_other(setting.key)
+        {
+            return Err(wrong(&conf.file, setting.line, format!("{}: {mend}", setting.key)));
+        }
+    }
+    Ok(())
+}
+
+/// The settings of an index's words, and the files that they name.
+fn words(conf: &SphinxConf, section: &Section) -> Result<(Settings, Files)> {
+    let mut settings = Settings::default();
+    let at = |line: u32, error: &dyn std::fmt::Display| wrong(&conf.file, line, error);
+    settings.set("charset_table", DEFAULT_CHARSET).map_err(|error| at(section.line, &error))?;
+    let mut wordforms: Vec<&str> = Vec::new();
+    for Setting { key, value, line, .. } in &section.settings {
+        if value.is_empty() || !Settings::is_setting(key) {
+            continue;
+        }
+        let value = match *key {
+            "wordforms" => {
+                wordforms.push(value);
+                wordforms.join(" ")
+            }
+            // As Sphinx takes it.
+            "min_word_len" | "min_stemming_len" if value == "0" => "1".to_owned(),
+            _ => value.clone(),
+        };
+        settings.set(key, &value).map_err(|error| at(*line, &error))?;
+    }
+    let files = Files::read(&settings, &mut |name| std::fs::read_to_string(name));
+    Ok((settings, files.map_err(|error| at(section.line, &error))?))
+}
+
+fn is_json_strict(conf: &SphinxConf) -> Result<bool> {
+    let sections = [SectionKind::Common, SectionKind::Indexer].map(|kind| conf.single(kind));
+    let setting = sections.into_iter().flatten().find_map(|it| it.get("on_json_attr_error"));
+    match setting.map(|setting| (setting.value.as_str(), setting.line)) {
+        None | Some(("ignore_attr" | "", _)) => Ok(false),
+        Some(("fail_index", _)) => Ok(true),
+        Some((other, line)) => Err(wrong(
+            &conf.file,
+            line,
+            format!("on_json_attr_error: '{other}' is neither ignore_attr nor fail_index"),
+        )),
+    }
+}

@@ -1,0 +1,222 @@
+//! A mysql source: what `sql_query` selects, its first column the documents' numbers.
+//!
+//! A column that no attribute names is a field. With `sql_query_range` the query runs once for each stretch of
+//! numbers, which stand in it as `$start` and `$end`.
+
+use std::time::Duration;
+
+use super::{
+    columns::Column,
+    documents::{Document, Taker},
+    text::Section,
+    wrong,
+};
+use crate::{
+    Error, Result,
+    mysql::{
+        connection::{self, Connection},
+        settings::{MysqlSettings, Tls, TlsMode},
+    },
+};
+
+const DEFAULT_STEP: u64 = 1024;
+
+/// What is asked of a MySQL or MariaDB.
+pub(super) struct Query {
+    settings: MysqlSettings,
+    before: Vec<String>,
+    query: String,
+    range: Option<Range>,
+    after: Vec<String>,
+    after_index: Vec<String>,
+    attributes: Vec<Column>,
+}
+
+struct Range {
+    query: String,
+    step: u64,
+    pause: Duration,
+}
+
+impl Query {
+    /// What a section asks for.
+    pub fn of_section(file: &str, section: &Section) -> Result<Self> {
+        let missing =
+            |key: &str| wrong(file, section.line, format!("source '{}' needs {key}", section.name));
+        let number = |key: &str, default: u64| match section
+            .get(key)
+            .filter(|it| !it.value.is_empty())
+        {
+            None => Ok(default),
+            Some(setting) => setting.value.parse().map_err(|_| {
+                wrong(file, setting.line, format!("{key}: '{}' is no whole number", setting.value))
+            }),
+        };
+        let list = |key: &str| -> Vec<String> {
+            let values = section.all(key).map(|it| it.value.clone());
+            // An empty one only takes the parent's away.
+            values.filter(|value| !value.is_empty()).collect()
+        };
+        let query = section.text("sql_query").to_owned();
+        let host = section.text("sql_host").to_owned();
+        if query.is_empty() || host.is_empty() {
+            return Err(missing(if query.is_empty() { "sql_query" } else { "sql_host" }));
+        }
+        let range_query = section.text("sql_query_range").to_owned();
+        let range = match range_query.is_empty() {
+            true => None,
+            false => Some(Range {
+                query: range_query,
+                step: number("sql_range_step", DEFAULT_STEP)?.max(1),
+                pause: Duration::from_millis(number("sql_ranged_throttle", 0)?),
+            }),
+        };
+        if range.is_some() && !(query.contains("$start") && query.contains("$end")) {
+            return Err(missing("$start and $end in sql_query, as it has sql_query_range"));
+        }
+        let port = number("sql_port", 3306)?;
+        let port = u16::try_from(port).map_err(|_| missing("a sql_port of at most 65535"))?;
+        let database = section.text("sql_db").to_owned();
+        let settings = MysqlSettings {
+            name: section.name.clone(),
+            host,
+            port,
+            user: section.text("sql_user").to_owned(),
+            password: section.text("sql_pass").to_owned(),
+            database: Some(database).filter(|name| !name.is_empty()),
+            tls: tls(section),
+            ..MysqlSettings::default()
+        };
+        let (before, after) = (list("sql_query_pre"), list("sql_query_post"));
+        let (after_index, attributes) =
+            (list("sql_query_post_index"), Column::of_section(section, "sql_"));
+        Ok(Self { settings, before, query, range, after, after_index, attributes })
+    }
+
+    /// Reads all documents.
+    pub fn read(&self, source: &str, taker: &mut dyn Taker) -> Result<()> {
+        let mut connection = self.connect()?;
+        for statement in &self.before {
+            connection.run(statement)?;
+        }
+        let charset: Option<Option<String>> = connection.first("SELECT @@character_set_results")?;
+        if charset.flatten().is_some_and(|charset| charset.starts_with("utf8")) {
+            // MySQL's utf8, as in many a `SET NAMES`, has no place for all of Unicode.
+            connection.run("SET character_set_results = utf8mb4")?;
+        }
+        match &self.range {
+            None => self.read_part(source, &mut connection, &self.query, taker)?,
+            Some(range) => self.read_range(source, &mut connection, range, taker)?,
+        }
+        for statement in &self.after {
+            // As Sphinx does: the documents are there.
+            if let Err(error) = connection.run(statement) {
+                taker.warning(format!("sql_query_post: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs what is to run once the index is there; `$maxid` is the greatest number of its documents.
+    pub fn after_index(&self, greatest: u64) -> Result<()> {
+        if self.after_index.is_empty() {
+            return Ok(());
+        }
+        let mut connection = self.connect()?;
+        let greatest = greatest.to_string();
+        let mut statements = self.after_index.iter();
+        statements.try_for_each(|it| connection.run(&it.replace("$maxid", &greatest)))
+    }
+
+    fn connect(&self) -> Result<Connection> {
+        let mut connection = connection::connect(&self.settings)?;
+        connection.allow_all()?;
+        Ok(connection)
+    }
+
+    fn read_range(
+        &self,
+        source: &str,
+        connection: &mut Connection,
+        range: &Range,
+        taker: &mut dyn Taker,
+    ) -> Result<()> {
+        let ends: Option<(Option<u64>, Option<u64>)> = connection.first(&range.query)?;
+        let Some((Some(first), Some(last))) = ends else {
+            // No rows. The query still says which columns there are.
+            return self.read_part(source, connection, &self.part(1, 0), taker);
+        };
+        let mut start = first;
+        loop {
+            let end = start.saturating_add(range.step - 1).min(last);
+            self.read_part(source, connection, &self.part(start, end), taker)?;
+            if end >= last {
+                return Ok(());
+            }
+            start = end + 1;
+            std::thread::sleep(range.pause);
+        }
+    }
+
+    fn part(&self, start: u64, end: u64) -> String {
+        self.query.replace("$start", &start.to_string()).replace("$end", &end.to_string())
+    }
+
+    fn read_part(
+        &self,
+        source: &str,
+        connection: &mut Connection,
+        statement: &str,
+        taker: &mut dyn Taker,
+    ) -> Result<()> {
+        let mut document = Document::default();
+        let mut is_begun = false;
+        connection.each_row(statement, &mut |names, cells| {
+            if !is_begun {
+                is_begun = true;
+                taker.columns(&self.columns(source, names)?)?;
+            }
+            let Some(cells) = cells else { return Ok(()) };
+            let mut cells = cells.into_iter();
+            document.number = cells.next().unwrap_or_default();
+            document.cells = cells.collect();
+            document.place = format!("document {}", String::from_utf8_lossy(&document.number));
+            taker.document(&document)
+        })
+    }
+
+    /// The columns behind the first one of a result.
+    fn columns(&self, source: &str, names: &[String]) -> Result<Vec<Column>> {
+        let Some((_, names)) = names.split_first().filter(|(_, names)| !names.is_empty()) else {
+            let message =
+                "sql_query selects no field or attribute: the document's number, then the columns";
+            return Err(Error::format(source, message));
+        };
+        let column = |name: &String| {
+            let name = name.to_lowercase();
+            let declared = self.attributes.iter().find(|column| column.name == name);
+            declared.cloned().unwrap_or_else(|| Column::new(&name, super::columns::Kind::Field))
+        };
+        let columns: Vec<Column> = names.iter().map(column).collect();
+        let is_there = |wanted: &&Column| !columns.iter().any(|column| column.name == wanted.name);
+        match self.attributes.iter().find(is_there) {
+            Some(missing) => Err(Error::format(
+                source,
+                format!("sql_query selects no column '{}', which an attribute names", missing.name),
+            )),
+            None => Ok(columns),
+        }
+    }
+}
+
+fn tls(section: &Section) -> Tls {
+    let path = |key: &str| Some(section.text(key)).filter(|path| !path.is_empty()).map(Into::into);
+    let ca = path("mysql_ssl_ca");
+    let identity = path("mysql_ssl_cert").zip(path("mysql_ssl_key"));
+    let mode = match (&ca, &identity) {
+        (Some(_), _) => TlsMode::VerifyCa,
+        (None, Some(_)) => TlsMode::Required,
+        (None, None) => TlsMode::Preferred,
+    };
+    Tls { mode, ca, identity, server_public_key: None }
+}

@@ -1,0 +1,162 @@
+//! What the tests of this folder have in common, and the file as a whole.
+
+use super::{
+    columns::Column,
+    documents::{Document, Taker},
+    *,
+};
+
+/// Keeps what a source gives.
+#[derive(Default)]
+pub(super) struct Kept {
+    pub columns: Vec<Column>,
+    /// The number and the texts of each document.
+    pub documents: Vec<Vec<String>>,
+    pub warnings: Vec<String>,
+}
+
+impl Taker for Kept {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.columns = columns.to_vec();
+        Ok(())
+    }
+
+    fn document(&mut self, document: &Document) -> Result<()> {
+        let cells = std::iter::once(&document.number).chain(&document.cells);
+        let text = |cell: &Vec<u8>| String::from_utf8_lossy(cell).into_owned();
+        self.documents.push(cells.map(text).collect());
+        Ok(())
+    }
+
+    fn warning(&mut self, message: String) {
+        self.warnings.push(message);
+    }
+}
+
+fn conf(text: &str) -> SphinxConf {
+    SphinxConf::parse("sphinx.conf", text).unwrap()
+}
+
+#[test]
+fn indexes_are_told_by_their_types() {
+    let conf = conf(
+        "index base {\nmorphology = stem_en\n}\nindex a : base {\nsource = s\n}\n\
+         index r {\ntype = rt\n}\nindex d {\ntype = distributed\nlocal = a\nlocal = r\n}\n\
+         index t {\ntype = template\n}\n",
+    );
+    let kinds: Vec<_> = conf.indexes().collect();
+    assert_eq!(
+        kinds,
+        [
+            ("base", IndexKind::Template),
+            ("a", IndexKind::Plain),
+            ("r", IndexKind::RealTime),
+            ("d", IndexKind::Other("distributed".to_owned())),
+            ("t", IndexKind::Template),
+        ]
+    );
+    assert!(conf.warnings().is_empty());
+}
+
+#[test]
+fn a_real_time_index_is_a_table() {
+    let conf = conf(
+        "index r {\ntype = rt\nrt_field = Title\nrt_attr_uint = year\nrt_attr_json = j\n\
+         rt_attr_string = s\nrt_field = body\nmin_infix_len = 2\nmorphology =\nrt_mem_limit = 1G\n}\n",
+    );
+    let schema = conf.real_time_table("r").unwrap();
+    let names: Vec<_> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["id", "title", "year", "j", "s", "body"]);
+    let words = schema.words.clone().unwrap();
+    assert_eq!(words.columns, [1, 5]);
+    let settings = [("charset_table", "sphinx22"), ("min_infix_len", "2")];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(words.settings, settings);
+    schema.validate().unwrap();
+}
+
+#[test]
+fn what_is_refused_has_its_line_and_key() {
+    let cases = [
+        (
+            "rt_attr_multi = tags",
+            "sphinx.conf:4: rt_attr_multi: there are no multi-value attributes",
+        ),
+        ("index_token_filter = lib.so:f", "sphinx.conf:4: index_token_filter: "),
+        ("morphology = lemmatize_en", "sphinx.conf:4: "),
+        ("expand_keywords = 1", "sphinx.conf:4: "),
+        ("rt_attr_uint = id", "a column is named id"),
+        ("rt_attr_string = title", "column 'title' is there twice"),
+        ("stopwords = /no/such/file", "/no/such/file"),
+    ];
+    for (line, message) in cases {
+        let conf = conf(&format!("index r {{\ntype = rt\nrt_field = title\n{line}\n}}\n"));
+        let error = conf.real_time_table("r").unwrap_err().to_string();
+        assert!(error.contains(message), "{error} / {message}");
+    }
+    let conf = conf("index r {\ntype = rt\nrt_attr_multi =\nexpand_keywords = 0\n}\n");
+    assert!(conf.real_time_table("r").unwrap_err().to_string().contains("there is no field"));
+    assert!(conf.real_time_table("q").unwrap_err().to_string().ends_with("it has r"));
+}
+
+#[test]
+fn sources_are_checked_before_anything_runs() {
+    let plan = |settings: &str| {
+        let conf = conf(&format!("source s {{\n{settings}\n}}\nindex i {{\nsource = s\n}}\n"));
+        plan::Plan::of(&conf, conf.index("i").unwrap()).map(|plan| plan.sources.len())
+    };
+    let cases = [
+        ("sql_db = d", "sphinx.conf:1: the type of source 's' is missing"),
+        ("type = pgsql", "sphinx.conf:2: the type of source 's' is 'pgsql'"),
+        ("type = tsvpipe", "source 's' needs tsvpipe_command"),
+        ("type = mysql\nsql_query = SELECT 1", "source 's' needs sql_host"),
+        (
+            "type = mysql\nsql_host = h\nsql_query = SELECT 1\nsql_query_range = SELECT 1",
+            "needs $start",
+        ),
+        (
+            "type = mysql\nsql_host = h\nsql_query = SELECT 1\nsql_port = x",
+            "sphinx.conf:5: sql_port: 'x'",
+        ),
+        (
+            "type = mysql\nsql_attr_multi = uint tag from query; SELECT",
+            "sphinx.conf:3: sql_attr_multi: ",
+        ),
+        (
+            "type = mysql\nsql_query_killlist = SELECT",
+            "sphinx.conf:3: sql_query_killlist: a search is of",
+        ),
+        ("type = csvpipe\ncsvpipe_command = x\ncsvpipe_delimiter = ab", "is not one character"),
+    ];
+    for (settings, message) in cases {
+        let error = plan(settings).unwrap_err().to_string();
+        assert!(error.contains(message), "{error} / {message}");
+    }
+    // Keys of other types of sources do not count.
+    assert_eq!(plan("type = tsvpipe\ntsvpipe_command = x\nsql_attr_multi = x").unwrap(), 1);
+    let nowhere = conf("index i {\nsource = s\n}\n");
+    let error = plan::Plan::of(&nowhere, nowhere.index("i").unwrap()).err().unwrap();
+    assert!(error.to_string().starts_with("sphinx.conf:2: there is no source 's'"), "{error}");
+}
+
+#[test]
+fn searchd_says_where_it_listens_and_where_files_lie() {
+    let conf_of = |searchd: &str| conf(&format!("index i {{\npath = /var/i/data\n}}\n{searchd}"));
+    let text =
+        "searchd {\nlisten = 9312\nlisten = 127.0.0.1:9306:mysql41\nlog = x\npid_file = y\n}\n";
+    let listen = conf_of(text).listen().unwrap();
+    assert_eq!(listen[0].place, Place::AnyAddress(9312));
+    assert_eq!(listen[1].place, Place::Address("127.0.0.1:9306".to_owned()));
+    assert_eq!(listen[1].line, "sphinx.conf:6");
+    assert_eq!(conf_of(text).unused(), ["searchd.log", "searchd.pid_file"]);
+    let default: Vec<_> = conf_of("").listen().unwrap().into_iter().map(|it| it.place).collect();
+    assert_eq!(default, [Place::AnyAddress(9312), Place::AnyAddress(9306)]);
+    let twice = conf_of("searchd {\nlisten = 1\nlisten = 2\n}\n").listen().unwrap_err().to_string();
+    assert!(twice.contains("sphinx.conf:6: listen = 2: sphinx.conf:5 listens for that"), "{twice}");
+    assert_eq!(conf_of("").data().unwrap(), Path::new("/var/i/remora"));
+    let data_dir = "searchd {\ndata_dir = /d\n}\n";
+    assert_eq!(conf_of(data_dir).data().unwrap(), Path::new("/d/remora"));
+    let error = conf_of("index j {\npath = /var/j/data\n}\n").data().unwrap_err().to_string();
+    assert!(error.contains("several folders, as /var/i/ and /var/j/"), "{error}");
+    assert!(conf("").data().unwrap_err().to_string().contains("--data"));
+}
