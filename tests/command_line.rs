@@ -293,3 +293,81 @@ fn a_directory_with_half_a_dump_is_neither_read_nor_written() {
         assert!(said.contains("dump load") && said.contains("shop.dmp"), "{said}");
     }
 }
+
+/// Serves until dropped; with what is printed behind these words, in their order.
+fn serving<const N: usize>(arguments: &[&str], words: [&str; N]) -> (Serving, [String; N]) {
+    let mut child = remora()
+        .arg("serve")
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let serving = Serving { child, address: String::new() };
+    let found = words.map(|word| {
+        let behind = |line: String| line.strip_prefix(word).map(str::to_owned);
+        lines.by_ref().find_map(|line| behind(line.unwrap())).expect("the server ended")
+    });
+    (serving, found)
+}
+
+#[test]
+fn a_sphinx_conf_is_loaded_and_served() {
+    use mysql::prelude::Queryable;
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().display().to_string();
+    let path = directory.path().join("sphinx.conf");
+    let text = format!(
+        "source books {{\n type = csvpipe\n csvpipe_command = cat {folder}/books.csv\n csvpipe_field_string = title\n \
+         csvpipe_attr_uint = year\n}}\n\
+         index books {{\n source = books\n path = {folder}/books\n morphology = stem_en\n}}\n\
+         index notes {{\n type = rt\n path = {folder}/notes\n rt_field = note\n rt_attr_uint = kind\n rt_attr_json = j\n rt_attr_bool = b\n}}\n\
+         index both {{\n type = distributed\n local = books\n}}\n\
+         searchd {{\n listen = 127.0.0.1:0:mysql41\n listen = 127.0.0.1:0\n log = x\n}}\n"
+    );
+    let conf = write(&path, &text);
+    write(&directory.path().join("books.csv"), "1,\"Whales, large\",1851\n2,Emma,1815\n");
+    let output = run(&["import", "-c", &conf]);
+    let (told, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{errors}");
+    assert_eq!(told, "2 rows into table 'books'\ntable 'notes' is made, without rows\n");
+    assert!(errors.contains("index 'both' is passed over: it is distributed"), "{errors}");
+    let (server, [sql, api]) = serving(&["-c", &conf], ["MySQL protocol: ", "SphinxAPI: "]);
+    TcpStream::connect(&api).unwrap();
+    let mut session = mysql::Conn::new(format!("mysql://root@{sql}").as_str()).unwrap();
+    let found: Vec<(u64, String, u32)> = session
+        .query("SELECT id, title, year FROM books WHERE MATCH('whale') AND year > 1800")
+        .unwrap();
+    assert_eq!(found, [(1, "Whales, large".to_owned(), 1851)]);
+    session.query_drop("INSERT INTO notes (id, note) VALUES (7, 'a note')").unwrap();
+    let found: Option<(u64, u32)> =
+        session.query_first("SELECT id, kind FROM notes WHERE MATCH('note')").unwrap();
+    assert_eq!(found, Some((7, 0)));
+    // An altered table is served as it is.
+    session.query_drop("ALTER TABLE notes morphology='stem_en'").unwrap();
+    drop(session);
+    server.stop();
+    serving(&["-c", &conf], ["SphinxAPI: "]).0.stop();
+    write(&directory.path().join("books.csv"), "3,Walden,1854\n");
+    assert_eq!(printed(&["import", "-c", &conf, "books"]), "1 row into table 'books'\n");
+    write(&directory.path().join("books.csv"), "3,Walden,1854\n4\n");
+    let error = refused(&["import", "-c", &conf, "books"]);
+    assert!(error.contains("index 'books' stays as it was: source 'books': line 2"), "{error}");
+    let data = format!("{folder}/remora");
+    let exported = printed(&["export", "--data", &data, "--table", "books"]);
+    assert_eq!(exported, "{\"id\":3,\"title\":\"Walden\",\"year\":1854}\n");
+    assert!(refused(&["import", "-c", &conf, "nothing"]).contains("it has books, notes, both"));
+    assert!(refused(&["import", "-c", &conf, "both"]).contains("is distributed"));
+    for (from, to, message) in [
+        ("127.0.0.1:0:", "0.0.0.0:9306:", "can be reached from other machines"),
+        ("listen = 127.0.0.1:0\n", "listen = /run/searchd.sock\n", "is not spoken on Unix sockets"),
+        ("rt_attr_json = j", "rt_attr_multi = j", "sphinx.conf:17: rt_attr_multi: "),
+        ("morphology", "morfology", "sphinx.conf:10: 'morfology' is no key"),
+    ] {
+        let conf = write(&path, &text.replacen(from, to, 1));
+        let error = refused(&["serve", "-c", &conf, "--test"]);
+        assert!(error.contains(message), "{error} / {message}");
+    }
+}

@@ -27,7 +27,7 @@ pub fn open_database(settings: &Settings) -> Result<Database> {
     }
     for schema in &settings.tables {
         let schema = zone::in_utc(schema, settings.time_zone.as_ref());
-        make_table(&database, &schema, settings.dialect)?;
+        make_table(&database, &schema, settings)?;
     }
     Ok(database)
 }
@@ -60,15 +60,16 @@ pub(crate) fn keep_from_others(data: &Path) {
 }
 
 /// Makes a table, or makes sure that the one that is there can stand for it.
-fn make_table(database: &Database, wanted: &Schema, dialect: Dialect) -> Result<()> {
+fn make_table(database: &Database, wanted: &Schema, settings: &Settings) -> Result<()> {
     if !database.tables().contains(&wanted.name) {
         return Ok(database.create_table(wanted.clone())?);
     }
     let present = database.schema(&wanted.name)?;
-    if *present == *wanted {
+    // An index of a sphinx.conf keeps the settings that it was made with, as in Sphinx, or got by ALTER TABLE.
+    if *present == *wanted || settings.sphinx_conf.is_some() {
         return Ok(());
     }
-    if dialect == Dialect::Remora {
+    if settings.dialect == Dialect::Remora {
         return Err(Error::Settings(format!(
             "table '{}' in {} has another definition than [tables.{0}] in the settings: take the \
              section out to serve the table as it is, or export its rows and import them into a \

@@ -1,9 +1,10 @@
-//! `remora import`: files into a table, of a data directory or of a running server.
+//! `remora import`: files into a table, of a data directory or of a running server; a sphinx.conf's indexes.
 
 mod progress;
 mod remote;
+mod sphinx_conf;
 
-use std::{process::ExitCode, sync::Arc};
+use std::{path::Path, process::ExitCode, sync::Arc};
 
 use remora_engine::{Database, Options, Schema};
 use remora_source::{
@@ -36,6 +37,12 @@ const REMOTE_BATCH_BYTES: usize = 384 << 10;
 /// [`Error::Source`] if a file or a description of a table cannot be read or a row is refused,
 /// [`Error::Engine`] if the database refuses, [`Error::Remote`] if a server does.
 pub fn import(options: &ImportOptions) -> Result<ExitCode> {
+    if let Some(path) = &options.config {
+        return sphinx_conf::import(options, path);
+    }
+    if options.data.is_none() && options.to.is_none() {
+        return Err(Error::Usage("name a target: --data or --to".to_owned()));
+    }
     let mut inputs = Vec::new();
     for file in &options.files {
         // Before a data directory is made for it.
@@ -46,10 +53,7 @@ pub fn import(options: &ImportOptions) -> Result<ExitCode> {
     }
     let report = match (&options.data, &options.to) {
         (Some(data), _) => {
-            let settings = Settings { data: data.clone(), ..Settings::default() };
-            refuse_half_loaded(data)?;
-            keep_from_others(data);
-            let database = open_with_collations(data, engine_options(&settings))?;
+            let database = open(data)?;
             let result = into_database(&database, options, &mut inputs);
             database.close()?;
             result?
@@ -59,6 +63,13 @@ pub fn import(options: &ImportOptions) -> Result<ExitCode> {
     };
     tell(options, &report);
     Ok(ExitCode::SUCCESS)
+}
+
+fn open(data: &Path) -> Result<Database> {
+    let settings = Settings { data: data.to_owned(), ..Settings::default() };
+    refuse_half_loaded(data)?;
+    keep_from_others(data);
+    Ok(open_with_collations(data, engine_options(&settings))?)
 }
 
 /// An import is durable when it ends and goes on where it stopped: it needs no fsync for each of
@@ -73,17 +84,17 @@ fn into_database(
     options: &ImportOptions,
     inputs: &mut [Input],
 ) -> Result<ImportReport> {
-    let schema = if database.tables().contains(&options.table) {
-        database.schema(&options.table)?
+    let schema = if database.tables().iter().any(|name| name == options.table()) {
+        database.schema(options.table())?
     } else {
         let schema = new_schema(options, inputs)?;
         database.create_table(schema)?;
-        database.schema(&options.table)?
+        database.schema(options.table())?
     };
     if schema.declared.is_some() {
         return Err(Error::Usage(format!(
             "table {:?} was defined by SQL, or follows a source: its rows are written by SQL (LOAD DATA), or there",
-            options.table
+            options.table()
         )));
     }
     let sink = files::DatabaseSink::new(database);
@@ -96,7 +107,7 @@ fn into_server(
     inputs: &mut [Input],
 ) -> Result<ImportReport> {
     let table = RemoteTable::connect(address, options)?;
-    let schema = match table.schema(&options.table)? {
+    let schema = match table.schema(options.table())? {
         Some(schema) => schema,
         None => table.create(&new_schema(options, inputs)?)?,
     };
@@ -112,7 +123,7 @@ fn into_server(
 fn new_schema(options: &ImportOptions, inputs: &mut [Input]) -> Result<Schema> {
     if let Some(path) = &options.schema {
         let mut file = SchemaFile::read(path)?;
-        options.table.clone_into(&mut file.name);
+        options.table().clone_into(&mut file.name);
         return Ok(file.to_schema()?);
     }
     let key = match options.primary_key.as_slice() {
@@ -120,7 +131,7 @@ fn new_schema(options: &ImportOptions, inputs: &mut [Input]) -> Result<Schema> {
         [row] if row == "_row" => KeyChoice::Generated,
         names => KeyChoice::Columns(names.to_vec()),
     };
-    let inference = infer_schema(inputs, &options.table, &key, None)?;
+    let inference = infer_schema(inputs, options.table(), &key, None)?;
     eprint!("{}", describe(&inference.schema, inference.records));
     Ok(inference.schema)
 }
@@ -189,5 +200,5 @@ fn tell(options: &ImportOptions, report: &ImportReport) {
         0 => String::new(),
         count => format!(", {} skipped", thousands(count)),
     };
-    println!("{} into table '{}'{skipped}", counted(report.rows, "row"), options.table);
+    println!("{} into table '{}'{skipped}", counted(report.rows, "row"), options.table());
 }

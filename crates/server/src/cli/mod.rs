@@ -29,6 +29,7 @@ use crate::{Error, Result};
 ///
 /// Try it:          remora demo
 /// Load your data:  remora import --data DIR --table NAME FILES...
+/// Or as Sphinx:    remora import -c sphinx.conf, then remora serve -c sphinx.conf
 /// Serve it:        remora serve --data DIR
 /// Follow a MySQL:  remora serve --mysql mysql://user:password@host:3306/shop
 /// Ask it:          remora shell
@@ -74,7 +75,7 @@ pub struct DemoOptions {
 /// Options of `serve`.
 #[derive(Args)]
 pub struct ServeOptions {
-    /// Settings: a remora.toml, or a MygramDB .yaml, .yml or .json.
+    /// Settings: a remora.toml, a MygramDB .yaml, .yml or .json, or a sphinx.conf (any .conf).
     #[arg(short, long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Data directory; made if it is missing. Overrides the settings file.
@@ -104,8 +105,17 @@ pub struct ServeOptions {
 
 /// Options of `import`.
 #[derive(Args)]
-#[command(group(clap::ArgGroup::new("target").required(true)))]
+#[command(group(clap::ArgGroup::new("target")))]
 pub struct ImportOptions {
+    /// Load the indexes of this sphinx.conf from their sources, whose commands and queries are run. The data
+    /// directory is that of --data, or the folder 'remora' beside the indexes' files.
+    #[arg(
+        short,
+        long,
+        value_name = "SPHINX.CONF",
+        conflicts_with_all = ["to", "token", "user", "table", "primary_key", "schema", "on_error"]
+    )]
+    pub config: Option<PathBuf>,
     /// Load into this data directory; made if it is missing.
     #[arg(long, value_name = "DIR", group = "target")]
     pub data: Option<PathBuf>,
@@ -120,8 +130,8 @@ pub struct ImportOptions {
     #[arg(long, value_name = "NAME", requires = "to", conflicts_with = "token")]
     pub user: Option<String>,
     /// The table. Made if it is missing, from --schema or from what the first rows hold.
-    #[arg(long, value_name = "NAME")]
-    pub table: String,
+    #[arg(long, value_name = "NAME", required_unless_present = "config")]
+    pub table: Option<String>,
     /// The column, or the columns with commas between, that name a row. Guessed if not given.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub primary_key: Vec<String>,
@@ -132,9 +142,17 @@ pub struct ImportOptions {
     /// What to do with a line that is no row.
     #[arg(long, value_enum, default_value_t = OnError::Stop)]
     pub on_error: OnError,
-    /// The files, read one after the other. A file that was read before goes on where it stopped.
-    #[arg(required = true)]
+    /// The files, read one after the other. A file that was read before goes on where it stopped. With -c: the
+    /// names of indexes, all if none is given; what a table held before is replaced.
+    #[arg(required_unless_present = "config")]
     pub files: Vec<PathBuf>,
+}
+
+impl ImportOptions {
+    /// The table, which is named unless a sphinx.conf is.
+    fn table(&self) -> &str {
+        self.table.as_deref().unwrap_or_default()
+    }
 }
 
 /// What to do with a line that is no row.

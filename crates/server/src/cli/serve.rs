@@ -14,7 +14,7 @@ use crate::{
     Error, LogHandle, Result, Server,
     accounts::Demand,
     open::open_database,
-    settings::{Dialect, Settings},
+    settings::{Dialect, Settings, SphinxSettings},
     sources,
 };
 
@@ -63,6 +63,11 @@ fn read_settings(options: &ServeOptions) -> Result<Settings> {
         Some(path) => Settings::read(path)?,
         None => Settings::without_file()?,
     };
+    let is_told = options.data.is_some() || settings.data != Settings::default().data;
+    let no_data = settings.sphinx_conf.as_ref().and_then(|conf| conf.no_data.as_ref());
+    if let Some(why) = no_data.filter(|_| !is_told) {
+        return Err(Error::Settings(why.clone()));
+    }
     let default_dumps = settings.dump.dir == settings.data.join("dumps");
     if let Some(data) = &options.data {
         settings.data.clone_from(data);
@@ -112,7 +117,7 @@ async fn run(
     announce_settings(&settings);
     let data = settings.data.clone();
     let socket = settings.listen.line_socket.clone();
-    let sources = settings.sources.clone();
+    let (sources, sphinx_conf) = (settings.sources.clone(), settings.sphinx_conf.clone());
     let server = Server::start(settings, database.clone(), Some(log)).await?;
     match tokio::task::block_in_place(|| sources::follow(&database, &sources)) {
         Ok(followed) => server.follow(followed),
@@ -122,6 +127,7 @@ async fn run(
         }
     }
     announce(&server, &database, &data, socket.as_deref());
+    announce_indexes(&database, sphinx_conf.as_ref());
     let _progress = copy_progress::show(&server);
     loop {
         tokio::select! {
@@ -155,9 +161,26 @@ fn announce(server: &Server, database: &Database, data: &Path, socket: Option<&P
         println!("MySQL protocol: {address}");
         tracing::info!(%address, "listening for the MySQL protocol");
     }
+    if let Some(address) = server.sphinx_address() {
+        println!("SphinxAPI: {address}");
+        tracing::info!(%address, "listening for SphinxAPI");
+    }
     if let Some(address) = server.http_address() {
         println!("HTTP: http://{address}");
         tracing::info!(%address, "listening for HTTP");
+    }
+}
+
+/// Says what of a sphinx.conf is otherwise here, and which of its indexes are not there.
+fn announce_indexes(database: &Database, conf: Option<&SphinxSettings>) {
+    let Some(conf) = conf else { return };
+    for note in &conf.notes {
+        tracing::warn!("{note}");
+    }
+    for index in conf.plain.iter().filter(|index| database.schema(index).is_err()) {
+        tracing::warn!(
+            "index '{index}' is not loaded yet: stop, and run remora import -c with the same file"
+        );
     }
 }
 

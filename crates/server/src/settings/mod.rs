@@ -1,8 +1,8 @@
 //! Settings: what a file, the environment and the command line mean.
 //!
 //! A settings file is read in two steps. The *low* settings are what was typed: `remora_toml` for
-//! Remora's own file, `mygramdb` for a MygramDB YAML or JSON. The *high* settings, [`Settings`],
-//! are what it means; both files map onto them, each with the defaults of its own dialect.
+//! Remora's own file, `mygramdb` for a MygramDB YAML or JSON, `sphinx_conf` for a sphinx.conf. The *high* settings,
+//! [`Settings`], are what it means; all files map onto them, each with the defaults of its own dialect.
 
 mod address;
 mod check;
@@ -12,6 +12,7 @@ mod mygramdb;
 mod mysql;
 mod remora_toml;
 mod set;
+mod sphinx_conf;
 mod sql;
 mod synonyms;
 mod users;
@@ -30,6 +31,7 @@ use remora_source::mysql::{schema::Selection, settings::MysqlSettings};
 pub use cidr::Cidr;
 pub(crate) use mygramdb::help as mygramdb_help;
 pub use mygramdb::{MYGRAMDB_VERSION, MygramFile};
+pub use sphinx_conf::SphinxSettings;
 pub use sql::Sql;
 pub use users::{HostPattern, User, find_user, fits_pattern};
 pub use variables::{Change, VARIABLES, Variable, changes, find_variable};
@@ -85,6 +87,8 @@ pub struct Settings {
     pub unused: Vec<String>,
     /// The MygramDB file, if it was one.
     pub mygramdb: Option<MygramFile>,
+    /// What a sphinx.conf says beyond this, if it was one.
+    pub sphinx_conf: Option<SphinxSettings>,
     /// The MySQL and MariaDB servers to follow.
     pub sources: Vec<MysqlSettings>,
     /// The zone in which TIMESTAMPs are shown and read, if the sources' settings name one.
@@ -257,6 +261,7 @@ impl Default for Settings {
             logging: Logging { level: "info".to_owned(), format: "text".to_owned(), file: None },
             unused: Vec::new(),
             mygramdb: None,
+            sphinx_conf: None,
             sources: Vec::new(),
             time_zone: None,
             sql: Sql::default(),
@@ -366,9 +371,11 @@ impl Settings {
         match extension {
             "toml" => remora_toml::parse(text, folder),
             "yaml" | "yml" | "json" => mygramdb::parse(text, folder),
+            // Its errors name the file and the line.
+            "conf" => return sphinx_conf::parse(path, text),
             _ => Err(Error::Settings(
-                "the name of a settings file ends in .toml, or in .yaml, .yml or .json for a \
-                 MygramDB file"
+                "the name of a settings file ends in .toml, in .yaml, .yml or .json for a MygramDB \
+                 file, or in .conf for a sphinx.conf"
                     .to_owned(),
             )),
         }

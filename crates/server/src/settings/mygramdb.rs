@@ -91,6 +91,7 @@ impl Typed {
             logging: self.logging.meaning(),
             unused: Vec::new(),
             mygramdb: None,
+            sphinx_conf: None,
             sources,
             time_zone: None,
             sql: defaults.sql,

@@ -1,0 +1,138 @@
+//! `remora import -c sphinx.conf`: indexes from their sources, each whole or not at all.
+
+use std::{path::Path, process::ExitCode};
+
+use remora_engine::Database;
+use remora_source::{
+    files::Progress,
+    sphinx_conf::{IndexKind, Loaded, SphinxConf},
+};
+
+use super::{open, progress::Display};
+use crate::{
+    Error, Result,
+    cli::{
+        ImportOptions,
+        output::{counted, thousands},
+    },
+};
+
+/// Loads the indexes that are named, or all.
+///
+/// # Errors
+/// [`Error::Source`] if the file cannot be read or names no data directory, [`Error::Usage`] if there is no such
+/// index, or [`Error::Engine`] if the data directory cannot be opened. What is wrong with one index is told, and
+/// the others are loaded.
+pub(super) fn import(options: &ImportOptions, path: &Path) -> Result<ExitCode> {
+    let conf = SphinxConf::read(path)?;
+    for warning in conf.warnings() {
+        eprintln!("{warning}");
+    }
+    let wanted = choose(options, path, &conf)?;
+    let data = options.data.clone().map_or_else(|| conf.data(), Ok)?;
+    let database = open(&data)?;
+    let mut failed = false;
+    for (name, kind) in wanted {
+        if let Err(error) = make(&database, &conf, &name, &kind) {
+            failed = true;
+            eprintln!("remora: index '{name}' stays as it was: {error}");
+        }
+    }
+    database.close()?;
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The indexes to load, and what they are.
+fn choose(
+    options: &ImportOptions,
+    path: &Path,
+    conf: &SphinxConf,
+) -> Result<Vec<(String, IndexKind)>> {
+    let mut chosen = Vec::new();
+    for file in &options.files {
+        let name = file.display().to_string();
+        let found = conf.indexes().find(|(index, _)| *index == name);
+        let Some((_, kind)) = found else {
+            let names: Vec<&str> = conf.indexes().map(|(name, _)| name).collect();
+            return Err(Error::Usage(format!(
+                "{} has no index '{name}'; it has {}",
+                path.display(),
+                if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+            )));
+        };
+        match kind {
+            IndexKind::Plain | IndexKind::RealTime => chosen.push((name, kind)),
+            IndexKind::Template => {
+                return Err(Error::Usage(format!(
+                    "index '{name}' has no source: it holds settings for others"
+                )));
+            }
+            IndexKind::Other(kind) => {
+                return Err(Error::Usage(format!(
+                    "index '{name}' is {kind}: only plain and rt are known"
+                )));
+            }
+        }
+    }
+    if options.files.is_empty() {
+        for (name, kind) in conf.indexes() {
+            match kind {
+                IndexKind::Plain | IndexKind::RealTime => chosen.push((name.to_owned(), kind)),
+                IndexKind::Template => {}
+                IndexKind::Other(kind) => {
+                    eprintln!(
+                        "index '{name}' is passed over: it is {kind}, and only plain and rt are known"
+                    );
+                }
+            }
+        }
+    }
+    match chosen.is_empty() {
+        true => Err(Error::Usage(format!("{} has no index to load", path.display()))),
+        false => Ok(chosen),
+    }
+}
+
+fn make(database: &Database, conf: &SphinxConf, name: &str, kind: &IndexKind) -> Result<()> {
+    if *kind == IndexKind::RealTime {
+        return make_empty(database, conf, name);
+    }
+    let mut display = Display::new();
+    let loaded = conf.load(database, name, &mut |loaded| display.show(&progress(name, loaded)));
+    display.finish();
+    let loaded = loaded?;
+    for warning in &loaded.warnings {
+        eprintln!("{warning}");
+    }
+    let replaced = match loaded.replaced {
+        0 => String::new(),
+        count => format!(", {} replaced by a later one of the same number", thousands(count)),
+    };
+    println!("{} into table '{name}'{replaced}", counted(loaded.rows, "row"));
+    Ok(())
+}
+
+/// The table of a real-time index; one that is there stays.
+fn make_empty(database: &Database, conf: &SphinxConf, name: &str) -> Result<()> {
+    let schema = conf.real_time_table(name)?;
+    if database.schema(name).is_ok() {
+        let rows = database.statistics(name)?.rows;
+        println!("table '{name}' is there, with {}", counted(rows, "row"));
+    } else {
+        database.create_table(schema)?;
+        println!("table '{name}' is made, without rows");
+    }
+    Ok(())
+}
+
+fn progress(index: &str, loaded: &Loaded) -> Progress {
+    Progress {
+        file: format!("index '{index}'"),
+        rows: loaded.rows,
+        skipped: 0,
+        record_bytes: loaded.bytes,
+        bytes: loaded.bytes,
+        total_bytes: None,
+        elapsed: loaded.elapsed,
+    }
+}

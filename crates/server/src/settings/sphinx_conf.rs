@@ -1,0 +1,82 @@
+//! A sphinx.conf as settings of a server: where it listens, where its data lie, and its real-time indexes.
+
+use std::path::Path;
+
+use remora_source::sphinx_conf::{IndexKind, Place, Protocol, SphinxConf};
+
+use super::{Listen, Settings, address::is_loopback_address};
+use crate::{Error, Result};
+
+/// What a sphinx.conf says beyond [`Settings`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SphinxSettings {
+    /// The plain indexes, whose tables an import makes.
+    pub plain: Vec<String>,
+    /// What is otherwise here than in Sphinx, for the log.
+    pub notes: Vec<String>,
+    /// Why the file names no data directory, if it names none.
+    pub no_data: Option<String>,
+}
+
+/// The settings of a sphinx.conf.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
+    let conf = SphinxConf::parse(&path.display().to_string(), text)?;
+    let mut more = SphinxSettings { notes: conf.warnings().to_vec(), ..SphinxSettings::default() };
+    let mut settings = Settings { unused: conf.unused(), ..Settings::default() };
+    match conf.data() {
+        Ok(data) => settings.data = data,
+        Err(error) => more.no_data = Some(error.to_string()),
+    }
+    settings.listen = listen(&conf, &mut more.notes)?;
+    for (name, kind) in conf.indexes() {
+        match kind {
+            IndexKind::Plain => more.plain.push(name.to_owned()),
+            IndexKind::RealTime => settings.tables.push(conf.real_time_table(name)?),
+            IndexKind::Template => {}
+            IndexKind::Other(kind) => {
+                more.notes.push(format!("index '{name}' is {kind}, which is not served"));
+            }
+        }
+    }
+    settings.sphinx_conf = Some(more);
+    Ok(settings)
+}
+
+/// Only where the file says so.
+fn listen(conf: &SphinxConf, notes: &mut Vec<String>) -> Result<Listen> {
+    let mut listen = Listen {
+        line: String::new(),
+        http: String::new(),
+        sql: String::new(),
+        ..Listen::default()
+    };
+    for line in conf.listen()? {
+        let address = match line.place {
+            Place::Socket(path) => {
+                listen.sql_socket = Some(path.into());
+                continue;
+            }
+            Place::Address(address) if is_loopback_address(&address) == Some(false) => {
+                return Err(Error::Settings(format!(
+                    "{}: '{address}' can be reached from other machines, and a sphinx.conf names no users: \
+                     listen on 127.0.0.1, or serve the same data directory by a remora.toml with [[users]]",
+                    line.line
+                )));
+            }
+            Place::Address(address) => address,
+            Place::AnyAddress(port) => {
+                notes.push(format!(
+                    "{}: port {port} is that of 127.0.0.1 alone, as a sphinx.conf names no users; Sphinx would \
+                     listen on all addresses",
+                    line.line
+                ));
+                format!("127.0.0.1:{port}")
+            }
+        };
+        match line.protocol {
+            Protocol::SphinxApi => listen.sphinx_api = address,
+            Protocol::Mysql => listen.sql = address,
+        }
+    }
+    Ok(listen)
+}
