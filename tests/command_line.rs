@@ -371,3 +371,35 @@ fn a_sphinx_conf_is_loaded_and_served() {
         assert!(error.contains(message), "{error} / {message}");
     }
 }
+
+#[test]
+fn a_load_that_is_ended_ends_its_commands() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().display().to_string();
+    let text = format!(
+        "source s {{\n type = tsvpipe\n tsvpipe_command = echo $$ > {folder}/pid; sleep 60; sleep 60\n \
+         tsvpipe_field = t\n}}\nindex i {{\n source = s\n path = {folder}/i\n}}\n"
+    );
+    let conf = write(&directory.path().join("sphinx.conf"), &text);
+    let child = remora().args(["import", "-c", &conf]).spawn().unwrap();
+    let mut importing = Serving { child, address: String::new() };
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let pid = loop {
+        let pid = std::fs::read_to_string(directory.path().join("pid")).unwrap_or_default();
+        if pid.ends_with('\n') {
+            break pid.trim().to_owned();
+        }
+        assert!(Instant::now() < deadline, "the command does not start");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    importing.signal("TERM");
+    assert_eq!(importing.child.wait().unwrap().code(), Some(130));
+    let is_there = || {
+        // One that is over and that nobody waited for has no command line.
+        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
+    };
+    while is_there() {
+        assert!(Instant::now() < deadline, "the command goes on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

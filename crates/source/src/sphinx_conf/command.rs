@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::{Error, Result};
@@ -21,9 +22,22 @@ const KEPT_BYTES: u64 = 300;
 const ENDING_POLLS: u32 = 20;
 const ENDING_PAUSE: Duration = Duration::from_millis(10);
 
+/// The groups of the commands at work.
+static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Ends all commands that are at work, for a program that is about to end itself: they are of groups of their own, so
+/// that no signal of a terminal reaches them.
+pub fn end_commands() {
+    for group in GROUPS.lock().iter() {
+        // It may have ended by itself.
+        let _ = kill_process_group(*group, Signal::KILL);
+    }
+}
+
 /// A command at work. Whoever drops it before its end ends it, with all that it started.
 pub(super) struct Running {
     child: Child,
+    group: Option<Pid>,
     /// Reads what it says of its errors.
     said: Option<JoinHandle<Vec<String>>>,
     is_over: bool,
@@ -42,9 +56,11 @@ impl Running {
             .process_group(0)
             .spawn()
             .map_err(failed)?;
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        GROUPS.lock().extend(group);
         let (output, errors) = (child.stdout.take(), child.stderr.take());
         let said = errors.map(|errors| std::thread::spawn(move || last_lines(errors)));
-        let running = Self { child, said, is_over: false };
+        let running = Self { child, group, said, is_over: false };
         let output = output.ok_or_else(|| failed(std::io::Error::other("it has no output")))?;
         Ok((running, output))
     }
@@ -91,12 +107,12 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        GROUPS.lock().retain(|group| Some(*group) != self.group);
         if self.is_over {
             return;
         }
-        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         // It may have ended by itself.
-        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        let _ = self.group.map(|group| kill_process_group(group, Signal::KILL));
         let _ = self.child.wait();
     }
 }
@@ -176,7 +192,8 @@ mod tests {
     fn a_command_that_nobody_waits_for_is_ended_with_its_children() {
         let begin = Instant::now();
         let (running, output) = Running::start("s", "sleep 60 | sleep 60").unwrap();
-        let group = Pid::from_raw(i32::try_from(running.child.id()).unwrap()).unwrap();
+        let group = running.group.unwrap();
+        assert!(GROUPS.lock().contains(&group));
         drop(running);
         drop(output);
         assert!(begin.elapsed() < Duration::from_secs(30));
@@ -185,5 +202,6 @@ mod tests {
             assert!(begin.elapsed() < Duration::from_secs(30), "still there");
             std::thread::sleep(Duration::from_millis(10));
         }
+        assert!(!GROUPS.lock().contains(&group));
     }
 }

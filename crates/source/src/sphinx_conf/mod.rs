@@ -37,6 +37,7 @@ use crate::{Error, Result};
 use keys::{Meaning, SectionKind};
 use text::Section;
 
+pub use command::end_commands;
 pub use listen::{Listen, Place, Protocol};
 pub use load::Loaded;
 

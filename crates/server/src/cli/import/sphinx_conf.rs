@@ -5,8 +5,9 @@ use std::{path::Path, process::ExitCode};
 use remora_engine::Database;
 use remora_source::{
     files::Progress,
-    sphinx_conf::{IndexKind, Loaded, SphinxConf},
+    sphinx_conf::{IndexKind, Loaded, SphinxConf, end_commands},
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{open, progress::Display};
 use crate::{
@@ -16,6 +17,9 @@ use crate::{
         output::{counted, thousands},
     },
 };
+
+/// The status of a process that a signal ended, as shells tell it.
+const ENDED_BY_SIGNAL: i32 = 130;
 
 /// Loads the indexes that are named, or all.
 ///
@@ -31,6 +35,7 @@ pub(super) fn import(options: &ImportOptions, path: &Path) -> Result<ExitCode> {
     let wanted = choose(options, path, &conf)?;
     let data = options.data.clone().map_or_else(|| conf.data(), Ok)?;
     let database = open(&data)?;
+    end_commands_by_signals()?;
     let mut failed = false;
     for (name, kind) in wanted {
         if let Err(error) = make(&database, &conf, &name, &kind) {
@@ -40,6 +45,29 @@ pub(super) fn import(options: &ImportOptions, path: &Path) -> Result<ExitCode> {
     }
     database.close()?;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Ends with the commands of sources where this process is asked to end. What is half loaded is no table yet.
+fn end_commands_by_signals() -> Result<()> {
+    let failed = |source| Error::Io { what: "cannot take signals".to_owned(), source };
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let (mut interrupt, mut terminate) = {
+        let _inside = runtime.enter();
+        let take = |kind| signal(kind).map_err(failed);
+        (take(SignalKind::interrupt())?, take(SignalKind::terminate())?)
+    };
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        });
+        end_commands();
+        std::process::exit(ENDED_BY_SIGNAL);
+    });
+    Ok(())
 }
 
 /// The indexes to load, and what they are.
