@@ -172,6 +172,7 @@ pub(super) fn schema(table: &str, columns: &[Column], words: WordsDef) -> Schema
         required: None,
         synonyms: Vec::new(),
         words: Some(words),
+        paths: Vec::new(),
         declared: None,
     }
 }
