@@ -246,6 +246,8 @@ error_codes! {
     FunctionResultTooLong = 1301 "HY000",
     /// A function, procedure or savepoint that is not there.
     DoesNotExist = 1305 "42000",
+    /// Several result sets for a client that takes one.
+    ManyResults = 1312 "0A000",
     /// The statement was killed.
     Interrupted = 1317 "70100",
     /// A SELECT INTO without a row.

@@ -1,5 +1,7 @@
 //! Record batches become rows of cells, and fields the columns that clients see.
 
+use std::sync::Arc;
+
 use datafusion::{
     arrow::{
         array::{
@@ -69,6 +71,21 @@ pub(crate) fn send<R: Reply>(batch: &RecordBatch, columns: &[Column], reply: &mu
         reply.row(&row)?;
     }
     Ok(())
+}
+
+/// The batch with the empty text for each that is NULL, as Sphinx has it.
+pub(crate) fn with_texts(batch: RecordBatch) -> Result<RecordBatch> {
+    let text = |array: &ArrayRef| -> ArrayRef {
+        match array.as_string_view_opt() {
+            Some(texts) if texts.null_count() > 0 => {
+                let texts = texts.iter().map(Option::unwrap_or_default);
+                Arc::new(StringViewArray::from_iter_values(texts))
+            }
+            _ => Arc::clone(array),
+        }
+    };
+    let arrays = batch.columns().iter().map(text).collect();
+    RecordBatch::try_new(batch.schema(), arrays).map_err(|error| from_plan(error.into()))
 }
 
 /// One value of a batch.

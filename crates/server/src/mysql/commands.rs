@@ -57,6 +57,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         let mut session = side.instance.session(id, admitted.identity.clone());
         session.set_encryption(channel.encryption());
         session.count_found_rows(capabilities.contains(Capabilities::CLIENT_FOUND_ROWS));
+        // Who sends several statements takes several results.
+        let many = Capabilities::CLIENT_MULTI_RESULTS | Capabilities::CLIENT_MULTI_STATEMENTS;
+        session.take_many_results(capabilities.intersects(many));
         Self {
             channel,
             interrupter: session.interrupter(),

@@ -110,7 +110,9 @@ impl Guest {
     /// # Errors
     /// Those of [`Guest::run`].
     pub(crate) async fn settle<R: Reply>(&mut self, reply: &mut R) -> Result<()> {
-        self.run(&format!("SET NAMES utf8mb4, SESSION sql_mode = '{SQL_MODE}'"), reply).await
+        let settings =
+            format!("SET NAMES utf8mb4, SESSION sql_mode = '{SQL_MODE}', sql_dialect = 'mysql'");
+        self.run(&settings, reply).await
     }
 
     /// Its session.

@@ -90,6 +90,7 @@ fn set_globals(instance: &Instance, settings: &Settings) {
     for (name, is_on) in switches {
         instance.set_global(name, Value::Int(i64::from(is_on)));
     }
+    instance.set_global("sql_dialect", Value::Text(sql.dialect.as_str().into()));
     let socket = settings.listen.sql_socket.as_ref().map(|path| path.display().to_string());
     instance.set_global("socket", Value::Text(socket.unwrap_or_default().into()));
     if let Some(zone) = &settings.time_zone {

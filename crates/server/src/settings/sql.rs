@@ -37,6 +37,8 @@ pub struct Sql {
     pub max_temporary_memory_mb: u64,
     /// The database of tables that have none in their name.
     pub default_database: String,
+    /// What statements mean that MySQL and Sphinx both have: `mysql` or `sphinx`, as sessions begin.
+    pub dialect: String,
     /// Whether LOAD DATA may ask the client for a file.
     pub local_infile: bool,
     /// Whether TCP connections must use TLS.
@@ -62,6 +64,7 @@ impl Default for Sql {
             max_spill_mb: 10_240,
             max_temporary_memory_mb: 2_048,
             default_database: "remora".to_owned(),
+            dialect: "mysql".to_owned(),
             local_infile: false,
             require_tls: false,
             tls: None,
@@ -86,6 +89,7 @@ pub(super) struct TypedSql {
     max_spill_mb: Option<u64>,
     max_temporary_memory_mb: Option<u64>,
     default_database: Option<String>,
+    dialect: Option<String>,
     local_infile: Option<bool>,
     require_tls: Option<bool>,
     tls_cert: Option<PathBuf>,
@@ -109,6 +113,7 @@ impl TypedSql {
         set(&mut sql.max_spill_mb, self.max_spill_mb);
         set(&mut sql.max_temporary_memory_mb, self.max_temporary_memory_mb);
         set(&mut sql.default_database, self.default_database);
+        set(&mut sql.dialect, self.dialect);
         set(&mut sql.local_infile, self.local_infile);
         set(&mut sql.require_tls, self.require_tls);
         sql.tls = match (self.tls_cert, self.tls_key) {
@@ -139,6 +144,9 @@ pub(super) fn refusal(settings: &Settings) -> Option<String> {
             "sql.connect_timeout_s, sql.wait_timeout_s and sql.write_timeout_s are 1 or more"
                 .to_owned(),
         );
+    }
+    if !matches!(sql.dialect.as_str(), "mysql" | "sphinx") {
+        return Some(format!("sql.dialect is '{}'; it is 'mysql' or 'sphinx'", sql.dialect));
     }
     if sql.require_tls && sql.tls.is_none() {
         return Some("sql.require_tls needs sql.tls_cert and sql.tls_key".to_owned());

@@ -266,6 +266,13 @@ pub static VARIABLES: &[Variable] = &[
         "The database of tables that have none in their name."
     ),
     plain!(
+        "sql.dialect",
+        "sql.dialect",
+        Restart,
+        sql.dialect,
+        "What statements mean that MySQL and Sphinx both have, as sessions begin: mysql or sphinx."
+    ),
+    plain!(
         "sql.local_infile",
         "sql.local_infile",
         Reload,

@@ -15,9 +15,14 @@ mod sought;
 mod views;
 mod wide;
 
+use std::sync::Arc;
+
+use remora_engine::Value;
+
 use crate::{
-    Column, Outcome, Reply, Result,
-    parse::{Source, Statement},
+    Column, Error, Outcome, Reply, Result,
+    parse::{Counting, Source, Statement, counting, split},
+    resolve::{max_query_time, most_matches},
     state::SessionState,
 };
 
@@ -55,7 +60,9 @@ pub(crate) async fn run_planned<R: Reply>(
     warn_of_marks(session, &statement.source);
     locking::protect(session, &parsed, &statement.source).await?;
     let limit = session.variables.max_execution_time_ms;
-    session.variables.max_execution_time_ms = hinted_limit(&statement.source).unwrap_or(limit);
+    let most = most_matches(parsed.settings.as_deref());
+    let wanted = hinted_limit(&statement.source).or_else(|| max_query_time(&parsed));
+    session.variables.max_execution_time_ms = wanted.unwrap_or(limit);
     let sent = match wide::Wide::of(parsed, &statement.source) {
         Ok(wide) => wide.send(session, reply).await,
         Err(parsed) => match run::Query::new(session, *parsed, &statement.source).await {
@@ -64,7 +71,9 @@ pub(crate) async fn run_planned<R: Reply>(
         },
     };
     session.variables.max_execution_time_ms = limit;
-    sent.map(|()| Outcome::default())
+    sent?;
+    session.note_counting(|| counting(&statement.source, statement.parameters), most);
+    Ok(Outcome::default())
 }
 
 /// The milliseconds that `SELECT /*+ MAX_EXECUTION_TIME(n) */` gives itself.
@@ -135,12 +144,24 @@ pub(crate) async fn run_do(
 }
 
 /// The value of a SELECT of one expression.
-pub(crate) async fn value(
-    session: &mut SessionState,
-    statement: &Statement<'_>,
-) -> Result<remora_engine::Value> {
+pub(crate) async fn value(session: &mut SessionState, statement: &Statement<'_>) -> Result<Value> {
     let rows = run::Query::of(session, statement).await?.collect(session).await?;
     Ok(rows.value(0, 0))
+}
+
+/// How many rows a statement finds whose rows are limited.
+pub(crate) async fn counted_rows(session: &SessionState, counting: &Counting) -> Result<u64> {
+    let made = split(counting.text.as_bytes(), false, session.lex_mode())?.pop();
+    let Some(made) = made else { return Err(Error::unsupported(&counting.text)) };
+    let source = Arc::new(Source { interrupted: Arc::clone(&session.interrupted), ..made });
+    let statement = Statement { source, parameters: &counting.parameters };
+    let mut query = run::Query::new(session, run::parsed(&statement)?, &statement.source).await?;
+    let rows = query.collect(session).await?;
+    match rows.value(0, 0) {
+        Value::Int(count) => Ok(u64::try_from(count).unwrap_or(0)),
+        Value::Uint(count) => Ok(count),
+        _ => Err(Error::unsupported(&counting.text)),
+    }
 }
 
 /// The columns that a SELECT will have, its parameters being unknown.

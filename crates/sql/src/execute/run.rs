@@ -54,7 +54,10 @@ pub(super) struct Query {
 /// For whom a query is resolved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
+    /// A client's SELECT runs.
     Run,
+    /// Another statement holds it.
+    Within,
     Keep,
     Explain,
 }
@@ -95,12 +98,12 @@ enum Part {
 }
 
 impl Query {
-    /// Resolves a SELECT.
+    /// Resolves a SELECT that some other statement holds.
     pub(super) async fn of(session: &SessionState, statement: &Statement<'_>) -> Result<Self> {
-        Self::new(session, parsed(statement)?, &statement.source).await
+        Self::reading(session, parsed(statement)?, &statement.source, Purpose::Within).await
     }
 
-    /// Resolves a query.
+    /// Resolves a client's query.
     pub(super) async fn new(
         session: &SessionState,
         query: ast::Query,
@@ -132,10 +135,15 @@ impl Query {
         source: &Source,
         purpose: Purpose,
     ) -> Result<Self> {
+        if purpose == Purpose::Keep && query.settings.is_some() {
+            return Err(Error::unsupported("a plan with OPTION that is kept"));
+        }
         let is_light = is_light(&query);
         Box::pin(views::describe_for(session, &query)).await?;
         sought::settle(session, &mut query, source).await?;
+        let is_client = matches!(purpose, Purpose::Run | Purpose::Explain);
         let catalog = SessionCatalog::new(session, source);
+        let catalog = if is_client { catalog.for_client() } else { catalog };
         let limit = session.variables.sql_select_limit;
         let reading = Reading {
             sql_mode: session.variables.sql_mode,
@@ -160,7 +168,7 @@ impl Query {
             false => tables,
         };
         let (tables, rows) = match purpose {
-            Purpose::Run => (tables, catalog.rows()),
+            Purpose::Run | Purpose::Within => (tables, catalog.rows()),
             Purpose::Keep => (altered(tables, |relation, table| table.kept(relation)), 0),
             Purpose::Explain => {
                 (altered(tables, |relation, table| table.in_plan(relation)), catalog.rows())
@@ -180,7 +188,9 @@ impl Query {
         reply: &mut R,
     ) -> Result<()> {
         let searched = std::mem::take(&mut self.searched);
-        let is_search = !searched.is_empty();
+        let is_sphinx = session.variables.is_sphinx;
+        // Sphinx tells of every SELECT.
+        let is_search = is_sphinx || !searched.is_empty();
         if is_search {
             session.note_keywords(searched);
         }
@@ -203,6 +213,7 @@ impl Query {
                     let shown = within(self.window, passed, batch);
                     passed += rows;
                     sent += shown.num_rows() as u64;
+                    let shown = if is_sphinx { output::with_texts(shown)? } else { shown };
                     output::send(&shown, &columns, reply)?;
                     reply.drain().await?;
                 }
@@ -232,6 +243,7 @@ impl Query {
         reply.columns(&columns)?;
         batches.iter().try_for_each(|batch| output::send(batch, &columns, reply))?;
         session.found_rows = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+        session.note_returned(session.found_rows);
         Ok(())
     }
 
@@ -480,7 +492,7 @@ pub(crate) async fn collect(
     query: ast::Query,
     source: &Source,
 ) -> Result<Rows> {
-    Query::new(session, query, source).await?.collect(session).await
+    Query::reading(session, query, source, Purpose::Within).await?.collect(session).await
 }
 
 /// DO as a SELECT.

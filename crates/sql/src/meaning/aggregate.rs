@@ -1,6 +1,7 @@
 //! Aggregates: those of DataFusion with MySQL's types, and those that it has not.
 
 mod folds;
+mod head;
 
 use std::{
     hash::{Hash, Hasher},
@@ -33,12 +34,17 @@ use super::{
 use crate::SqlType;
 use folds::Fold;
 pub(super) use folds::MAX_CONCAT_BYTES;
+use head::Head;
+pub(super) use head::{HEAD, PLACE};
 
 /// Digits that SUM adds to those of its argument.
 pub(crate) const SUM_DIGITS: u32 = 22;
 
 /// The aggregate function of this name, in lower case, where it is not DataFusion's own.
 pub(crate) fn aggregate_function(name: &str) -> Option<Arc<AggregateUDF>> {
+    if let Some(head) = Head::named(name) {
+        return Some(Arc::new(AggregateUDF::from(head)));
+    }
     let kind = match name {
         "sum" => Kind::Plain("sum"),
         "min" => Kind::Extreme("min", false),

@@ -5,7 +5,7 @@
 //!          ["ORDER" "BY" part ("," part)*] ["LIMIT" [number ","] number]
 //! value := expr ["AS" name]              part := (expr | "FACET" "(" ")" | "COUNT" "(" "*" ")") ["ASC" | "DESC"]
 //! ```
-//! Each becomes a SELECT of its own over the same FROM and WHERE.
+//! Each becomes a SELECT of its own over the same FROM and WHERE, of groups that their best rows stand for.
 
 use std::ops::Range;
 
@@ -21,10 +21,6 @@ const MAX_FACETS: usize = 32;
 pub(crate) struct Faceted {
     /// The SELECT without them.
     pub select: String,
-    /// The table behind FROM, with its database if that is named, where it is the only one.
-    pub table: Option<(Option<String>, String)>,
-    /// Whether rows are found by MATCH('…').
-    is_ranked: bool,
     /// FROM and WHERE.
     from: String,
     /// OPTION.
@@ -39,14 +35,6 @@ struct Facet {
     distinct: Option<String>,
     order: Vec<(String, bool)>,
     limit: String,
-}
-
-/// The key of a table, by which rows of one weight are ordered.
-pub(crate) struct FacetKey {
-    /// The name of its first column.
-    pub column: String,
-    /// Whether it is one column of integers.
-    pub is_integer: bool,
 }
 
 /// What may follow the values of a FACET, and what FROM and WHERE end at.
@@ -81,11 +69,8 @@ pub(crate) fn faceted(source: &Source) -> Result<Option<Faceted>> {
     let facets = starts.iter().zip(ends);
     let facets =
         facets.map(|(&start, end)| Facet::read(&Place { source, depths: &depths }, start + 1..end));
-    let is_match = |at: usize| source.is_word(at, "MATCH") && source.is(at + 1, "(");
     Ok(Some(Faceted {
         select: shown(source, 0..first),
-        table: only_table(source, from + 1..end),
-        is_ranked: (from..end).any(is_match),
         from: shown(source, from..end),
         option: shown(source, option..first),
         facets: facets.collect::<Result<_>>()?,
@@ -107,7 +92,7 @@ fn begins(source: &Source, at: usize) -> bool {
 }
 
 /// How many parentheses are open at each token.
-fn depths(source: &Source) -> Vec<usize> {
+pub(super) fn depths(source: &Source) -> Vec<usize> {
     let mut depth = 0usize;
     let of = |at: usize| {
         if source.is(at, ")") {
@@ -120,16 +105,6 @@ fn depths(source: &Source) -> Vec<usize> {
         here
     };
     (0..source.tokens.len()).map(of).collect()
-}
-
-fn only_table(source: &Source, range: Range<usize>) -> Option<(Option<String>, String)> {
-    let first = source.plain(range.start)?;
-    let (name, end) = match source.is(range.start + 1, ".") {
-        true => ((Some(first), source.plain(range.start + 2)?), range.start + 3),
-        false => ((None, first), range.start + 1),
-    };
-    let is_only = end >= range.end || source.is_word(end, "WHERE");
-    is_only.then_some(name)
 }
 
 fn shown(source: &Source, range: Range<usize>) -> String {
@@ -276,20 +251,15 @@ fn quoted(name: &str) -> String {
 }
 
 impl Faceted {
-    /// The SELECTs of the FACETs. Without an order groups stand as the best row of each does.
-    pub(crate) fn selects(&self, key: Option<&FacetKey>) -> Vec<String> {
-        self.facets.iter().map(|facet| self.select_of(facet, key)).collect()
+    /// The SELECTs of the FACETs.
+    pub(crate) fn selects(&self) -> Vec<String> {
+        self.facets.iter().map(|facet| self.select_of(facet)).collect()
     }
 
-    fn select_of(&self, facet: &Facet, key: Option<&FacetKey>) -> String {
-        let groups = facet.groups();
-        let item = |(value, alias): &(String, Option<String>)| {
-            let name = quoted(alias.as_deref().unwrap_or(value));
-            match (groups.contains(value), alias) {
-                (true, None) => value.clone(),
-                (true, Some(_)) => format!("{value} AS {name}"),
-                (false, _) => format!("ANY_VALUE({value}) AS {name}"),
-            }
+    fn select_of(&self, facet: &Facet) -> String {
+        let item = |(value, alias): &(String, Option<String>)| match alias {
+            None => value.clone(),
+            Some(alias) => format!("{value} AS {}", quoted(alias)),
         };
         let mut items: Vec<String> = facet.values.iter().map(item).collect();
         items.push("COUNT(*) AS `count(*)`".to_owned());
@@ -301,22 +271,15 @@ impl Faceted {
             let direction = if *is_descending { " DESC" } else { "" };
             format!("{text}{direction}")
         };
-        let order = match (facet.order.is_empty(), self.is_ranked, key) {
-            (false, ..) => facet.order.iter().map(part).collect::<Vec<_>>().join(", "),
-            // The weight, then the least key, as one number.
-            (true, true, Some(FacetKey { column, is_integer: true })) => format!(
-                "MAX(CAST(WEIGHT() AS DECIMAL(20)) * 18446744073709551616 - {}) DESC",
-                quoted(column)
-            ),
-            (true, true, Some(key)) => {
-                format!("MAX(WEIGHT()) DESC, MIN({})", quoted(&key.column))
+        let order = match facet.order.is_empty() {
+            true => String::new(),
+            false => {
+                let parts: Vec<String> = facet.order.iter().map(part).collect();
+                format!("ORDER BY {}", parts.join(", "))
             }
-            (true, true, None) => "MAX(WEIGHT()) DESC".to_owned(),
-            (true, false, Some(key)) => format!("MIN({})", quoted(&key.column)),
-            (true, false, None) => groups.join(", "),
         };
-        let (items, groups) = (items.join(", "), groups.join(", "));
+        let (items, groups) = (items.join(", "), facet.groups().join(", "));
         let (from, limit, option) = (&self.from, &facet.limit, &self.option);
-        format!("SELECT {items} {from} GROUP BY {groups} ORDER BY {order} LIMIT {limit} {option}")
+        format!("SELECT {items} {from} GROUP 1 BY {groups} {order} LIMIT {limit} {option}")
     }
 }

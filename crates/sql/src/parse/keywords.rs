@@ -9,14 +9,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, VisitMut,
-    VisitorMut,
+    self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SetExpr, Setting,
+    Value, VisitMut, VisitorMut,
 };
 
 use remora_engine::Value as Bound;
 use remora_mysql::{Token, TokenKind};
 
-use super::{Source, Tokens};
+use super::{Source, Tokens, options};
 use crate::Result;
 
 /// The name of the function that `MATCH('query')` becomes: query, options, and the table if it is named.
@@ -38,19 +38,20 @@ pub(super) fn option_clause(
     let is_parameter = |token: &&Token| token.kind == TokenKind::Parameter;
     let passed = source.tokens.iter().take(start).filter(is_parameter).count();
     let tokens = Tokens::new(&source.text, &source.tokens[start + 1..], source.mode);
-    let mut options = Options { tokens, parameters: parameters.get(passed..).unwrap_or(&[]) };
+    let mut clause = Options { tokens, parameters: parameters.get(passed..).unwrap_or(&[]) };
     let mut lines = Vec::new();
     loop {
-        let name = options.tokens.name()?.to_lowercase();
-        options.tokens.need("=")?;
-        if let Some(value) = options.value()? {
+        let name = clause.tokens.name()?.to_lowercase();
+        clause.tokens.need("=")?;
+        if let Some(value) = clause.value()? {
+            options::check(source, &name, &value)?;
             lines.push(format!("{name}={}", value.replace(['\n', '\r'], " ")));
         }
-        if !options.tokens.take(",") {
+        if !clause.tokens.take(",") {
             break;
         }
     }
-    options.tokens.expect_end()?;
+    clause.tokens.expect_end()?;
     Ok(Some((start, lines.join("\n"))))
 }
 
@@ -152,6 +153,18 @@ impl VisitorMut for Giving<'_> {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Keeps the options with a query of tables, for what they say of the whole statement. Whether it is one.
+pub(super) fn keep_options(statement: &mut ast::Statement, options: &str) -> bool {
+    let ast::Statement::Query(query) = statement else { return false };
+    let setting = |line: &str| {
+        let (name, value) = line.split_once('=')?;
+        let value = Value::SingleQuotedString(value.to_owned());
+        Some(Setting { key: Ident::new(name), value: Expr::Value(value.into()) })
+    };
+    query.settings = Some(options.lines().filter_map(setting).collect());
+    matches!(query.body.as_ref(), SetExpr::Select(select) if !select.from.is_empty())
 }
 
 /// The arguments of a call of that function.

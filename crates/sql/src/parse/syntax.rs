@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::{
 use remora_engine::Value;
 use remora_mysql::{Token, TokenKind, unquoted};
 
-use super::{Source, depth, dialect::MySql, keywords, near, sent_bytes};
+use super::{Source, depth, dialect::MySql, groups, keywords, near, sent_bytes};
 use crate::{Error, Result};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
@@ -32,10 +32,11 @@ pub(super) fn statement(source: &Source, parameters: &[Value]) -> Result<ast::St
     if parser.peek_token_ref().token != Out::EOF {
         return Err(near(&source.text, place(source, &parser)));
     }
-    if let Some((start, options)) = options
-        && !keywords::give_options(&mut parsed, &options)
-    {
-        return Err(source.syntax_error(start));
+    if let Some((start, options)) = options {
+        let is_given = keywords::give_options(&mut parsed, &options);
+        if !keywords::keep_options(&mut parsed, &options) && !is_given {
+            return Err(source.syntax_error(start));
+        }
     }
     Ok(parsed)
 }
@@ -64,22 +65,40 @@ struct Converter<'a> {
     parameters: std::slice::Iter<'a, Value>,
     /// Where queries end that are made the FROM of another.
     wrapped: Vec<usize>,
+    /// Where the statement ends.
+    end: usize,
+    /// Where orders within groups end.
+    ordered: Vec<usize>,
     out: Vec<TokenWithSpan>,
 }
 
 impl<'a> Converter<'a> {
     fn new(source: &'a Source, parameters: &'a [Value]) -> Self {
         let out = Vec::with_capacity(source.tokens.len() + 1);
-        Self { source, parameters: parameters.iter(), wrapped: Vec::new(), out }
+        let (wrapped, ordered, end) = (Vec::new(), Vec::new(), source.tokens.len());
+        Self { source, parameters: parameters.iter(), wrapped, end, ordered, out }
     }
 
     /// Converts the tokens before that place.
     fn convert(mut self, end: usize) -> Result<Vec<TokenWithSpan>> {
         let mut at = 0;
+        self.end = end;
         while let Some(token) = self.source.tokens.get(at).filter(|_| at < end) {
+            self.end_orders(at, token);
             at += self.one(at, token)?;
         }
+        if let Some(last) = end.checked_sub(1).and_then(|last| self.source.tokens.get(last)) {
+            self.end_orders(end, last);
+        }
         Ok(self.out)
+    }
+
+    /// Closes the orders within groups that end here.
+    fn end_orders(&mut self, at: usize, token: &Token) {
+        while self.ordered.last() == Some(&at) {
+            self.ordered.pop();
+            self.push(token, Out::RParen);
+        }
     }
 
     /// Converts what begins at a token; says how many tokens that is.
@@ -159,7 +178,10 @@ impl<'a> Converter<'a> {
             self.push(token, Out::make_keyword("DISTINCT"));
             return Some(1);
         }
-        None
+        let groups::Said { taken, tokens, closes_at } = groups::said(source, at, self.end)?;
+        tokens.into_iter().for_each(|each| self.push(token, each));
+        self.ordered.extend(closes_at);
+        Some(taken)
     }
 
     /// `FOR UPDATE OF a, b` as `FOR UPDATE OF a FOR UPDATE OF b`: the parser knows one table of each.

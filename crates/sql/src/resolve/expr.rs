@@ -11,6 +11,7 @@ use super::{
     Env, Resolver, keywords,
     places::{SelectKind, Standing},
     scope::{Clause, Scope, unknown_column, written},
+    sphinx,
 };
 use crate::{Error, Result};
 
@@ -203,6 +204,9 @@ impl Walk<'_, '_> {
     fn one(&mut self, expr: &mut Expr) -> Result<Option<Expr>> {
         match expr {
             Expr::Identifier(ident) if ident.quote_style.is_none() && is_variable(ident) => {
+                if self.resolver.is_sphinx() {
+                    sphinx::check_variable(&ident.value)?;
+                }
                 self.resolver.variable(&ident.value)
             }
             Expr::Identifier(ident) => self.noted_name(std::slice::from_ref(ident)).map(Some),
@@ -218,12 +222,19 @@ impl Walk<'_, '_> {
                 Ok(Some(super::matching::call(names, match_value, mode)))
             }
             Expr::Function(function) if keywords::is_weight(function) => {
-                if matches!(self.place.clause, Clause::Where | Clause::On) {
-                    return Err(Error::unsupported("WEIGHT() in WHERE: HAVING may ask for it"));
+                match self.place.clause {
+                    // Which query it is of is known when the condition is.
+                    Clause::Where => return Ok(None),
+                    Clause::On => return Err(Error::unsupported("WEIGHT() in ON: WHERE may ask")),
+                    _ => {}
                 }
                 Ok(Some(self.resolver.weight.clone().unwrap_or_else(keywords::one)))
             }
-            Expr::Function(function) => keywords::call(function, self.scope),
+            Expr::Function(function) => match keywords::call(function, self.scope)? {
+                Some(meant) => Ok(Some(meant)),
+                None => keywords::snippet(function, &self.resolver.tables),
+            },
+            expr if self.resolver.is_sphinx() => Ok(sphinx::division(expr)),
             _ => Ok(None),
         }
     }

@@ -5,12 +5,13 @@ use std::{collections::HashSet, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Query, Select, Value, Visit,
-    VisitMut, Visitor, VisitorMut,
+    VisitMut, Visitor, VisitorMut, WindowSpec,
 };
 use remora_mysql::ErrorCode;
 
 use super::{
     expr::is_aggregate,
+    heads, keywords,
     scope::{Clause, Scope, unknown_column},
 };
 use crate::{Error, Result, parse::function_call};
@@ -70,6 +71,21 @@ pub(super) enum Where {
     Order(usize),
 }
 
+/// What stands beside groups.
+#[derive(Clone)]
+pub(super) enum Beside {
+    /// What follows from them; 1055 for anything else.
+    Determined,
+    /// Any value of the group.
+    Any,
+    /// The value of the best row by this order, as arguments of [`heads::head`].
+    Head(Vec<Expr>),
+    /// The row itself, beside aggregates over this window.
+    Row(WindowSpec),
+    /// The same of the best row of the group, as the second window orders it.
+    First(WindowSpec, WindowSpec),
+}
+
 /// The groups of a SELECT.
 pub(super) struct Grouping<'a> {
     /// What is grouped by, as text.
@@ -77,7 +93,7 @@ pub(super) struct Grouping<'a> {
     /// Columns that follow from the groups.
     determined: HashSet<String>,
     scope: &'a Scope<'a>,
-    strict: bool,
+    beside: Beside,
     has_groups: bool,
 }
 
@@ -86,13 +102,13 @@ impl<'a> Grouping<'a> {
         groups: &[Expr],
         select: &Select,
         scope: &'a Scope<'a>,
-        strict: bool,
+        beside: Beside,
     ) -> Self {
         let texts: HashSet<String> =
             groups.iter().flat_map(|expr| [expr.to_string(), bare_text(expr)]).collect();
         let mut determined = texts.clone();
         determine(&mut determined, &equalities(select), scope);
-        Self { groups: texts, determined, scope, strict, has_groups: !groups.is_empty() }
+        Self { groups: texts, determined, scope, beside, has_groups: !groups.is_empty() }
     }
 
     /// Makes an expression one of groups: columns that follow from them become any value of them.
@@ -147,16 +163,35 @@ impl<'a> Grouping<'a> {
 struct Walk<'a> {
     grouping: &'a Grouping<'a>,
     place: Where,
-    /// What is left as it is, while its children are passed.
-    kept: Vec<(Expr, bool)>,
+    /// What stands in the places of what was met, while its children are passed.
+    kept: Vec<Expr>,
 }
 
 impl Walk<'_> {
     /// Keeps the visitor from what is below.
-    fn keep(&mut self, expr: &mut Expr, wrap: bool) -> ControlFlow<Error> {
+    fn keep(&mut self, expr: &mut Expr, made: impl FnOnce(Expr) -> Expr) -> ControlFlow<Error> {
         let mark = Expr::Value(Value::Placeholder(String::new()).into());
-        self.kept.push((std::mem::replace(expr, mark), wrap));
+        self.kept.push(made(std::mem::replace(expr, mark)));
         ControlFlow::Continue(())
+    }
+
+    /// What a value of rows becomes.
+    fn beside(&self, value: Expr) -> Expr {
+        match &self.grouping.beside {
+            Beside::Determined | Beside::Any => function_call("any_value", vec![value]),
+            Beside::Head(order) => heads::head(value, order),
+            Beside::Row(_) => value,
+            Beside::First(_, ordered) => {
+                heads::over(function_call("first_value", vec![value]), ordered)
+            }
+        }
+    }
+
+    fn aggregate(&self, aggregate: Expr) -> Expr {
+        match &self.grouping.beside {
+            Beside::Row(all) | Beside::First(all, _) => heads::over(aggregate, all),
+            _ => aggregate,
+        }
     }
 }
 
@@ -165,23 +200,35 @@ impl VisitorMut for Walk<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         let grouping = self.grouping;
-        let stops = is_aggregate(expr)
-            || matches!(expr, Expr::Subquery(_) | Expr::Exists { .. })
-            || grouping.groups.contains(&expr.to_string());
-        if stops {
-            return self.keep(expr, false);
+        if is_aggregate(expr) {
+            let aggregate = self.aggregate(expr.clone());
+            return self.keep(expr, |_| aggregate);
+        }
+        let is_head = matches!(grouping.beside, Beside::Head(_) | Beside::First(..));
+        let is_group = grouping.groups.contains(&expr.to_string());
+        // Texts of a group may be written in several ways: the best row's is shown.
+        let is_plain = is_group && !(is_head && matches!(expr, Expr::CompoundIdentifier(_)));
+        if is_plain || matches!(expr, Expr::Subquery(_) | Expr::Exists { .. }) {
+            return self.keep(expr, |expr| expr);
+        }
+        if is_head && matches!(&*expr, Expr::Function(function) if keywords::is_query(function)) {
+            // Its columns say of which table it is: the weight is one value.
+            let weight = self.beside(expr.clone());
+            return self.keep(expr, |_| weight);
         }
         let Expr::CompoundIdentifier(name) = &*expr else { return ControlFlow::Continue(()) };
         let own = name.first().is_some_and(|unique| {
             grouping.scope.relations.iter().any(|relation| relation.unique == unique.value)
         });
         if !own {
-            return self.keep(expr, false);
+            return self.keep(expr, |expr| expr);
         }
-        if grouping.strict && !grouping.determined.contains(&expr.to_string()) {
+        let is_strict = matches!(grouping.beside, Beside::Determined);
+        if is_strict && !grouping.determined.contains(&expr.to_string()) {
             return ControlFlow::Break(grouping.refused(name, self.place));
         }
-        self.keep(expr, true)
+        let value = self.beside(expr.clone());
+        self.keep(expr, |_| value)
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
@@ -189,8 +236,8 @@ impl VisitorMut for Walk<'_> {
             expr,
             Expr::Value(value) if value.value == Value::Placeholder(String::new())
         );
-        if is_mark && let Some((kept, wrap)) = self.kept.pop() {
-            *expr = if wrap { function_call("any_value", vec![kept]) } else { kept };
+        if is_mark && let Some(kept) = self.kept.pop() {
+            *expr = kept;
         }
         ControlFlow::Continue(())
     }

@@ -4,17 +4,19 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    OrderByExpr, OrderByOptions, Query, Value, ValueWithSpan, Visit, Visitor,
+    OrderByExpr, OrderByOptions, Query, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
 use remora_mysql::ErrorCode;
 
 use super::{
     matching::text,
     scope::{Relation, Scope},
+    scores::Tables,
 };
 use crate::{
     Error, Result,
     parse::{KEYWORDS, MATCH, function_call},
+    scan::EngineTable,
     search::KEYWORDS_MODE,
 };
 
@@ -112,31 +114,107 @@ pub(super) fn one() -> Expr {
 
 /// The order of rows that are found by keywords where none is said: the heaviest first, then by key.
 pub(super) fn order(scope: &Scope<'_>) -> Vec<OrderByExpr> {
-    let part = |expr: Expr, is_ascending: bool| OrderByExpr {
-        expr,
-        options: OrderByOptions { asc: Some(is_ascending), nulls_first: None },
-        with_fill: None,
+    let keys = scope.relations.first().map(keys_of).unwrap_or_default();
+    std::iter::once(by_weight()).chain(keys).collect()
+}
+
+/// The heaviest first.
+pub(super) fn by_weight() -> OrderByExpr {
+    part(function_call("weight", Vec::new()), false)
+}
+
+/// The keys of all tables, the least first.
+pub(super) fn keys(scope: &Scope<'_>) -> Vec<OrderByExpr> {
+    let is_only = |relation: &&Relation| {
+        scope.relations.iter().filter(|other| other.alias == relation.alias).count() == 1
     };
-    let keys = |relation: &Relation| {
-        let name = |key: &String| {
-            Expr::CompoundIdentifier(vec![
-                Ident::with_quote('`', &relation.alias),
-                Ident::with_quote('`', key),
-            ])
-        };
-        relation.key.iter().map(name).collect::<Vec<_>>()
+    scope.relations.iter().filter(is_only).flat_map(keys_of).collect()
+}
+
+fn keys_of(relation: &Relation) -> Vec<OrderByExpr> {
+    let name = |key: &String| {
+        let name = [&relation.alias, key].map(|part| Ident::with_quote('`', part));
+        part(Expr::CompoundIdentifier(name.to_vec()), true)
     };
-    let keys = scope.relations.first().map(keys).unwrap_or_default();
-    let weight = function_call("weight", Vec::new());
-    std::iter::once(part(weight, false))
-        .chain(keys.into_iter().map(|key| part(key, true)))
-        .collect()
+    relation.key.iter().map(name).collect()
+}
+
+fn part(expr: Expr, is_ascending: bool) -> OrderByExpr {
+    let options = OrderByOptions { asc: Some(is_ascending), nulls_first: None };
+    OrderByExpr { expr, options, with_fill: None }
 }
 
 /// Whether the function is a query by keywords that was resolved.
-fn is_query(function: &Function) -> bool {
+pub(super) fn is_query(function: &Function) -> bool {
     let Some([mode, ..]) = arguments(function, MATCH) else { return false };
     literal(mode).is_some_and(|mode| mode.starts_with(KEYWORDS_MODE))
+}
+
+/// What plans call the table that a query by keywords is asked of.
+pub(super) fn table_of(function: &Function) -> Option<String> {
+    let [_, _, FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::CompoundIdentifier(name))), ..] =
+        arguments(function, MATCH)?
+    else {
+        return None;
+    };
+    name.first().map(|table| table.value.clone())
+}
+
+/// Replaces WEIGHT() in a condition that has been resolved, and is where the weight comes from.
+pub(super) fn replace_weight(condition: &mut Expr, weight: &Expr) {
+    struct Replacing<'w> {
+        weight: &'w Expr,
+        depth: usize,
+    }
+    impl VisitorMut for Replacing<'_> {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+            self.depth += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+            self.depth -= 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if self.depth == 0 && matches!(&*expr, Expr::Function(function) if is_weight(function))
+            {
+                *expr = self.weight.clone();
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let _ = condition.visit(&mut Replacing { weight, depth: 0 });
+}
+
+/// SNIPPET(text, query, option, …) as a call that knows whose words it is by: those of the first of the tables that
+/// has some.
+pub(super) fn snippet(function: &Function, tables: &Tables) -> Result<Option<Expr>> {
+    if !function.name.to_string().eq_ignore_ascii_case("snippet") {
+        return Ok(None);
+    }
+    let FunctionArguments::List(list) = &function.args else { return Ok(None) };
+    let with_words = tables.iter().find_map(|(_, provider)| {
+        let provider: &dyn std::any::Any = provider.as_ref();
+        provider.downcast_ref::<EngineTable>().and_then(EngineTable::name_of_words)
+    });
+    let Some(table) = with_words else {
+        let message = "SNIPPET() goes by the words of a table in FROM, and none has words";
+        return Err(Error::new(ErrorCode::NoFulltextIndex, message));
+    };
+    if list.args.len() < 2 {
+        let message = "SNIPPET() is of a text, a query, and options: 'limit=100'";
+        return Err(Error::new(ErrorCode::ParseError, message));
+    }
+    let args = list.args.iter().filter_map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    });
+    let args = std::iter::once(text(table)).chain(args);
+    Ok(Some(function_call("#snippet", args.collect())))
 }
 
 fn arguments<'f>(function: &'f Function, name: &str) -> Option<&'f [FunctionArg]> {

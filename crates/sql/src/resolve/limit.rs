@@ -45,7 +45,7 @@ fn first_select_counts(body: &mut SetExpr) -> bool {
 }
 
 /// Rows to pass over, rows to show.
-fn parts(clause: LimitClause) -> Result<(u64, u64)> {
+pub(super) fn parts(clause: LimitClause) -> Result<(u64, u64)> {
     match clause {
         LimitClause::LimitOffset { limit, offset, .. } => {
             let offset = offset.map_or(Ok(0), |offset| number(&offset.value))?;
@@ -73,7 +73,7 @@ fn number(expr: &Expr) -> Result<u64> {
     }
 }
 
-fn clause_of(offset: u64, limit: u64) -> LimitClause {
+pub(super) fn clause_of(offset: u64, limit: u64) -> LimitClause {
     let number = |number: u64| {
         let number = number.min(i64::MAX as u64);
         Expr::Value(ValueWithSpan::from(Value::Number(number.to_string(), false)))

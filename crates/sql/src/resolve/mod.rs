@@ -9,6 +9,7 @@ mod expression_keys;
 mod from;
 mod frozen;
 mod grouping;
+mod heads;
 mod hints;
 mod items;
 mod json_table;
@@ -21,6 +22,7 @@ mod rows;
 mod scope;
 mod scores;
 mod select;
+mod sphinx;
 mod tables;
 mod values;
 mod views;
@@ -29,6 +31,7 @@ pub(crate) use frozen::{check_column_name, frozen};
 pub(crate) use items::texts;
 pub(crate) use places::{Place, SelectKind};
 pub(crate) use select::MAX_COLUMNS;
+pub(crate) use sphinx::{max_query_time, most_matches};
 pub(crate) use tables::SessionCatalog;
 pub(crate) use views::expanded;
 
@@ -77,6 +80,9 @@ pub(crate) trait Catalog {
     /// Whether plain columns beside groups are an error.
     fn only_full_group_by(&self) -> bool;
 
+    /// Whether statements mean what they mean to Sphinx.
+    fn is_sphinx(&self) -> bool;
+
     /// The collation of the session's own texts.
     fn connection_collation(&self) -> Collation;
 }
@@ -117,6 +123,10 @@ pub(crate) fn resolve(
     catalog: &dyn Catalog,
     limit: u64,
 ) -> Result<Resolved> {
+    let most = sphinx::most_matches(query.settings.take().as_deref());
+    if catalog.is_sphinx() {
+        sphinx::limit(&mut query, most)?;
+    }
     let mut resolver = resolver(&query, source, catalog);
     let window = limit::take_window(&mut query, limit)?;
     let env = Env { scope: None, common: None, standing: Standing::default() };

@@ -14,11 +14,16 @@ use super::{
     expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
     frozen::NotedItem,
-    grouping, hints, items, keywords,
+    grouping::{self, Beside},
+    heads::{self, Heads},
+    hints, items, keywords,
     places::Standing,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
 };
-use crate::{Error, Result, parse::function_call};
+use crate::{
+    Error, Result,
+    parse::{function_call, take_group_rows},
+};
 
 /// Most columns of a SELECT, as MySQL has them of a table: each is compared with all others when it
 /// is planned.
@@ -51,14 +56,11 @@ impl Resolver<'_> {
         let hints = place.map(|place| hints::of_select(self.source, place)).unwrap_or_default();
         let outer = std::mem::replace(&mut self.hints, hints);
         let outer_weight = self.weight.take();
+        self.check_sphinx(select)?;
         self.from(&mut select.from, &mut scope, env)?;
         self.hints = outer;
         let scope = scope;
-        if let Some(selection) = &mut select.selection {
-            self.expr(selection, &scope, env, ClauseContext::plain(Clause::Where))?;
-        }
-        self.weight = keywords::weight(select.selection.as_ref());
-        let is_ranked = self.weight.is_some();
+        self.condition(select, &scope, env)?;
         let mut items = self.items(select, &scope, env)?;
         let taken = if order.is_empty() { &[] } else { scope.visible.as_slice() };
         name_items(&mut items, names, taken, env.scope.is_some());
@@ -69,7 +71,10 @@ impl Resolver<'_> {
             ClauseContext { aggregates: true, ..ClauseContext::plain(Clause::Order) },
         )?;
         let aliases: Vec<Alias> = items.iter().map(alias_of).collect();
+        let said = take_group_rows(select);
         let groups = self.groups(select, &items, &aliases, &scope, env)?;
+        let is_of_rows = is_of_rows(select, &items, &groups.0);
+        let said = self.group_rows(said, is_grouped(&items, &groups.0));
         let place = ClauseContext {
             clause: Clause::Having,
             aliases: &aliases,
@@ -80,12 +85,14 @@ impl Resolver<'_> {
         if let Some(having) = &mut select.having {
             self.expr(having, &scope, env, place)?;
         }
-        if is_ranked && order.is_empty() && is_of_rows(select, &items, &groups.0) {
-            order.extend(keywords::order(&scope));
+        if is_of_rows {
+            self.order_rows(order, &scope);
         }
         self.order(order, &items, &aliases, &scope, env)?;
+        let heads = self.heads(said, (&items, &groups.0), &aliases, &scope, env)?;
         self.weight = outer_weight;
-        self.group(select, order, groups, &mut items, &scope)?;
+        replace_groups(select, order, &groups.0, &mut items)?;
+        self.group(select, order, groups, &mut items, (&scope, heads))?;
         for each in order.iter_mut() {
             by_name(each, &items);
         }
@@ -94,6 +101,22 @@ impl Resolver<'_> {
             items.iter().map(|each| item(each.expr.clone(), &each.planned)).collect();
         let output = |item: Item| Output { planned: item.planned, shown: item.shown };
         Ok(items.into_iter().map(output).collect())
+    }
+
+    /// Resolves WHERE, which says what WEIGHT() is, there too.
+    fn condition(&mut self, select: &mut Select, scope: &Scope<'_>, env: Env<'_>) -> Result<()> {
+        let Select { selection, projection, .. } = &mut *select;
+        if let Some(selection) = selection {
+            self.name_selected(selection, projection)?;
+            self.expr(selection, scope, env, ClauseContext::plain(Clause::Where))?;
+        }
+        self.check_matches(select.selection.as_ref())?;
+        self.weight = keywords::weight(select.selection.as_ref());
+        if let Some(selection) = &mut select.selection {
+            let weight = self.weight.clone().unwrap_or_else(keywords::one);
+            keywords::replace_weight(selection, &weight);
+        }
+        Ok(())
     }
 
     /// The selected expressions, `*` written out.
@@ -237,7 +260,7 @@ impl Resolver<'_> {
         order: &mut Vec<OrderByExpr>,
         (groups, rollup): (Vec<Expr>, bool),
         items: &mut [Item],
-        scope: &Scope<'_>,
+        (scope, heads): (&Scope<'_>, Option<Heads>),
     ) -> Result<()> {
         let ordered = order.iter().map(|each| &each.expr);
         let mut all = items.iter().map(|item| &item.expr).chain(&select.having).chain(ordered);
@@ -251,16 +274,15 @@ impl Resolver<'_> {
             }
             return Ok(());
         }
-        let strict = self.catalog.only_full_group_by();
-        let check = grouping::Grouping::new(&groups, select, scope, strict);
-        for (index, item) in items.iter_mut().enumerate() {
-            check.apply(&mut item.expr, grouping::Where::Item(index + 1))?;
+        match &heads {
+            Some(_) if rollup => {
+                return Err(Error::unsupported("WITH ROLLUP of GROUP n BY or WITHIN GROUP"));
+            }
+            Some(heads) => heads.group(select, order, &groups, items, scope)?,
+            None => self.beside_groups(select, order, &groups, items, scope)?,
         }
-        if let Some(having) = &mut select.having {
-            check.apply(having, grouping::Where::Having)?;
-        }
-        for (index, each) in order.iter_mut().enumerate() {
-            check.apply(&mut each.expr, grouping::Where::Order(index + 1))?;
+        if heads.is_some_and(|heads| heads.are_several()) {
+            return Ok(());
         }
         let constants = groups.iter().all(grouping::is_constant);
         let mut kept: Vec<Expr> =
@@ -284,10 +306,56 @@ impl Resolver<'_> {
     }
 }
 
+impl Resolver<'_> {
+    /// Makes what stands beside groups what follows from them, or any value of them.
+    fn beside_groups(
+        &self,
+        select: &mut Select,
+        order: &mut [OrderByExpr],
+        groups: &[Expr],
+        items: &mut [Item],
+        scope: &Scope<'_>,
+    ) -> Result<()> {
+        let strict = self.catalog.only_full_group_by();
+        let beside = if strict { Beside::Determined } else { Beside::Any };
+        let check = grouping::Grouping::new(groups, select, scope, beside);
+        for (index, item) in items.iter_mut().enumerate() {
+            check.apply(&mut item.expr, grouping::Where::Item(index + 1))?;
+        }
+        if let Some(having) = &mut select.having {
+            check.apply(having, grouping::Where::Having)?;
+        }
+        for (index, each) in order.iter_mut().enumerate() {
+            check.apply(&mut each.expr, grouping::Where::Order(index + 1))?;
+        }
+        Ok(())
+    }
+}
+
+/// Replaces GROUPBY() wherever it may stand.
+fn replace_groups(
+    select: &mut Select,
+    order: &mut [OrderByExpr],
+    groups: &[Expr],
+    items: &mut [Item],
+) -> Result<()> {
+    for item in items {
+        heads::replace_group(&mut item.expr, groups)?;
+    }
+    if let Some(having) = &mut select.having {
+        heads::replace_group(having, groups)?;
+    }
+    order.iter_mut().try_for_each(|each| heads::replace_group(&mut each.expr, groups))
+}
+
 /// Whether a SELECT gives rows as they are: neither groups nor distinct ones.
 fn is_of_rows(select: &Select, items: &[Item], groups: &[Expr]) -> bool {
-    let is_grouped = items.iter().any(|item| grouping::has_aggregate(&item.expr));
-    groups.is_empty() && select.distinct.is_none() && !is_grouped
+    select.distinct.is_none() && !is_grouped(items, groups)
+}
+
+/// Whether a SELECT has groups, or sums up all rows.
+fn is_grouped(items: &[Item], groups: &[Expr]) -> bool {
+    !groups.is_empty() || items.iter().any(|item| grouping::has_aggregate(&item.expr))
 }
 
 /// Every group before what sums it up.
@@ -307,6 +375,9 @@ fn by_name(order: &mut OrderByExpr, items: &[Item]) {
     let text = order.expr.to_string();
     if let Some(item) = items.iter().find(|item| item.expr.to_string() == text) {
         order.expr = Expr::Identifier(quoted(&item.planned));
+    } else if position(&order.expr).is_some() {
+        // A plan would take the number for an item's.
+        order.expr = opaque(order.expr.clone());
     }
 }
 

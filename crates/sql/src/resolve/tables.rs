@@ -29,6 +29,8 @@ pub(crate) struct SessionCatalog<'a> {
     rows: Mutex<usize>,
     /// The view that is being made of the statement.
     made: Option<TableName>,
+    /// Whether a client sent it as a SELECT.
+    is_client: bool,
 }
 
 impl<'a> SessionCatalog<'a> {
@@ -39,7 +41,12 @@ impl<'a> SessionCatalog<'a> {
             .any(|token| token.kind == TokenKind::Operator && source.bytes(token) == b":=");
         let reader = session.reader();
         let (known, rows) = (Mutex::default(), Mutex::default());
-        Self { session, reader, assigns, known, rows, made: None }
+        Self { session, reader, assigns, known, rows, made: None, is_client: false }
+    }
+
+    /// The same for a SELECT of a client's: what other statements hold means what it means to MySQL.
+    pub(crate) fn for_client(self) -> Self {
+        Self { is_client: true, ..self }
     }
 
     /// The same for a query that becomes the view of this name.
@@ -129,6 +136,10 @@ impl Catalog for SessionCatalog<'_> {
 
     fn only_full_group_by(&self) -> bool {
         self.session.variables.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY)
+    }
+
+    fn is_sphinx(&self) -> bool {
+        self.is_client && self.session.variables.is_sphinx
     }
 
     fn connection_collation(&self) -> Collation {

@@ -142,6 +142,12 @@ impl EngineTable {
         }
     }
 
+    /// The engine's name of it, if it has words.
+    pub(crate) fn name_of_words(&self) -> Option<String> {
+        let has_words = self.table.schema.words.is_some();
+        (has_words && !self.engine_name.is_empty()).then(|| self.engine_name.clone())
+    }
+
     /// The expressions that keys of it are over.
     pub(crate) fn expressions(&self) -> &[ExpressionKey] {
         &self.table.expressions
@@ -183,6 +189,10 @@ impl EngineTable {
     ) -> crate::Result<Option<(String, Self)>> {
         if self.engine_name.is_empty() {
             return Ok(None);
+        }
+        if self.overlay.is_some() && mode.starts_with(search::KEYWORDS_MODE) {
+            let what = "MATCH('…') of a table that the transaction has changed: commit first";
+            return Err(crate::Error::unsupported(what));
         }
         let position = |name: &String| {
             let index = self.schema.index_of(name).ok()?;

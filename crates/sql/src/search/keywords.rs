@@ -9,26 +9,13 @@ use remora_words::{
     rank::{AttributeKind, Attributes, Expression, Ranker},
 };
 
-use crate::{Error, Result, catalog::SqlTable};
+use crate::{Error, Result, catalog::SqlTable, parse::check_option};
 
 /// What the mode of such a MATCH begins with; its options follow, one a line.
 pub(crate) const KEYWORDS_MODE: &str = "KEYWORDS";
 
 /// The option, last of all, by which each row that is found weighs 1.
 pub(crate) const KEYWORDS_HELD: &str = "#held=1";
-
-/// The options that change nothing here: answers are whole, exact and made of the numbers of the whole table.
-const HARMLESS: [&str; 9] = [
-    "agent_query_timeout",
-    "boolean_simplify",
-    "comment",
-    "global_idf",
-    "local_df",
-    "max_matches",
-    "retry_count",
-    "retry_delay",
-    "sort_method",
-];
 
 /// The query of a MATCH in the mode [`KEYWORDS_MODE`]; `None` in any other.
 ///
@@ -84,12 +71,18 @@ fn set(asked: &mut KeywordQuery, schema: &Schema, name: &str, value: &str) -> Re
                     "normalized" => asked.idf.is_plain = false,
                     "tfidf_normalized" => asked.idf.is_divided = true,
                     "tfidf_unnormalized" => asked.idf.is_divided = false,
-                    _ => return Err(bad()),
+                    part => {
+                        let message = format!(
+                            "unknown flag {part} in idf={value} (known values are plain, normalized, \
+                             tfidf_normalized, tfidf_unnormalized)"
+                        );
+                        return Err(Error::new(ErrorCode::ParseError, message));
+                    }
                 }
             }
         }
-        name if HARMLESS.contains(&name) => {}
-        _ => return Err(bad()),
+        // Those of the whole statement are read with it.
+        _ => return check_option(name, value),
     }
     Ok(())
 }

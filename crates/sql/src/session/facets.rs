@@ -1,26 +1,43 @@
-//! A SELECT with FACETs becomes several statements, each with a result set.
+//! A SELECT with FACETs becomes several statements, each with a result set. All read one moment.
 
-use remora_engine::ColumnType;
+use remora_mysql::ErrorCode;
 
 use crate::{
-    Result,
-    catalog::TableName,
-    parse::{FacetKey, Faceted, Source, faceted, split},
+    Error, Result,
+    parse::{Faceted, Source, faceted, split},
     state::SessionState,
 };
 
+/// A statement of a text.
+pub(super) struct Part {
+    /// What runs.
+    pub source: Source,
+    /// How many FACETs follow it.
+    pub facets: usize,
+}
+
 /// The statements in the order they run: a SELECT before its FACETs.
-pub(super) fn spread(state: &mut SessionState, sources: Vec<Source>) -> Result<Vec<Source>> {
+///
+/// # Errors
+/// 1064 for a FACET that is none, 1312 where the client takes one result set of a statement.
+pub(super) fn spread(state: &SessionState, sources: Vec<Source>) -> Result<Vec<Part>> {
     let mut all = Vec::with_capacity(sources.len());
     for source in sources {
         let Some(faceted) = faceted_select(&source)? else {
-            all.push(source);
+            all.push(Part { source, facets: 0 });
             continue;
         };
-        let key = key(state, &faceted);
-        let texts = [faceted.select.clone()].into_iter().chain(faceted.selects(key.as_ref()));
-        for text in texts {
-            all.extend(split(text.as_bytes(), false, source.mode)?);
+        if !state.takes_many_results {
+            let message = "FACET gives several result sets: connect with CLIENT_MULTI_RESULTS, \
+                           or send each as a SELECT … GROUP 1 BY …";
+            return Err(Error::new(ErrorCode::ManyResults, message));
+        }
+        let facets = faceted.selects();
+        let count = facets.len();
+        let texts = std::iter::once((faceted.select, count));
+        for (text, facets) in texts.chain(facets.into_iter().map(|text| (text, 0))) {
+            let made = split(text.as_bytes(), false, source.mode)?;
+            all.extend(made.into_iter().map(|source| Part { source, facets }));
         }
     }
     Ok(all)
@@ -32,16 +49,4 @@ pub(super) fn faceted_select(source: &Source) -> Result<Option<Faceted>> {
         true => faceted(source),
         false => Ok(None),
     }
-}
-
-/// The key of the only table.
-fn key(state: &mut SessionState, faceted: &Faceted) -> Option<FacetKey> {
-    let (database, table) = faceted.table.as_ref()?;
-    let database = database.as_deref().or(state.database.as_deref())?;
-    let name = TableName::new(database, table).engine_name(&state.shared);
-    let schema = state.reader().schema(&name).ok()?;
-    let first = schema.columns.get(*schema.primary_key.first()?)?;
-    let is_number = matches!(first.kind, ColumnType::Int(_) | ColumnType::Uint(_));
-    let is_integer = schema.primary_key.len() == 1 && is_number;
-    Some(FacetKey { column: first.name.clone(), is_integer })
 }

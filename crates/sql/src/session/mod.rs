@@ -22,7 +22,7 @@ use crate::{
     parse::{Kind, LONG_BYTES, Source, Statement, split},
     shared::InstanceState,
     show,
-    state::{Clock, Encryption, SessionState},
+    state::{Clock, Encryption, Moment, SessionState},
     write,
 };
 
@@ -138,6 +138,11 @@ impl Session {
         self.state.counts_found_rows = found;
     }
 
+    /// Whether a statement may give several result sets (CLIENT_MULTI_RESULTS). A new session's may.
+    pub fn take_many_results(&mut self, takes: bool) {
+        self.state.takes_many_results = takes;
+    }
+
     /// Says how the connection is encrypted, for SHOW STATUS.
     pub fn set_encryption(&mut self, encryption: Option<Encryption>) {
         self.state.encryption = encryption;
@@ -156,6 +161,7 @@ impl Session {
         let mut state = SessionState::new(Arc::clone(&old.shared), old.id, identity);
         state.interrupted = Arc::clone(&old.interrupted);
         state.counts_found_rows = old.counts_found_rows;
+        state.takes_many_results = old.takes_many_results;
         state.encryption = old.encryption.clone();
         self.state = state;
     }
@@ -182,15 +188,28 @@ impl Session {
             self.state.warnings.clear();
             return self.state.finish(Kind::Other, Outcome::default(), false, reply);
         }
-        let sources = facets::spread(&mut self.state, sources)?;
-        let count = sources.len();
-        for (index, source) in sources.into_iter().enumerate() {
-            if index > 0 {
-                self.begin();
+        let parts = facets::spread(&self.state, sources)?;
+        let (count, mut facets, mut told) = (parts.len(), 0, None);
+        for (index, part) in parts.into_iter().enumerate() {
+            if facets == 0 {
+                self.state.moment = (part.facets > 0).then(Moment::default);
+                facets = part.facets;
+                if index > 0 {
+                    self.begin();
+                }
+            } else {
+                // What SHOW META tells is of the SELECT before.
+                told = told.or_else(|| Some(self.state.meta.clone()));
+                facets -= 1;
             }
-            let source = self.ended_with_session(source);
+            let source = self.ended_with_session(part.source);
             let statement = Statement { source, parameters: &[] };
             Box::pin(self.run_one(&statement, index + 1 < count, reply)).await?;
+            if facets == 0
+                && let Some(told) = told.take()
+            {
+                self.state.meta = told;
+            }
         }
         Ok(())
     }
@@ -274,6 +293,7 @@ impl Session {
     /// Keeps the error for SHOW WARNINGS.
     fn end<T>(&mut self, result: Result<T>) -> Result<T> {
         let _unread = self.state.transaction.take_file();
+        self.state.moment = None;
         if let Err(error) = &result {
             self.state.warnings.clear();
             self.state.warnings.push_error(error);
@@ -350,7 +370,10 @@ impl SessionState {
             }
             Kind::Set => set::run(self, statement).await,
             Kind::Use => self.run_use(statement),
-            Kind::Show if statement.source.is_word(1, "META") => show::show_meta(self, reply),
+            Kind::Show if statement.source.is_word(1, "META") => {
+                self.count_found().await?;
+                show::show_meta(self, &statement.source, reply)
+            }
             Kind::Show => match diagnostics::run(self, statement, reply).await? {
                 Some(outcome) => Ok(outcome),
                 None => self.show(statement, reply).await,
@@ -362,6 +385,19 @@ impl SessionState {
             }
             Kind::Other => Err(self.other(statement)),
         }
+    }
+
+    /// Counts what the last search found, if that is not known.
+    async fn count_found(&mut self) -> Result<()> {
+        let Some(meta) = &self.meta else { return Ok(()) };
+        let Some(counting) = meta.counting.clone() else { return Ok(()) };
+        // What was found and is gone since counts no more: the table may be too.
+        let counted = Box::pin(execute::counted_rows(self, &counting)).await;
+        self.check_interrupted()?;
+        if let (Ok(count), Some(meta)) = (counted, &mut self.meta) {
+            (meta.total_found, meta.is_counted, meta.counting) = (count, true, None);
+        }
+        Ok(())
     }
 
     async fn show<R: Reply>(

@@ -1,23 +1,52 @@
 //! SHOW META: what the session's last search found and what it took.
 
-use remora_engine::{Selection, TextQuery};
+use remora_engine::{Selection, TextQuery, Value};
 use remora_mysql::Collation;
 
+use super::{like::first_is_like, shown::Filter};
 use crate::{
-    Cell, Column, Outcome, Reply, Result,
+    Cell, Column, Error, Outcome, Reply, Result,
     error::from_engine,
     meaning::types::ExprType,
+    parse::{Source, Tokens},
     state::{Meta, SessionState},
 };
 
 /// SHOW META: names and values, as Sphinx names them.
-pub(crate) fn show<R: Reply>(session: &mut SessionState, reply: &mut R) -> Result<Outcome> {
+pub(crate) fn show<R: Reply>(
+    session: &mut SessionState,
+    source: &Source,
+    reply: &mut R,
+) -> Result<Outcome> {
+    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    tokens.expect("SHOW")?;
+    tokens.expect("META")?;
+    let filter = Filter::read(&mut tokens)?;
+    if matches!(filter, Filter::Where(_)) {
+        return Err(Error::unsupported("SHOW META WHERE: say LIKE"));
+    }
+    let figures = figures(session)?;
     reply.columns(&[column("Variable_name"), column("Value")])?;
-    let Some(meta) = session.meta.clone() else { return Ok(Outcome::default()) };
+    for (name, value) in &figures {
+        let row = [Value::Text(name.as_str().into())];
+        let is_shown = match &filter {
+            Filter::Like(pattern) => first_is_like(&row, pattern),
+            _ => true,
+        };
+        if is_shown {
+            reply.row(&[Cell::Text(name), Cell::Text(value)])?;
+        }
+    }
+    Ok(Outcome::default())
+}
+
+/// Names and values of the last search.
+fn figures(session: &mut SessionState) -> Result<Vec<(String, String)>> {
+    let Some(meta) = session.meta.clone() else { return Ok(Vec::new()) };
     let seconds = |time: std::time::Duration| format!("{:.6}", time.as_secs_f64());
     let report = &meta.report;
-    if matches!(meta.words.first(), Some(TextQuery::Keywords(_))) {
-        return keywords(session, &meta, reply);
+    if meta.is_of_keywords() {
+        return keywords(session, &meta);
     }
     let mut rows = vec![
         ("total".to_owned(), report.returned.to_string()),
@@ -42,15 +71,16 @@ pub(crate) fn show<R: Reply>(session: &mut SessionState, reply: &mut R) -> Resul
         rows.push((format!("keyword[{number}]"), text));
         rows.push((format!("docs[{number}]"), counted.count.to_string()));
     }
-    for (name, value) in &rows {
-        reply.row(&[Cell::Text(name), Cell::Text(value)])?;
-    }
-    Ok(Outcome::default())
+    Ok(rows)
 }
 
 /// The rows that were given, and the keywords of a query with their rows and occurrences.
-fn keywords<R: Reply>(session: &mut SessionState, meta: &Meta, reply: &mut R) -> Result<Outcome> {
-    let mut figures = vec![("total".to_owned(), meta.report.returned.to_string())];
+fn keywords(session: &mut SessionState, meta: &Meta) -> Result<Vec<(String, String)>> {
+    let total = match session.variables.is_sphinx && meta.is_counted {
+        true => meta.total_found.min(meta.most),
+        false => meta.report.returned,
+    };
+    let mut figures = vec![("total".to_owned(), total.to_string())];
     if meta.is_counted {
         figures.push(("total_found".to_owned(), meta.total_found.to_string()));
         let seconds = meta.report.total_time.as_secs_f64();
@@ -69,10 +99,8 @@ fn keywords<R: Reply>(session: &mut SessionState, meta: &Meta, reply: &mut R) ->
         }
         warnings.extend(report.warning.map(|warning| ("warning".to_owned(), warning)));
     }
-    for (name, value) in warnings.iter().chain(&figures) {
-        reply.row(&[Cell::Text(name), Cell::Text(value)])?;
-    }
-    Ok(Outcome::default())
+    warnings.extend(figures);
+    Ok(warnings)
 }
 
 fn column(name: &str) -> Column {

@@ -13,6 +13,7 @@ mod processes;
 mod replicas;
 mod server;
 mod shown;
+mod sphinx;
 mod system;
 mod tables;
 mod views;

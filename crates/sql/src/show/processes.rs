@@ -5,12 +5,17 @@ use remora_engine::Value;
 use super::grid::{maybe, text};
 use crate::state::SessionState;
 
-/// The connections that the session may see, with so many characters of each statement.
-pub(super) fn rows(session: &SessionState, characters: usize) -> Vec<Vec<Value>> {
+/// The connections that the session may see.
+pub(super) fn seen(session: &SessionState) -> Vec<crate::Process> {
     let identity = &session.identity;
     let mut processes = session.shared.host.processes();
     processes.retain(|process| identity.rights.is_none() || process.user == identity.user);
     processes.sort_by_key(|process| process.id);
+    processes
+}
+
+/// The same, with so many characters of each statement.
+pub(super) fn rows(session: &SessionState, characters: usize) -> Vec<Vec<Value>> {
     let row = |process: crate::Process| {
         let statement = process.statement.map(|text| text.chars().take(characters).collect());
         vec![
@@ -24,5 +29,5 @@ pub(super) fn rows(session: &SessionState, characters: usize) -> Vec<Vec<Value>>
             maybe(statement.map(|text: String| text)),
         ]
     };
-    processes.into_iter().map(row).collect()
+    seen(session).into_iter().map(row).collect()
 }

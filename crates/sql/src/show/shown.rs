@@ -10,7 +10,9 @@
 
 use remora_mysql::ErrorCode;
 
-use super::{create, engine, grid::Grid, listing, privileges, processes, replicas, server, system};
+use super::{
+    create, engine, grid::Grid, listing, privileges, processes, replicas, server, sphinx, system,
+};
 use crate::{
     Error, Result,
     catalog::TableName,
@@ -75,7 +77,10 @@ pub(super) fn shown(session: &SessionState, source: &Source) -> Result<Shown> {
     }
     if !tokens.accept("SHOW") {
         tokens.next();
-        return listing::describe(session, &mut tokens);
+        return match session.variables.is_sphinx {
+            true => sphinx::describe(session, &mut tokens),
+            false => listing::describe(session, &mut tokens),
+        };
     }
     let extended = tokens.accept("EXTENDED");
     let full = tokens.accept("FULL");
@@ -96,6 +101,9 @@ pub(super) fn shown(session: &SessionState, source: &Source) -> Result<Shown> {
 
 /// What is about databases and tables, or has FULL.
 fn of_tables(session: &SessionState, tokens: &mut Tokens<'_>, full: bool) -> Result<Option<Shown>> {
+    if session.variables.is_sphinx && !full && tokens.accept("TABLES") {
+        return sphinx::tables(session, tokens).map(Some);
+    }
     if tokens.accept("TABLES") {
         return listing::tables(session, tokens, full).map(Some);
     }
@@ -166,6 +174,14 @@ fn of_server(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<S
     } else if tokens.accept("PLUGINS") {
         let rows = system::taken(server::plugins(), &[0, 2, 3, 5, 9]);
         (Grid::new(&listing::PLUGINS), rows)
+    } else if tokens.accept("THREADS") {
+        return sphinx::threads(session, tokens).map(Some);
+    } else if tokens.accept("AGENT") {
+        return sphinx::agents(tokens).map(Some);
+    } else if tokens.accept("PLAN") {
+        return Err(Error::unsupported("SHOW PLAN: EXPLAIN tells how a SELECT is run"));
+    } else if tokens.accept("PROFILE") {
+        return Err(Error::unsupported("SHOW PROFILE: EXPLAIN ANALYZE tells what a SELECT takes"));
     } else if tokens.accept("PROFILES") {
         (Grid::new(&listing::PROFILES), Vec::new())
     } else {

@@ -4,6 +4,7 @@ use remora_engine::{QueryReport, Selection, TextQuery};
 use remora_mysql::ErrorCode;
 
 use super::SessionState;
+use crate::parse::Counting;
 
 /// Most words that are told of one by one.
 const MAX_WORDS: usize = 64;
@@ -15,6 +16,12 @@ pub(crate) struct Meta {
     pub total_found: u64,
     /// Whether that was counted.
     pub is_counted: bool,
+    /// Whether the engine was asked for texts, or for rows without any.
+    pub is_of_texts: bool,
+    /// What counts them, where it was not counted.
+    pub counting: Option<Counting>,
+    /// How many of them could be shown, in Sphinx's dialect.
+    pub most: u64,
     /// What it took.
     pub report: QueryReport,
     /// The table that was searched.
@@ -24,6 +31,11 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
+    /// Whether it is of queries by keywords, or, in Sphinx's dialect, of a SELECT without any.
+    pub(crate) fn is_of_keywords(&self) -> bool {
+        !self.is_of_texts && self.words.iter().all(|word| matches!(word, TextQuery::Keywords(_)))
+    }
+
     /// How many texts the last search read back.
     #[cfg(test)]
     pub(crate) fn texts_read(&self) -> u64 {
@@ -69,10 +81,21 @@ impl SessionState {
         }
     }
 
+    /// Remembers how the rows are counted that the query by keywords finds.
+    pub(crate) fn note_counting(&mut self, counting: impl FnOnce() -> Option<Counting>, most: u64) {
+        if let Some(meta) = &mut self.meta
+            && meta.is_of_keywords()
+            && !meta.is_counted
+        {
+            meta.counting = counting();
+            meta.most = most;
+        }
+    }
+
     /// How many rows the query by keywords gave that was remembered.
     pub(crate) fn note_returned(&mut self, rows: u64) {
         if let Some(meta) = &mut self.meta
-            && matches!(meta.words.first(), Some(TextQuery::Keywords(_)))
+            && meta.is_of_keywords()
         {
             meta.report.returned = rows;
         }
@@ -93,6 +116,9 @@ impl SessionState {
         self.meta = Some(Box::new(Meta {
             total_found,
             is_counted: true,
+            is_of_texts: !words.iter().any(|word| matches!(word, TextQuery::Keywords(_))),
+            counting: None,
+            most: u64::MAX,
             report: report.clone(),
             table,
             words,

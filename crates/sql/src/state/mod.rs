@@ -10,7 +10,7 @@ mod warnings;
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -50,6 +50,14 @@ pub struct Encryption {
 
 /// Statements by their names in lower case.
 pub(crate) type NamedStatements = FxHashMap<String, Arc<Source>>;
+
+/// The moment that all parts of a statement read which is several: that of the first.
+#[derive(Default)]
+pub(crate) struct Moment {
+    reader: OnceLock<Reader>,
+    /// Whether the first part has begun.
+    has_begun: bool,
+}
 
 /// The columns of views.
 #[derive(Default)]
@@ -99,6 +107,10 @@ pub(crate) struct SessionState {
     pub changes: Vec<(String, String)>,
     /// Whether affected rows are those found, as the client asked (CLIENT_FOUND_ROWS).
     pub counts_found_rows: bool,
+    /// Whether a statement may give the client several result sets.
+    pub takes_many_results: bool,
+    /// What the parts of one statement read, while they run.
+    pub moment: Option<Moment>,
     /// How the connection is encrypted, if it is.
     pub encryption: Option<Encryption>,
     /// The last search, for SHOW META.
@@ -134,6 +146,8 @@ impl SessionState {
             interrupted: Arc::default(),
             changes: Vec::new(),
             counts_found_rows: false,
+            takes_many_results: true,
+            moment: None,
             encryption: None,
             meta: None,
             described_views: Mutex::default(),
@@ -144,7 +158,12 @@ impl SessionState {
     /// The snapshot that a statement reads: the transaction's, else a new one. Taken once for each
     /// statement.
     pub(crate) fn reader(&self) -> Reader {
-        self.transaction.reader().unwrap_or_else(|| self.shared.database.reader())
+        let newest = || self.shared.database.reader();
+        match (self.transaction.reader(), &self.moment) {
+            (Some(reader), _) => reader,
+            (None, Some(moment)) => moment.reader.get_or_init(newest).clone(),
+            (None, None) => newest(),
+        }
     }
 
     /// The database for names without one; 1046 if none is chosen.

@@ -19,6 +19,11 @@ impl SessionState {
     /// Waits for the session's position where the statement is to choose its moment, and begins
     /// the transaction that it belongs to; 3024 if the position is not reached in time.
     pub(crate) async fn begin_reading(&mut self, kind: Kind) -> Result<()> {
+        if let Some(moment) = &mut self.moment
+            && std::mem::replace(&mut moment.has_begun, true)
+        {
+            return Ok(());
+        }
         if matches!(kind, Kind::Select | Kind::Do | Kind::Rows) {
             self.await_position().await?;
         }

@@ -112,7 +112,7 @@ const fn of(scope: Scope, name: &'static str, kind: Kind, default: &'static str)
 }
 
 /// Those that change what a session does. The others are known because clients set and read them.
-const EFFECTIVE: [&str; 28] = [
+const EFFECTIVE: [&str; 29] = [
     "autocommit",
     "character_set_client",
     "character_set_connection",
@@ -131,6 +131,7 @@ const EFFECTIVE: [&str; 28] = [
     "session_track_schema",
     "session_track_system_variables",
     "session_track_transaction_info",
+    "sql_dialect",
     "sql_mode",
     "sql_notes",
     "sql_select_limit",
@@ -322,6 +323,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     both("sql_auto_is_null", Switch, "OFF"),
     both("sql_big_selects", Switch, "ON"),
     both("sql_buffer_result", Switch, "OFF"),
+    both("sql_dialect", Text, "mysql"),
     both("sql_generate_invisible_primary_key", Switch, "OFF"),
     session("sql_log_bin", Switch, "ON"),
     both("sql_log_off", Switch, "OFF"),

@@ -29,6 +29,8 @@ pub(crate) struct Variables {
     pub autocommit: bool,
     /// `sql_mode`.
     pub sql_mode: SqlMode,
+    /// Whether statements are Sphinx's where MySQL means something else by the same words: `sql_dialect`.
+    pub is_sphinx: bool,
     /// `time_zone`.
     pub time_zone: SessionTimeZone,
     /// The collation literals have.
@@ -83,6 +85,7 @@ impl Variables {
         let mut variables = Self {
             autocommit: true,
             sql_mode: SqlMode::DEFAULT,
+            is_sphinx: false,
             time_zone: SessionTimeZone::default(),
             collation_connection: Collation::UTF8MB4_0900_AI_CI,
             character_set_client: Charset::UTF8MB4,

@@ -48,6 +48,15 @@ impl Variables {
                 return Ok(Some(Value::Uint(self.max_allowed_packet)));
             }
             "cte_max_recursion_depth" => self.cte_max_recursion_depth = number(),
+            "sql_dialect" => {
+                let name = text().to_ascii_lowercase();
+                self.is_sphinx = match name.as_str() {
+                    "mysql" => false,
+                    "sphinx" => true,
+                    _ => return Err(wrong_value("sql_dialect", &text())),
+                };
+                return Ok(Some(Value::Text(name.into())));
+            }
             "sql_mode" => {
                 self.sql_mode =
                     SqlMode::parse(&text()).map_err(|mode| wrong_value("sql_mode", mode))?;

@@ -3,10 +3,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod dialect;
+mod groups;
+
 use std::fmt::Write as _;
 
-use crate::support::{Server, rows, run};
 use remora_sql::Session;
+
+use crate::support::{self, Server, rows, run};
 
 /// What Sphinx answered; its head says how it is written.
 const ANSWERS: &str = include_str!("../../../words/tests/answers/answers.txt");
@@ -242,7 +246,6 @@ async fn what_cannot_be_asked_is_refused_by_name() {
         ),
         ("SELECT * FROM t WHERE MATCH('a') OPTION ranker=zzz", "unknown ranker 'zzz'"),
         ("SELECT * FROM t WHERE MATCH('a', x)", "Unknown table 'x'"),
-        ("SELECT * FROM t WHERE MATCH('a') AND WEIGHT() > 1", "WEIGHT() in WHERE"),
         ("SELECT 1 OPTION ranker=none", "You have an error in your SQL syntax"),
         (
             "CREATE TABLE u (id INT PRIMARY KEY, s TEXT) charset_table='a..z, -' ignore_chars='-'",
@@ -309,7 +312,7 @@ async fn sets(session: &mut Session, statement: &str) -> String {
         Ok(reply) => reply,
         Err(error) => panic!("{statement}: {error}"),
     };
-    let set = |set: &crate::support::Answer| {
+    let set = |set: &support::Answer| {
         set.rows.iter().map(|row| row.join("|")).collect::<Vec<_>>().join(" ")
     };
     reply.sets.iter().map(set).collect::<Vec<_>>().join(" ; ")

@@ -360,5 +360,8 @@ fn is_select(text: &[u8]) -> bool {
 fn answers(session: &SessionState) -> bool {
     let variables = &session.variables;
     // Texts would compare by their bytes with literals that are bytes.
-    variables.sql_select_limit == u64::MAX && variables.collation_connection != Collation::BINARY
+    // What Sphinx means by them the general way knows.
+    !variables.is_sphinx
+        && variables.sql_select_limit == u64::MAX
+        && variables.collation_connection != Collation::BINARY
 }

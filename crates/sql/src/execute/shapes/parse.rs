@@ -9,6 +9,7 @@ use super::{
         MatchOptions, OrderBy, Repeated, Select, Shape, Value,
     },
 };
+use crate::parse::MAX_QUERY_TIME;
 
 /// Words that are no names here; the general way knows all of them.
 const RESERVED: &str = "\
@@ -522,6 +523,10 @@ impl Parser<'_> {
         let mut options = Vec::new();
         loop {
             let name = self.name()?.to_lowercase();
+            // The general way ends a statement in time.
+            if name == MAX_QUERY_TIME {
+                return None;
+            }
             self.expect("=")?;
             options.push((name, self.option()?));
             if !self.mark(",") {

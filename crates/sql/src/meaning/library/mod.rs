@@ -15,6 +15,7 @@ mod numeric;
 mod regexp;
 mod search;
 mod session;
+mod snippet;
 mod spatial;
 mod text;
 mod waiting;
@@ -41,6 +42,7 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     regexp::FUNCTIONS,
     search::FUNCTIONS,
     session::FUNCTIONS,
+    snippet::FUNCTIONS,
     spatial::FUNCTIONS,
     text::FUNCTIONS,
     waiting::FUNCTIONS,

@@ -10,7 +10,10 @@ use remora_mysql::ErrorCode;
 use rustc_hash::FxBuildHasher;
 
 use super::{call, function_name, literal, number, special};
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    meaning::aggregate::{HEAD, PLACE},
+};
 
 /// Whether a name is an aggregate's.
 pub(super) fn is_aggregate(name: &str) -> bool {
@@ -35,6 +38,8 @@ pub(super) fn is_aggregate(name: &str) -> bool {
             | "var_pop"
             | "var_samp"
             | "variance"
+            | HEAD
+            | PLACE
     )
 }
 
@@ -44,6 +49,8 @@ pub(super) fn aggregate(name: &str, mut function: Function) -> Result<Expr> {
     match name {
         "count" => return count(function, args),
         "group_concat" => return group_concat(function, args),
+        HEAD => return Ok(head(function, args, 1)),
+        PLACE => return Ok(head(function, args, 0)),
         "json_objectagg" if args.len() != 2 => return Err(special::wrong_count(name)),
         "json_objectagg" => {}
         _ if args.len() != 1 => return Err(special::wrong_count(name)),
@@ -131,6 +138,19 @@ fn count(mut function: Function, args: Vec<Expr>) -> Result<Expr> {
         }
     }
     Ok(Expr::Function(function))
+}
+
+/// What the best row of a group has: behind `values` arguments come the parts of the order, each with its direction.
+fn head(mut function: Function, args: Vec<Expr>, values: usize) -> Expr {
+    let key = |(place, arg): (usize, Expr)| match place.checked_sub(values) {
+        Some(place) if place.is_multiple_of(2) => call("sort_key", vec![arg]),
+        _ => arg,
+    };
+    let args = args.into_iter().enumerate().map(key);
+    if let FunctionArguments::List(list) = &mut function.args {
+        list.args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    }
+    Expr::Function(function)
 }
 
 /// `GROUP_CONCAT(DISTINCT a, b ORDER BY c SEPARATOR 's')`.

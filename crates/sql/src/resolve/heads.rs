@@ -1,0 +1,240 @@
+//! Groups as Sphinx has them: what is selected beside them is of their best rows, of which there may be several.
+//!
+//! Of one row each, columns become `#head(column, order)`, an aggregate. Of several, nothing is grouped: rows are
+//! numbered within windows over their groups, and those beyond are left out.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArguments, OrderByExpr, OrderByOptions, Select, Value,
+    ValueWithSpan, VisitMut, VisitorMut, WindowSpec, WindowType,
+};
+use remora_mysql::ErrorCode;
+
+use super::{
+    Env, Resolver,
+    expr::{Alias, ClauseContext},
+    from::binary,
+    grouping::{Beside, Grouping, Where, has_aggregate},
+    keywords,
+    scope::{Clause, Scope, unknown_column},
+    select::{Item, position},
+};
+use crate::{
+    Error, Result,
+    parse::{GroupRows, function_call},
+};
+
+/// The aggregates of `meaning`, by their names there.
+const HEAD: &str = "#head";
+const PLACE: &str = "#head_place";
+
+/// Which rows stand for the groups of a SELECT.
+pub(super) struct Heads {
+    /// How many of each group.
+    count: u64,
+    /// The order within groups: no two rows are alike.
+    order: Vec<OrderByExpr>,
+    /// The keys of the tables, by which groups are ordered that are alike otherwise.
+    keys: Vec<OrderByExpr>,
+    /// The order of groups where none is said: the heaviest first.
+    weight: Option<OrderByExpr>,
+    /// Whether groups stand within as among each other.
+    is_plain: bool,
+}
+
+impl Resolver<'_> {
+    /// Resolves what is said of the rows of groups. Without an order the heaviest row is the best, then that of the
+    /// least key.
+    pub(super) fn heads(
+        &mut self,
+        said: Option<GroupRows>,
+        (items, groups): (&[Item], &[Expr]),
+        aliases: &[Alias],
+        scope: &Scope<'_>,
+        env: Env<'_>,
+    ) -> Result<Option<Heads>> {
+        let Some(said) = said else { return Ok(None) };
+        if self.notes.is_some() {
+            return Err(Error::unsupported("GROUP n BY and WITHIN GROUP ORDER BY in a view"));
+        }
+        let mut keys = keywords::keys(scope);
+        // Of all rows together Sphinx shows the first, whatever it weighs.
+        let is_ranked = self.weight.is_some() && !groups.is_empty();
+        let mut weight = is_ranked.then(keywords::by_weight);
+        let mut order = said.order;
+        let is_plain = order.is_empty();
+        for each in order.iter_mut().chain(&mut keys).chain(&mut weight) {
+            if let Some(position) = position(&each.expr) {
+                let item = position.checked_sub(1).and_then(|at| items.get(at));
+                let unknown = || unknown_column(&position.to_string(), Clause::Order);
+                each.expr = item.ok_or_else(unknown)?.expr.clone();
+            } else {
+                let place = ClauseContext {
+                    aliases,
+                    aliases_first: matches!(each.expr, Expr::Identifier(_)),
+                    ..ClauseContext::plain(Clause::Order)
+                };
+                self.expr(&mut each.expr, scope, env, place)?;
+            }
+            if has_aggregate(&each.expr) {
+                let message = "Invalid use of group function";
+                return Err(Error::new(ErrorCode::InvalidGroupFunction, message));
+            }
+        }
+        if is_plain {
+            order.extend(weight.clone());
+        }
+        order.extend(keys.iter().cloned());
+        Ok(Some(Heads { count: said.count.unwrap_or(1), order, keys, weight, is_plain }))
+    }
+}
+
+impl Heads {
+    /// Makes one SELECT of the best rows of groups of it.
+    pub(super) fn group(
+        &self,
+        select: &mut Select,
+        order: &mut Vec<OrderByExpr>,
+        groups: &[Expr],
+        items: &mut [Item],
+        scope: &Scope<'_>,
+    ) -> Result<()> {
+        // Heads that are ordered as rows are within groups have their places as one value.
+        let by_place = order.is_empty() && self.is_plain && self.count == 1;
+        if !by_place {
+            let weight = self.weight.iter().filter(|_| order.is_empty());
+            let parts: Vec<OrderByExpr> = weight.chain(&self.keys).cloned().collect();
+            order.extend(parts);
+        }
+        let (of_items, of_groups) = match self.count {
+            1 => {
+                let beside = Beside::Head(self.parts());
+                (beside.clone(), beside)
+            }
+            _ => {
+                let all = WindowSpec {
+                    window_name: None,
+                    partition_by: groups.to_vec(),
+                    order_by: Vec::new(),
+                    window_frame: None,
+                };
+                let ordered = WindowSpec { order_by: self.order.clone(), ..all.clone() };
+                (Beside::Row(all.clone()), Beside::First(all, ordered))
+            }
+        };
+        let check = |beside| Grouping::new(groups, select, scope, beside);
+        let (of_items, of_groups) = (check(of_items), check(of_groups));
+        for (index, item) in items.iter_mut().enumerate() {
+            of_items.apply(&mut item.expr, Where::Item(index + 1))?;
+        }
+        for (index, each) in order.iter_mut().enumerate() {
+            of_groups.apply(&mut each.expr, Where::Order(index + 1))?;
+        }
+        let mut having = select.having.take();
+        if let Some(having) = &mut having {
+            of_groups.apply(having, Where::Having)?;
+        }
+        if self.count == 1 {
+            select.having = having;
+            if by_place {
+                order.push(ascending(function_call(PLACE, self.parts())));
+            }
+            return Ok(());
+        }
+        let number = self.number(groups);
+        order.push(ascending(number.clone()));
+        let most = number_of(self.count);
+        let within = binary(number, BinaryOperator::LtEq, most);
+        select.qualify = Some(match having {
+            Some(having) => binary(within, BinaryOperator::And, Expr::Nested(Box::new(having))),
+            None => within,
+        });
+        Ok(())
+    }
+
+    /// Whether several rows of each group are shown.
+    pub(super) fn are_several(&self) -> bool {
+        self.count > 1
+    }
+
+    /// The order as arguments: what it is by, and whether it descends.
+    fn parts(&self) -> Vec<Expr> {
+        if self.order.is_empty() {
+            return vec![number_of(0), number_of(0)];
+        }
+        let part = |each: &OrderByExpr| {
+            let descends = each.options.asc == Some(false);
+            [each.expr.clone(), number_of(u64::from(descends))]
+        };
+        self.order.iter().flat_map(part).collect()
+    }
+
+    /// The number of a row in its group.
+    fn number(&self, groups: &[Expr]) -> Expr {
+        let window = WindowSpec {
+            window_name: None,
+            partition_by: groups.to_vec(),
+            order_by: self.order.clone(),
+            window_frame: None,
+        };
+        over(function_call("row_number", Vec::new()), &window)
+    }
+}
+
+/// What the best row has of a value.
+pub(super) fn head(value: Expr, order: &[Expr]) -> Expr {
+    function_call(HEAD, std::iter::once(value).chain(order.iter().cloned()).collect())
+}
+
+/// A call over a window.
+pub(super) fn over(call: Expr, window: &WindowSpec) -> Expr {
+    match call {
+        Expr::Function(function) => {
+            let over = Some(WindowType::WindowSpec(window.clone()));
+            Expr::Function(Function { over, ..function })
+        }
+        other => other,
+    }
+}
+
+fn ascending(expr: Expr) -> OrderByExpr {
+    let options = OrderByOptions { asc: Some(true), nulls_first: None };
+    OrderByExpr { expr, options, with_fill: None }
+}
+
+fn number_of(number: u64) -> Expr {
+    Expr::Value(ValueWithSpan::from(Value::Number(number.to_string(), false)))
+}
+
+/// Replaces GROUPBY() by what is grouped by.
+pub(super) fn replace_group(node: &mut impl VisitMut, groups: &[Expr]) -> Result<()> {
+    match node.visit(&mut Group(groups)) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Group<'g>(&'g [Expr]);
+
+impl VisitorMut for Group<'_> {
+    type Break = Error;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        let Expr::Function(function) = &*expr else { return ControlFlow::Continue(()) };
+        let has_none =
+            matches!(&function.args, FunctionArguments::List(list) if list.args.is_empty());
+        if !has_none || !function.name.to_string().eq_ignore_ascii_case("groupby") {
+            return ControlFlow::Continue(());
+        }
+        match self.0 {
+            [group] => *expr = group.clone(),
+            [] => {
+                let message = "GROUPBY() is allowed only in GROUP BY queries";
+                return ControlFlow::Break(Error::new(ErrorCode::ParseError, message));
+            }
+            _ => return ControlFlow::Break(Error::unsupported("GROUPBY() of several groups")),
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,247 @@
+//! What statements mean in Sphinx's dialect where MySQL means something else by the same words.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, OrderByExpr, Query, Select, SelectItem, SetExpr, Setting, TableFactor,
+    Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+};
+use remora_mysql::ErrorCode;
+use rustc_hash::FxHashMap;
+
+use super::{Resolver, keywords, limit, scope::Scope};
+use crate::{
+    Error, Result,
+    parse::{GroupRows, MAX_MATCHES, MAX_QUERY_TIME, function_call},
+};
+
+/// Rows that are shown where no LIMIT is said.
+const ROWS: u64 = 20;
+/// Rows that may be shown where no OPTION says how many.
+const MOST_MATCHES: u64 = 1_000;
+/// The databases whose tables no index of Sphinx's is like.
+const SYSTEM: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
+/// Names of values before they were functions.
+const OLD_NAMES: [&str; 6] = ["@count", "@distinct", "@expr", "@groupby", "@id", "@weight"];
+
+/// The value of an option of a statement.
+fn option(settings: Option<&[Setting]>, name: &str) -> Option<u64> {
+    let of = |setting: &&Setting| setting.key.value == name;
+    match &settings?.iter().rfind(of)?.value {
+        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {
+            text.parse().ok()
+        }
+        _ => None,
+    }
+}
+
+/// How many rows a statement may show: `OPTION max_matches`.
+pub(crate) fn most_matches(settings: Option<&[Setting]>) -> u64 {
+    option(settings, MAX_MATCHES).unwrap_or(MOST_MATCHES)
+}
+
+/// How many milliseconds a statement may take: `OPTION max_query_time`, where 0 is any.
+pub(crate) fn max_query_time(query: &Query) -> Option<u64> {
+    option(query.settings.as_deref(), MAX_QUERY_TIME).filter(|limit| *limit > 0)
+}
+
+/// Limits a client's query of tables: twenty rows where it says nothing, and never more than there may be.
+pub(super) fn limit(query: &mut Query, most: u64) -> Result<()> {
+    if !reads_tables(&query.body) {
+        return Ok(());
+    }
+    let (offset, rows) = match query.limit_clause.take() {
+        Some(clause) => limit::parts(clause)?,
+        None => (0, ROWS),
+    };
+    if offset >= most {
+        let message = format!("offset out of bounds (offset={offset}, max_matches={most})");
+        return Err(Error::new(ErrorCode::ParseError, message));
+    }
+    query.limit_clause = Some(limit::clause_of(offset, rows.min(most - offset)));
+    Ok(())
+}
+
+fn reads_tables(body: &SetExpr) -> bool {
+    match body {
+        SetExpr::Select(select) => {
+            let is_system = |factor: &TableFactor| match factor {
+                TableFactor::Table { name, .. } => {
+                    let first = name.0.first().and_then(|part| part.as_ident());
+                    let is = |each: &&str| {
+                        first.is_some_and(|first| first.value.eq_ignore_ascii_case(each))
+                    };
+                    name.0.len() > 1 && SYSTEM.iter().any(is)
+                }
+                _ => false,
+            };
+            !select.from.is_empty() && !select.from.iter().all(|from| is_system(&from.relation))
+        }
+        SetExpr::Query(query) => reads_tables(&query.body),
+        SetExpr::SetOperation { left, .. } => reads_tables(left),
+        _ => false,
+    }
+}
+
+impl Resolver<'_> {
+    /// Whether a SELECT means what it means to Sphinx: none of a view does.
+    pub(super) fn is_sphinx(&self) -> bool {
+        self.catalog.is_sphinx() && self.within.is_empty() && self.notes.is_none()
+    }
+
+    /// What a SELECT says of the rows of its groups; in Sphinx's dialect each has its best.
+    pub(super) fn group_rows(
+        &self,
+        said: Option<GroupRows>,
+        is_grouped: bool,
+    ) -> Option<GroupRows> {
+        let is_meant = is_grouped && self.is_sphinx();
+        said.or_else(|| is_meant.then(GroupRows::default))
+    }
+
+    /// Refuses what Sphinx means otherwise than it is meant here.
+    pub(super) fn check_sphinx(&self, select: &Select) -> Result<()> {
+        if self.is_sphinx() && select.from.len() > 1 {
+            let what = "several tables as one in FROM: name one of them, or JOIN";
+            return Err(Error::unsupported(what));
+        }
+        Ok(())
+    }
+
+    /// Replaces names of what is selected in WHERE, where they come before columns: Sphinx has no other expressions
+    /// there.
+    pub(super) fn name_selected(
+        &mut self,
+        condition: &mut Expr,
+        projection: &[SelectItem],
+    ) -> Result<()> {
+        if !self.is_sphinx() {
+            return Ok(());
+        }
+        let named = |item: &SelectItem| match item {
+            SelectItem::ExprWithAlias { expr, alias } => {
+                Some((alias.value.to_lowercase(), expr.clone()))
+            }
+            _ => None,
+        };
+        let mut naming = Naming {
+            named: projection.iter().filter_map(named).collect(),
+            depth: 0,
+            said: Vec::new(),
+        };
+        if let ControlFlow::Break(error) = condition.visit(&mut naming) {
+            return Err(error);
+        }
+        naming.said.iter().try_for_each(|said| self.count_said(said))
+    }
+
+    /// Refuses a second query by keywords of a table.
+    pub(super) fn check_matches(&self, condition: Option<&Expr>) -> Result<()> {
+        let Some(condition) = condition.filter(|_| self.is_sphinx()) else { return Ok(()) };
+        if condition.visit(&mut Matches { depth: 0, tables: Vec::new() }).is_continue() {
+            return Ok(());
+        }
+        Err(Error::new(ErrorCode::ParseError, "too many MATCH() clauses"))
+    }
+
+    /// Orders rows as Sphinx does: by key where nothing is said, and where what is said leaves rows alike.
+    pub(super) fn order_rows(&self, order: &mut Vec<OrderByExpr>, scope: &Scope<'_>) {
+        match (self.weight.is_some(), order.is_empty()) {
+            (true, true) => order.extend(keywords::order(scope)),
+            (_, _) if self.is_sphinx() => order.extend(keywords::keys(scope)),
+            _ => {}
+        }
+    }
+}
+
+/// 1064 for a name that Sphinx once had.
+pub(super) fn check_variable(name: &str) -> Result<()> {
+    match OLD_NAMES.iter().any(|old| name.eq_ignore_ascii_case(old)) {
+        false => Ok(()),
+        true => {
+            let message = "Using the old-fashion @variables (@count, @weight, etc.) is deprecated";
+            Err(Error::new(ErrorCode::ParseError, message))
+        }
+    }
+}
+
+/// A division, which is 0 where it is by 0; nothing for another expression.
+pub(super) fn division(expr: &mut Expr) -> Option<Expr> {
+    use BinaryOperator::{Divide, Modulo, MyIntegerDivide};
+    let Expr::BinaryOp { op: Divide | Modulo | MyIntegerDivide, .. } = expr else { return None };
+    let zero = Expr::Value(Value::Number("0".to_owned(), false).into());
+    let division = std::mem::replace(expr, zero.clone());
+    Some(function_call("coalesce", vec![division, zero]))
+}
+
+/// Most names of selected values in a condition: each is written out.
+const MAX_NAMED: usize = 1_000;
+
+/// Writes out names of what is selected.
+struct Naming {
+    named: FxHashMap<String, Expr>,
+    depth: usize,
+    /// What was written.
+    said: Vec<Expr>,
+}
+
+impl VisitorMut for Naming {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        let Expr::Identifier(name) = &*expr else { return ControlFlow::Continue(()) };
+        let said = self.named.get(&name.value.to_lowercase()).filter(|_| self.depth == 0);
+        let Some(said) = said else { return ControlFlow::Continue(()) };
+        if self.said.len() >= MAX_NAMED {
+            let what = format!("more than {MAX_NAMED} names of selected values in WHERE");
+            return ControlFlow::Break(Error::unsupported(what));
+        }
+        let said = said.clone();
+        self.said.push(said.clone());
+        *expr = Expr::Nested(Box::new(said));
+        ControlFlow::Continue(())
+    }
+}
+
+/// Seeks two queries by keywords of one table.
+struct Matches {
+    depth: usize,
+    tables: Vec<Option<String>>,
+}
+
+impl Visitor for Matches {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        if self.depth > 0 || !keywords::is_query(function) {
+            return ControlFlow::Continue(());
+        }
+        let table = keywords::table_of(function);
+        if self.tables.contains(&table) {
+            return ControlFlow::Break(());
+        }
+        self.tables.push(table);
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,112 @@
+//! What Sphinx tells of indexes and threads: SHOW TABLES and DESCRIBE in its dialect, SHOW THREADS, SHOW AGENT STATUS.
+
+use remora_engine::{ColumnType, Schema};
+use remora_mysql::ErrorCode;
+
+use super::{
+    grid::{Grid, text},
+    listing, processes,
+    shown::{Filter, Shown},
+    tables,
+};
+use crate::{Error, Result, parse::Tokens, state::SessionState};
+
+/// Names and values.
+const PAIR: [&str; 2] = ["Variable_name varchar(64) NOT NULL", "Value varchar(1024) NOT NULL"];
+/// What is told of each column of a table.
+const COLUMNS: [&str; 2] = ["Field varchar(64) NOT NULL", "Type varchar(16) NOT NULL"];
+
+/// SHOW TABLES: all are local.
+pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
+    let database = listing::database(session, tokens)?;
+    let filter = Filter::read(tokens)?;
+    let mut grid = Grid::new(&["Index varchar(64) NOT NULL", "Type varchar(16) NOT NULL"]);
+    for known in tables::all(session)? {
+        if known.name.database == database {
+            grid.push(vec![text(known.name.table), text("local")]);
+        }
+    }
+    Ok(Shown { grid, filter })
+}
+
+/// DESCRIBE, behind its first word: the key, the fields of the table's words, and what each column is.
+pub(super) fn describe(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
+    let name = listing::table_name(session, tokens)?;
+    if name.database.is_empty() {
+        session.current_database()?;
+    }
+    let filter = Filter::read(tokens)?;
+    let known = tables::one(session, &name)?;
+    let schema = &known.table.schema;
+    let mut grid = Grid::new(&COLUMNS);
+    for (name, kind) in columns(schema) {
+        grid.push(vec![text(name), text(kind)]);
+    }
+    Ok(Shown { grid, filter })
+}
+
+fn columns(schema: &Schema) -> Vec<(String, &'static str)> {
+    let of = |place: usize| schema.columns.get(place);
+    let kind = |kind: ColumnType| match kind {
+        ColumnType::Int(64) | ColumnType::Uint(64) => "bigint",
+        ColumnType::Int(_) | ColumnType::Uint(_) | ColumnType::Bool => "uint",
+        ColumnType::Float | ColumnType::Double | ColumnType::Decimal(..) => "float",
+        ColumnType::Json => "json",
+        _ => "string",
+    };
+    let places: Vec<usize> = (0..schema.columns.len()).collect();
+    let keys = schema.primary_key.iter();
+    let keys = keys.filter_map(|&place| of(place)).map(|column| {
+        // Keys of numbers are Sphinx's documents.
+        let kind = if kind(column.kind) == "uint" { "bigint" } else { kind(column.kind) };
+        (column.name.clone(), kind)
+    });
+    let fields = schema.words.iter().flat_map(|words| &words.columns);
+    let fields = fields.filter_map(|&place| of(place)).map(|column| (column.name.clone(), "field"));
+    let others = places.iter().filter(|place| !schema.primary_key.contains(place));
+    let others = others.filter_map(|&place| of(place));
+    let others = others.map(|column| (column.name.clone(), kind(column.kind)));
+    keys.chain(fields).chain(others).collect()
+}
+
+/// SHOW THREADS [OPTION columns = n], behind its first two words.
+pub(super) fn threads(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
+    let mut characters = usize::MAX;
+    if tokens.accept("OPTION") {
+        let name = tokens.name()?;
+        if !name.eq_ignore_ascii_case("columns") {
+            let message = format!("unknown option '{name}' (or bad argument type)");
+            return Err(Error::new(ErrorCode::ParseError, message));
+        }
+        tokens.need("=")?;
+        characters = usize::try_from(tokens.number()?).unwrap_or(usize::MAX);
+    }
+    let filter = Filter::read(tokens)?;
+    let mut grid = Grid::new(&[
+        "Tid bigint NOT NULL",
+        "Proto varchar(16) NOT NULL",
+        "State varchar(64) NOT NULL",
+        "Time varchar(32) NOT NULL",
+        "Info text NOT NULL",
+    ]);
+    for process in processes::seen(session) {
+        let statement = process.statement.unwrap_or_default();
+        let info: String = statement.chars().take(characters).collect();
+        let state = if process.command == "Query" { "query" } else { "net_idle" };
+        let time = format!("{}.000000", process.seconds);
+        let tid = remora_engine::Value::Uint(process.id);
+        grid.push(vec![tid, text("sphinxql"), text(state), text(time), text(info)]);
+    }
+    Ok(Shown { grid, filter })
+}
+
+/// SHOW AGENT [name] STATUS, behind its first two words: there are none.
+pub(super) fn agents(tokens: &mut Tokens<'_>) -> Result<Shown> {
+    if !tokens.accept("STATUS") {
+        tokens.next();
+        if !tokens.accept("STATUS") {
+            return Err(tokens.syntax_error());
+        }
+    }
+    Ok(Shown { grid: Grid::new(&PAIR), filter: Filter::read(tokens)? })
+}
