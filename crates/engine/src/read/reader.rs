@@ -7,14 +7,15 @@ use super::{
     distinct::distinct,
     facet::facet,
     get::{get, get_many},
+    path_order::first_by_path,
     ranked::Ranked,
     scan::Scan,
     search::{access, count, first, first_access, search, search_access},
 };
 use crate::{
     AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, KeywordCounts,
-    KeywordQuery, KeywordReport, Position, Result, Row, ScanRequest, Schema, SearchReply,
-    SearchRequest, Selection, SourcePositions, TableIndex, Value,
+    KeywordQuery, KeywordReport, PathOrder, Position, Result, Row, ScanRequest, Schema,
+    SearchReply, SearchRequest, Selection, SourcePositions, TableIndex, Value,
     error::no_table,
     shared::DatabaseState,
     snapshot::{Snapshot, TableView},
@@ -147,6 +148,17 @@ impl Reader {
         let table = self.table(table)?;
         let Some(path) = path_spec(&table.schema, column, names) else { return Ok(false) };
         Ok(table.segments.iter().all(|view| view.segment.path(&path).is_some()))
+    }
+
+    /// The keys of the first rows in the order of what a path leads to: those to which it leads nowhere, null, false,
+    /// true, numbers, texts by their bytes, arrays, objects; in the other direction the same backwards. Rows that are
+    /// alike come by key. `None` where the path is not indexed in all segments, or leads to several values of a row.
+    /// Cost: a look at the values up to the last row that is given; rows without a value cost a look at all of them.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if the filter is not one.
+    pub fn first_by_path(&self, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
+        first_by_path(self.table(&asked.table)?, asked)
     }
 
     /// How many rows a table has, exactly. Cost: an addition a segment.

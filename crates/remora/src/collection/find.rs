@@ -2,12 +2,14 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use remora_engine::{Filter as EngineFilter, Reader, ScanRequest, Selection, Value};
+use remora_engine::{
+    Filter as EngineFilter, KeyValues, PathOrder, Reader, ScanRequest, Selection, Value,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::{
-    BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, each_document, indexes::ready, other_row,
+    BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, each_document, indexes::ready, other_row, read,
 };
 use crate::{
     Error, Field, Filter, IntoFilter, Result, field,
@@ -86,8 +88,9 @@ impl Find {
         self
     }
 
-    /// Answers it. Cost: every document that the indexes leave is read and parsed, a few microseconds each; without an
-    /// order none behind the page, if they leave no other.
+    /// Answers it. Cost: every document that the indexes leave is read and parsed, a few microseconds each; none but
+    /// those of the page where they leave no other, and there is no order or one by an indexed path that leads to at
+    /// most one value of a document.
     ///
     /// # Errors
     /// [`Error::Request`] if the filter is wrong, [`Error::NotFound`] if the collection was dropped,
@@ -101,6 +104,11 @@ impl Find {
             let mut documents = Vec::new();
             asked.documents(Some(wanted as u64), &mut |document| documents.push(document))?;
             documents.drain(..self.offset.min(documents.len()));
+            return Ok(FoundDocuments { total: asked.count()?, documents });
+        }
+        if let Some(page) = asked.first(&sort, wanted)? {
+            let page = page.iter().skip(self.offset).map(|key| asked.document(key));
+            let documents = page.collect::<Result<_>>()?;
             return Ok(FoundDocuments { total: asked.count()?, documents });
         }
         asked.matching(&mut |document| {
@@ -172,10 +180,15 @@ impl Find {
     /// Those of [`Find::run`].
     pub fn explain(mut self) -> Result<FindPlan> {
         let asked = self.asked()?;
-        let Some(by_paths) = &asked.by_paths else { return Ok(FindPlan::default()) };
-        let mut indexes = Vec::new();
-        paths_of(&by_paths.filter, &mut indexes);
-        Ok(FindPlan { indexes, is_exact: by_paths.is_exact })
+        let mut plan = FindPlan::default();
+        if let Some(by_paths) = &asked.by_paths {
+            paths_of(&by_paths.filter, &mut plan.indexes);
+            plan.is_exact = by_paths.is_exact;
+        }
+        if self.limit < usize::MAX && asked.first(&self.sort, 0)?.is_some() {
+            plan.order = self.sort.first().map(|(path, _)| path.to_string());
+        }
+        Ok(plan)
     }
 
     fn asked(&mut self) -> Result<Asked> {
@@ -225,6 +238,27 @@ impl Asked {
     fn count(&self) -> Result<u64> {
         let (table, filter) = (self.collection.to_string(), self.filter());
         Ok(self.reader.count(&Selection { table, filter, ..Selection::default() })?.count)
+    }
+
+    /// The keys of the first documents in an order, if an index has it.
+    fn first(&self, sort: &[(Field, bool)], wanted: usize) -> Result<Option<Vec<KeyValues>>> {
+        let ([(path, descending)], true) = (sort, self.is_exact() && wanted < usize::MAX) else {
+            return Ok(None);
+        };
+        let order = PathOrder {
+            table: self.collection.to_string(),
+            column: DOC.to_owned(),
+            names: path.parts.clone(),
+            filter: self.filter(),
+            descending: *descending,
+            limit: wanted,
+        };
+        Ok(self.reader.first_by_path(&order)?)
+    }
+
+    /// The document with a key, which is there at this moment.
+    fn document(&self, key: &[Value]) -> Result<Document> {
+        read(&self.reader.get(&self.collection, key)?.ok_or_else(other_row)?)
     }
 
     /// Visits the documents for which the condition holds, by id.
