@@ -9,10 +9,11 @@ use std::{
 
 use remora_index::{DocSet, paths::PathIndex};
 
-use super::{columns::path_spec, docs::Docs, filter::Condition};
+use super::{columns::path_place, docs::Docs, filter::Condition};
 use crate::{
     KeyValues, PathOrder, Result,
     encode::decode_key,
+    indexing::path_specs,
     snapshot::{SegmentView, TableView},
 };
 
@@ -25,7 +26,10 @@ struct Candidate {
 /// The keys of the first rows; `None` where no index tells, or one has several values of a document.
 pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
     let PathOrder { column, names, filter, descending, limit, .. } = asked;
-    let Some(spec) = path_spec(&view.schema, column, names) else { return Ok(None) };
+    let place = path_place(&view.schema, column, names);
+    let Some(spec) = place.and_then(|place| path_specs(&view.schema).into_iter().nth(place)) else {
+        return Ok(None);
+    };
     let indexes: Option<Vec<&PathIndex>> =
         view.segments.iter().map(|view| view.segment.path(&spec)).collect();
     let Some(indexes) = indexes.filter(|all| all.iter().all(|index| index.is_single())) else {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use remora_index::paths::PathSpec;
+
 use super::{
-    columns::path_spec,
     distinct::distinct,
     facet::facet,
     get::{get, get_many},
@@ -17,6 +18,7 @@ use crate::{
     KeywordQuery, KeywordReport, PathOrder, Position, Result, Row, ScanRequest, Schema,
     SearchReply, SearchRequest, Selection, SourcePositions, TableIndex, Value,
     error::no_table,
+    indexing::path_specs,
     shared::DatabaseState,
     snapshot::{Snapshot, TableView},
 };
@@ -139,15 +141,17 @@ impl Reader {
         Ranked::for_each_keyword(self.table(table)?, visit)
     }
 
-    /// Whether a path into the documents of a column is indexed, and every segment has it: whether
-    /// [`crate::Filter::Path`] may ask for it.
+    /// Which of the paths of a table's definition, by their places there, every segment has: those that
+    /// [`crate::Filter::Path`] may ask for.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table.
-    pub fn has_path(&self, table: &str, column: &str, names: &[String]) -> Result<bool> {
+    pub fn ready_paths(&self, table: &str) -> Result<Vec<usize>> {
         let table = self.table(table)?;
-        let Some(path) = path_spec(&table.schema, column, names) else { return Ok(false) };
-        Ok(table.segments.iter().all(|view| view.segment.path(&path).is_some()))
+        let specs = path_specs(&table.schema);
+        let has =
+            |spec: &PathSpec| table.segments.iter().all(|view| view.segment.path(spec).is_some());
+        Ok((0..specs.len()).filter(|&place| specs.get(place).is_some_and(has)).collect())
     }
 
     /// The keys of the first rows in the order of what a path leads to: those to which it leads nowhere, null, false,

@@ -8,9 +8,7 @@ use remora_engine::{
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use super::{
-    BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, each_document, indexes::ready, other_row, read,
-};
+use super::{BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, each_document, other_row, read};
 use crate::{
     Error, Field, Filter, IntoFilter, Result, field,
     filter::{ByPaths, Condition, by_paths, first_at, matches, order},
@@ -205,8 +203,15 @@ impl Find {
             }
         };
         let reader = self.handle.engine.reader();
-        let ready = ready(&reader, &self.collection)?;
-        let is_indexed = |field: &Field| ready.contains(&field.parts);
+        let schema = reader.schema(&self.collection)?;
+        let ready = match schema.paths.is_empty() {
+            true => Vec::new(),
+            false => reader.ready_paths(&self.collection)?,
+        };
+        let is_indexed = |field: &Field| {
+            let mut paths = ready.iter().filter_map(|&place| schema.paths.get(place));
+            paths.any(|path| path.column == DOC_PLACE && path.names == field.parts)
+        };
         let by_paths = condition.as_ref().and_then(|it| by_paths(it, DOC, &is_indexed));
         Ok(Asked { reader, collection: Arc::clone(&self.collection), condition, by_paths })
     }
