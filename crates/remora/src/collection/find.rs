@@ -8,7 +8,9 @@ use remora_engine::{
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use super::{BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, each_document, other_row, read};
+use super::{
+    BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, Moment, each_document, other_row, read,
+};
 use crate::{
     Error, Field, Filter, IntoFilter, Result, field,
     filter::{ByPaths, Condition, by_paths, first_at, matches, order},
@@ -29,6 +31,8 @@ pub struct Find {
     limit: usize,
     offset: usize,
     wrong: Option<Error>,
+    /// The moment it is asked at; `None` is that of the asking.
+    at: Option<Reader>,
 }
 
 /// What was found, all of one moment.
@@ -49,7 +53,27 @@ struct Candidate {
 impl Find {
     pub(super) fn new(handle: Arc<Handle>, collection: Arc<str>) -> Self {
         let (filters, sort) = (Vec::new(), Vec::new());
-        Self { handle, collection, filters, sort, limit: usize::MAX, offset: 0, wrong: None }
+        Self {
+            handle,
+            collection,
+            filters,
+            sort,
+            limit: usize::MAX,
+            offset: 0,
+            wrong: None,
+            at: None,
+        }
+    }
+
+    /// As the collection is at this moment, which must be one of the same collection.
+    pub fn at(mut self, moment: &Moment) -> Self {
+        if moment.is_of(&self.collection) {
+            self.at = Some(moment.reader().clone());
+        } else {
+            let message = format!("the moment is not one of {:?}", self.collection);
+            self.wrong = self.wrong.or(Some(Error::request(message)));
+        }
+        self
     }
 
     /// The documents satisfy this too.
@@ -202,7 +226,7 @@ impl Find {
                 Some(Condition::And(all.map(|filter| filter.0).collect()))
             }
         };
-        let reader = self.handle.engine.reader();
+        let reader = self.at.take().unwrap_or_else(|| self.handle.engine.reader());
         let schema = reader.schema(&self.collection)?;
         let ready = match schema.paths.is_empty() {
             true => Vec::new(),

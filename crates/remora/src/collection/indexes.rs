@@ -1,6 +1,6 @@
 //! Indexes of paths into a collection's documents.
 
-use remora_engine::{Definition, PathDef, Schema};
+use remora_engine::{Definition, PathDef, Reader, Schema};
 
 use super::{Collection, DOC_PLACE};
 use crate::{Field, Result};
@@ -62,13 +62,7 @@ impl Collection {
     /// # Errors
     /// [`crate::Error::NotFound`] if the collection was dropped, [`crate::Error::Closed`] if the database was closed.
     pub fn indexes(&self) -> Result<Vec<PathIndex>> {
-        let reader = self.handle.engine.reader();
-        let (schema, ready) = (reader.schema(&self.name)?, reader.ready_paths(&self.name)?);
-        let index = |(place, path): (usize, &PathDef)| {
-            let path = Field { parts: path.names.clone() };
-            PathIndex { path, is_ready: ready.contains(&place) }
-        };
-        Ok(schema.paths.iter().enumerate().map(index).collect())
+        paths_of(&self.handle.engine.reader(), &self.name)
     }
 
     /// Changes the paths; says what `change` does, which is whether it did.
@@ -88,6 +82,16 @@ impl Collection {
     }
 }
 
+/// The indexes of a collection at one moment.
+pub(super) fn paths_of(reader: &Reader, collection: &str) -> Result<Vec<PathIndex>> {
+    let (schema, ready) = (reader.schema(collection)?, reader.ready_paths(collection)?);
+    let index = |(place, path): (usize, &PathDef)| {
+        let path = Field { parts: path.names.clone() };
+        PathIndex { path, is_ready: ready.contains(&place) }
+    };
+    Ok(schema.paths.iter().enumerate().map(index).collect())
+}
+
 /// How a search is answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindPlan {
@@ -95,6 +99,4 @@ pub struct FindPlan {
     pub indexes: Vec<String>,
     /// Whether what they find is the answer; if not, each document that they find is read and tested.
     pub is_exact: bool,
-    /// The path whose index gives the order, so that no documents are read but those of the page.
-    pub order: Option<String>,
 }
