@@ -7,7 +7,7 @@ use crate::{
     dump,
     requests::{Answer, blocking},
     settings::Settings,
-    shared::{Trigger, busy},
+    shared::Trigger,
 };
 
 impl Session {
@@ -17,7 +17,7 @@ impl Session {
             Dump::Save(file) => {
                 let name = file.as_deref().unwrap_or(&settings.dump.default_filename);
                 let path = dump::resolve(dir, name)?;
-                self.require_position()?;
+                dump::require_positions(&self.caller.shared)?;
                 dump::start_saving(&self.caller.shared, path.clone(), Trigger::Asked)?;
                 reply::write_dump_started(out, &path.display().to_string());
             }
@@ -41,21 +41,6 @@ impl Session {
                 reply::write_dump_info(out, &path.display().to_string(), &shown_info(&info));
             }
             Dump::Status => reply::write_dump_status(out, &self.caller.shared.dump.shown()),
-        }
-        Ok(())
-    }
-}
-
-impl Session {
-    /// A dump of followed tables is worth nothing if following could not go on from it.
-    fn require_position(&self) -> Answer {
-        let shared = &self.caller.shared;
-        let positions = shared.database.source_positions();
-        let has_none = |name: &str| positions.get(name).is_none_or(str::is_empty);
-        if shared.sources.all().iter().any(|one| has_none(&one.name)) {
-            return Err(busy(
-                "Cannot save dump without GTID position: wait until the source is connected",
-            ));
         }
         Ok(())
     }
