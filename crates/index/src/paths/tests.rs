@@ -1,3 +1,5 @@
+//! Values of random documents beside a look at all of them; merges beside building anew; damage.
+
 use std::{
     collections::BTreeSet,
     ops::{Bound, ControlFlow},

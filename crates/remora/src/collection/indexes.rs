@@ -99,4 +99,6 @@ pub struct FindPlan {
     pub indexes: Vec<String>,
     /// Whether what they find is the answer; if not, each document that they find is read and tested.
     pub is_exact: bool,
+    /// The path whose index gives the order, so that no documents are read but those of the page.
+    pub order: Option<String>,
 }
