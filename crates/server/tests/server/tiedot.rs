@@ -219,6 +219,28 @@ fn every_form_of_query() {
     for (query, places) in cases {
         assert_eq!(find(&server, "c", &query), at(places), "{query}");
     }
+    // A limit among fractions of the same whole number.
+    assert_eq!(get(&server, "/create?col=f").status, 201);
+    assert_eq!(get(&server, "/index?col=f&path=y").status, 201);
+    let values =
+        [json!(5), json!(7), json!(5.25), json!([5, 9]), json!(5.5), json!(-3), json!("6")];
+    let ids = values.map(|value| insert(&server, "f", &json!({ "y": value })));
+    for (from, to, limit, places) in [
+        (0, 10, 1, &[0][..]),
+        (0, 10, 2, &[0, 3]),
+        (0, 10, 3, &[0, 2, 3]),
+        (10, 0, 1, &[3]),
+        (10, 0, 3, &[1, 3, 4]),
+        (10, 0, 4, &[1, 2, 3, 4]),
+        (i64::MAX, i64::MIN, 5, &[0, 1, 2, 3, 4]),
+        (i64::MIN, i64::MAX, 1, &[5]),
+        (5, 5, 1, &[0]),
+        (-2, -2, 1, &[]),
+    ] {
+        let query = json!({"int-from": from, "int-to": to, "in": ["y"], "limit": limit});
+        let expected: Vec<String> = places.iter().map(|place| ids[*place].clone()).collect();
+        assert_eq!(find(&server, "f", &query), expected, "{query}");
+    }
     let form = r#"col=c&q={"int-from":1,"int-to":2,"in":["Author","Age"]}"#;
     let refused = post(&server, "/query", FORM, form);
     let text = r#"Please index Author,Age and retry query {"in":["Author","Age"],"int-from":1,"int-to":2}."#;
@@ -396,10 +418,15 @@ fn the_token_opens_the_door_and_stops_the_server() {
         assert_eq!(with(&format!("authorization: {proof}\r\n")), 200, "{proof}");
     }
     assert_eq!(get(&server, "/all?access_token=s3cret").status, 200);
+    assert_eq!(get(&server, "/create?col=a&access_token=s3cret").status, 201);
+    assert_eq!(get(&server, "/insert?col=a&doc={}&access_token=s3cret").status, 201);
     let dump = |name: &str| get(&server, &format!("/dump?dest={name}&access_token=s3cret"));
     assert_eq!(told(&dump("one.dump"), 200), "");
     assert!(server.directory.path().join("dumps/one.dump").exists());
     assert!(told(&dump("one.dump"), 500).contains("already exists"));
+    // How far ids are given is kept beside the positions of sources, and is none.
+    let info = server.server().owner().ask("DUMP INFO one.dump");
+    assert!(info.starts_with("OK DUMP_INFO") && !info.contains("#ids"), "{info}");
     for outside in ["../x", "/etc/x", "a/../../x"] {
         assert_eq!(dump(outside).status, 400, "{outside}");
     }

@@ -3,10 +3,15 @@
 //! What has neither a limit nor a difference within is one condition, whose sets the indexes join; only the rest is
 //! joined here.
 
-use remora::{Collection, Filter, Find, Moment, path};
+use remora::{Collection, Filter, Find, Moment, Value, path};
 
 use super::parse::{Lookup, Query, Test};
 use crate::{limits::BufferShare, tiedot::reply::Refusal};
+
+/// Whole numbers up to this are doubles, and there may be fractions between them.
+const MAX_EXACT: u64 = 1 << 53;
+/// How finely fractions between two whole numbers are told apart where a limit lies among them.
+const FRACTION_BITS: u32 = 53;
 
 /// What a request may still take of the memory for the buffers of all connections.
 pub(in crate::tiedot) struct Budget {
@@ -150,31 +155,21 @@ impl Evaluation<'_> {
         (from, to): (i64, i64),
         limit: usize,
     ) -> Result<Vec<i64>, Refusal> {
-        let between = |end: i64| {
+        let between = |end: &Value| {
             let field = path(names.iter().map(String::as_str));
-            field.between(from.min(end), from.max(end))
+            if from <= to { field.between(from, end) } else { field.between(end, from) }
         };
-        if self.find(between(to)).count()? <= limit as u64 {
-            return self.look_up(between(to), None);
+        if self.find(between(&Value::Int(to))).count()? <= limit as u64 {
+            return self.look_up(between(&Value::Int(to)), None);
         }
-        // The values up to `few` are of fewer documents than are wanted, those up to `enough` are not.
-        let (mut few, mut enough) = (None, to);
-        let mut next = from;
-        while few != Some(next) && next != enough {
-            match self.find(between(next)).count()? < limit as u64 {
-                true => few = Some(next),
-                false => enough = next,
-            }
-            let begin = i128::from(few.unwrap_or(from));
-            // Between two numbers of 64 bits, nearer to the first.
-            next = (begin + (i128::from(enough) - begin) / 2) as i64;
-        }
+        let is_few = |end: &Value| Ok(self.find(between(end)).count()? < limit as u64);
+        let (few, enough) = threshold((from, to), &is_few)?;
         let nearest = match few {
-            Some(few) => self.look_up(between(few), None)?,
+            Some(few) => self.look_up(between(&few), None)?,
             None => Vec::new(),
         };
         let wanted = limit.saturating_sub(nearest.len());
-        let all = self.look_up(between(enough), None)?;
+        let all = self.look_up(between(&enough), None)?;
         self.budget.take_ids(nearest.len() as u64)?;
         let mut rest = self.joined(all, nearest.clone(), |left, right| left && !right)?;
         rest.truncate(wanted);
@@ -194,6 +189,43 @@ impl Evaluation<'_> {
         self.budget.give_back_ids(2 * most - joined.len().min(most));
         Ok(joined)
     }
+}
+
+/// Where a range from `from` on has enough documents, and an end before that up to which they are few, if there is one.
+/// All of the range has enough.
+fn threshold(
+    (from, to): (i64, i64),
+    is_few: &dyn Fn(&Value) -> Result<bool, Refusal>,
+) -> Result<(Option<Value>, Value), Refusal> {
+    let (mut few, mut enough, mut next) = (None, to, from);
+    while few != Some(next) && next != enough {
+        match is_few(&Value::Int(next))? {
+            true => few = Some(next),
+            false => enough = next,
+        }
+        let begin = i128::from(few.unwrap_or(from));
+        // Between two numbers of 64 bits, nearer to the first.
+        next = (begin + (i128::from(enough) - begin) / 2) as i64;
+    }
+    let Some(few) = few else { return Ok((None, Value::Int(enough))) };
+    // What lies between the two, which are neighbours, are fractions; beyond these there are none.
+    if few.unsigned_abs().max(enough.unsigned_abs()) > MAX_EXACT {
+        return Ok((Some(Value::Int(few)), Value::Int(enough)));
+    }
+    let (mut low, mut high) = (few as f64, enough as f64);
+    let last = if low < high { high.next_down() } else { high.next_up() };
+    if is_few(&Value::Float(last))? {
+        return Ok((Some(Value::Float(last)), Value::Int(enough)));
+    }
+    high = last;
+    for _ in 0..FRACTION_BITS {
+        let middle = low + (high - low) / 2.0;
+        match is_few(&Value::Float(middle))? {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    Ok((Some(Value::Float(low)), Value::Float(high)))
 }
 
 /// The ids of two sorted sets by whether each has them.
