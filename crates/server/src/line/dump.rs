@@ -47,9 +47,9 @@ impl Session {
 }
 
 fn shown_info(info: &remora_engine::dump::DumpInfo) -> reply::DumpInfo {
-    // Names with a slash are what a source keeps beside its position.
-    let sources: Vec<_> =
-        info.meta.sources.iter().filter(|(name, _)| !name.contains('/')).collect();
+    // Names with a slash are what a source keeps beside its position, those with # the ids of collections.
+    let is_source = |name: &str| !name.contains('/') && !name.starts_with('#');
+    let sources: Vec<_> = info.meta.sources.iter().filter(|(name, _)| is_source(name)).collect();
     let gtid = match sources.as_slice() {
         [(_, position)] => (*position).clone(),
         all => {
