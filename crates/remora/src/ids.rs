@@ -58,7 +58,7 @@ impl Ids {
     ) -> Result<()> {
         // Held meanwhile, so that none is given under a name that is no more.
         let mut collections = self.collections.lock();
-        let mut highest = 0;
+        let mut highest: i64 = 0;
         for name in [from, to] {
             let stored = engine.source_position(&format!("{STORED}{name}"))?;
             let stored = stored.and_then(|text| text.parse().ok()).unwrap_or(0);
