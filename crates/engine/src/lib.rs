@@ -48,8 +48,8 @@ pub use remora_index::text::{Normalization, Width, WordPattern};
 pub use remora_words::matching::Counts as KeywordCounts;
 pub use request::{
     ColumnLetters, CountReply, FacetReply, FacetRequest, Highlight, Hit, KeywordQuery,
-    KeywordReport, LetterClasses, Piece, PieceMatch, QueryReport, ScanRequest, SearchReply,
-    SearchRequest, Selection, SortBy, SortKey, TextQuery,
+    KeywordReport, LetterClasses, PathOrder, Piece, PieceMatch, QueryReport, ScanRequest,
+    SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery,
 };
 pub use schema::{
     ColumnDef, ColumnType, Comparison, DeclaredTable, DeclaredView, Filter, HIDDEN_KEY,

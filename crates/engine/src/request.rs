@@ -265,6 +265,23 @@ pub struct ScanRequest {
     pub indexes: AllowedIndexes,
 }
 
+/// The first rows in the order of what a path into their documents leads to.
+#[derive(Clone, Debug, Default)]
+pub struct PathOrder {
+    /// The table.
+    pub table: String,
+    /// A column of documents, and a path of names into them.
+    pub column: String,
+    /// The names from the outside in.
+    pub names: Vec<String>,
+    /// The condition on rows.
+    pub filter: Option<Filter>,
+    /// Greatest first.
+    pub descending: bool,
+    /// How many.
+    pub limit: usize,
+}
+
 /// True figures of one query, for DEBUG.
 #[derive(Clone, Debug, Default)]
 pub struct QueryReport {

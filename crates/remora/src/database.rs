@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use parking_lot::Mutex;
-use remora_engine::{Database as Engine, Error as EngineError};
+use remora_engine::{Database as Engine, Definition, Error as EngineError};
 
 use crate::{
     Collection, Durability, Error, Options, Result, Table, TableBuilder,
@@ -107,13 +107,34 @@ impl Database {
         })?;
         let handle = Handle {
             #[cfg(feature = "sql")]
-            sessions: Sessions::new(engine.clone(), &options),
+            sessions: {
+                let spill = engine.path().join("spill");
+                Sessions::new(engine.clone(), &options, Some(spill))
+            },
             ids: Ids::default(),
             definitions: Mutex::default(),
             engine,
+            closes: true,
             directory,
         };
         Ok(Self { handle: Arc::new(handle) })
+    }
+
+    /// The tables and collections of a database that the program has open by the engine, as a server has. It is not
+    /// closed when this is dropped. Make one of these for an engine and clone it, for ids of documents are given
+    /// here. Statements run in sessions that know nothing of those of a server over the same engine.
+    pub fn over(engine: Engine) -> Self {
+        let handle = Handle {
+            // A server has the folder of the directory to itself.
+            #[cfg(feature = "sql")]
+            sessions: Sessions::new(engine.clone(), &Options::default(), None),
+            ids: Ids::default(),
+            definitions: Mutex::default(),
+            engine,
+            closes: false,
+            directory: None,
+        };
+        Self { handle: Arc::new(handle) }
     }
 
     /// Where it lives.
@@ -180,6 +201,61 @@ impl Database {
     /// [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be made.
     pub fn collection(&self, name: &str) -> Result<Collection> {
         Collection::open(Arc::clone(&self.handle), name)
+    }
+
+    /// The collection of this name; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if the database was closed.
+    pub fn find_collection(&self, name: &str) -> Result<Option<Collection>> {
+        Collection::find_named(&self.handle, name)
+    }
+
+    /// Makes a collection.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// db.create_collection("votes")?.insert_json(r#"{"for": 7}"#)?;
+    /// assert!(db.create_collection("votes").is_err_and(|it| matches!(it, remora::Error::Exists(_))));
+    /// db.rename_collection("votes", "points")?;
+    /// assert_eq!(db.collections(), ["points"]);
+    /// assert_eq!(db.collection("points")?.len()?, 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if a table or a collection has the name; else those of [`Database::collection`].
+    pub fn create_collection(&self, name: &str) -> Result<Collection> {
+        Collection::create(&self.handle, name)
+    }
+
+    /// The names of the collections, sorted.
+    pub fn collections(&self) -> Vec<String> {
+        let mut names = self.handle.engine.tables();
+        names.retain(|name| matches!(self.find_collection(name), Ok(Some(_))));
+        names
+    }
+
+    /// Gives a collection another name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none of that name, [`Error::Exists`] if the new name is taken,
+    /// [`Error::Request`] if it cannot be one, [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it cannot
+    /// be written.
+    pub fn rename_collection(&self, from: &str, to: &str) -> Result<()> {
+        let _alone = self.handle.definitions.lock();
+        if self.find_collection(from)?.is_none() {
+            return Err(Error::NotFound(format!("there is no collection {from:?}").into()));
+        }
+        let engine = &self.handle.engine;
+        let definitions = vec![
+            Definition::Vacant(to.to_owned()),
+            Definition::Rename { from: from.to_owned(), to: to.to_owned() },
+        ];
+        self.handle.ids.rename(engine, from, to, |positions| {
+            engine.define(definitions, positions)?;
+            Ok(())
+        })
     }
 }
 

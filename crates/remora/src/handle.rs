@@ -14,7 +14,7 @@ use crate::{Error, Result, directory::TemporaryDirectory, ids::Ids};
 /// How often a change is tried again that somebody else was faster than.
 const MAX_TRIES: usize = 100;
 
-/// Closed when the last of what shares it is gone.
+/// Closed when the last of what shares it is gone, unless the engine is somebody else's.
 pub(crate) struct Handle {
     #[cfg(feature = "sql")]
     pub sessions: Sessions,
@@ -22,6 +22,8 @@ pub(crate) struct Handle {
     /// Held while a definition is read, changed and written.
     pub definitions: Mutex<()>,
     pub engine: Database,
+    /// Whether the engine is closed with this; not if it is somebody else's.
+    pub closes: bool,
     /// Where it lives, if that goes with it. Behind the engine, which is closed before.
     pub directory: Option<TemporaryDirectory>,
 }
@@ -81,8 +83,10 @@ fn batch(table: &Arc<str>, changes: Vec<Change>) -> ChangeBatch {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // Whoever wants to know closes it before.
-        let _ = self.engine.close();
+        if self.closes {
+            // Whoever wants to know closes it before.
+            let _ = self.engine.close();
+        }
         drop(self.directory.take());
     }
 }

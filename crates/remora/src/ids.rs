@@ -47,6 +47,30 @@ impl Ids {
         self.take_at(engine, collection, count, now_ms())
     }
 
+    /// Runs what gives a collection another name, with what is to be stored in the same step: under the new name
+    /// ids go on above those of the old one, and of one that had the name before.
+    pub fn rename(
+        &self,
+        engine: &Database,
+        from: &str,
+        to: &str,
+        rename: impl FnOnce(Vec<(String, String)>) -> Result<()>,
+    ) -> Result<()> {
+        // Held meanwhile, so that none is given under a name that is no more.
+        let mut collections = self.collections.lock();
+        let mut highest: i64 = 0;
+        for name in [from, to] {
+            let stored = engine.source_position(&format!("{STORED}{name}"))?;
+            let stored = stored.and_then(|text| text.parse().ok()).unwrap_or(0);
+            highest = stored.max(highest);
+        }
+        let gone = (format!("{STORED}{from}"), String::new());
+        rename(vec![gone, (format!("{STORED}{to}"), highest.to_string())])?;
+        collections.remove(from);
+        collections.remove(to);
+        Ok(())
+    }
+
     fn take_at(
         &self,
         engine: &Database,
@@ -107,6 +131,26 @@ mod tests {
         }
         // The clock is followed where it is ahead.
         assert_eq!(last >> NUMBER_BITS, 9_000);
+    }
+
+    #[test]
+    fn ids_go_on_under_another_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = Database::open(directory.path(), Options::default()).unwrap();
+        let ids = Ids::default();
+        let (a, b) = (
+            ids.take_at(&engine, "a", 1, 9).unwrap(),
+            ids.take_at(&engine, "b", 1, 90_000).unwrap(),
+        );
+        let apply = |positions| {
+            engine.apply(ChangeBatch { positions, ..ChangeBatch::default() })?;
+            Ok(())
+        };
+        ids.rename(&engine, "a", "b", apply).unwrap();
+        assert!(ids.take_at(&engine, "b", 1, 0).unwrap() > b && b > a);
+        ids.rename(&engine, "b", "c", apply).unwrap();
+        assert!(ids.take_at(&engine, "c", 1, 0).unwrap() > b);
+        assert_eq!(engine.source_position("#ids.b").unwrap(), None);
     }
 
     #[test]

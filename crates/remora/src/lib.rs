@@ -40,7 +40,9 @@ mod sql;
 mod table;
 mod value;
 
-pub use collection::{Collection, Document, Find, FindPlan, FoundDocuments, PathIndex, Version};
+pub use collection::{
+    Collection, Document, Find, FindPlan, FoundDocuments, Moment, PathIndex, Version,
+};
 pub use database::Database;
 #[cfg(feature = "sql")]
 pub use datafusion::arrow;

@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     future::Future,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -37,13 +38,15 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    pub fn new(engine: Database, options: &Options) -> Self {
+    /// Statements of this database, which put rows that memory has no room for into the folder `spill`, or into one
+    /// of the system's.
+    pub fn new(engine: Database, options: &Options, spill: Option<PathBuf>) -> Self {
         let settings = Settings {
             version: VERSION.to_owned(),
             max_query_memory_bytes: options.max_query_memory_bytes,
             max_total_memory_bytes: options.max_total_memory_bytes,
             max_temporary_memory_bytes: options.max_total_memory_bytes,
-            spill: Some(engine.path().join("spill")),
+            spill,
             max_spill_bytes: options.max_spill_bytes,
             max_direct_rows: remora_sql::MAX_DIRECT_ROWS,
             default_database: DEFAULT_DATABASE.to_owned(),

@@ -1,8 +1,8 @@
 //! Remora's server: settings, sessions and commands, and the command line that puts the engine,
 //! the wires and the sources of changes together.
 //!
-//! A request comes in by `listen`, within `limits`, at one of four doors: `line`, `http`,
-//! `mysql` or `sphinx`. Who asks is in `accounts`; what `line` and `http` do alike is in `requests`; `shared`
+//! A request comes in by `listen`, within `limits`, at one of five doors: `line`, `http`,
+//! `mysql`, `sphinx` or `tiedot`; `web` is what those that speak HTTP have in common. Who asks is in `accounts`; what `line` and `http` do alike is in `requests`; `shared`
 //! is what a running server has once. Imports go one way: [`cli`], [`Server`], the doors, what they
 //! share, [`settings`].
 
@@ -30,6 +30,8 @@ pub mod settings;
 mod shared;
 mod sources;
 mod sphinx;
+mod tiedot;
+mod web;
 mod zone;
 
 pub use cpu::missing_features;

@@ -15,7 +15,7 @@ use crate::{
     settings::{Change, Settings, changes},
     shared::ServerState,
     sources::Followed,
-    sphinx,
+    sphinx, tiedot,
 };
 
 /// Who may connect to the line protocol's socket: its owner and their group, as MygramDB has it.
@@ -35,6 +35,7 @@ pub struct Server {
     http_address: Option<SocketAddr>,
     sql_address: Option<SocketAddr>,
     sphinx_address: Option<SocketAddr>,
+    tiedot_address: Option<SocketAddr>,
     listeners: JoinSet<()>,
     sockets: Vec<SocketFile>,
 }
@@ -56,6 +57,7 @@ impl Server {
         let http = bind_tcp(&settings.listen.http).await?;
         let sql = bind_tcp(&settings.listen.sql).await?;
         let sphinx_api = bind_tcp(&settings.listen.sphinx_api).await?;
+        let tiedot = bind_tcp(&settings.listen.tiedot).await?;
         let mut sockets = Vec::new();
         let mut bind_unix = |path: &Option<PathBuf>, mode| match path {
             None => Ok(None),
@@ -72,6 +74,7 @@ impl Server {
         let address = |listener: &Option<TcpListener>| listener.as_ref()?.local_addr().ok();
         let (line_address, http_address) = (address(&line), address(&http));
         let (sql_address, sphinx_address) = (address(&sql), address(&sphinx_api));
+        let tiedot_address = address(&tiedot);
         let shared = Arc::new(ServerState::new(settings, database, log));
         let mut listeners = JoinSet::new();
         if let Some(listener) = line {
@@ -82,6 +85,9 @@ impl Server {
         }
         if let Some(listener) = http {
             listeners.spawn(http::serve(listener, Arc::clone(&shared)));
+        }
+        if let Some(listener) = tiedot {
+            listeners.spawn(tiedot::serve(listener, Arc::clone(&shared)));
         }
         if sql.is_some() || sql_socket.is_some() || sphinx_api.is_some() {
             let side = Arc::new(mysql::SqlSide::new(Arc::clone(&shared))?);
@@ -102,6 +108,7 @@ impl Server {
             http_address,
             sql_address,
             sphinx_address,
+            tiedot_address,
             listeners,
             sockets,
         })
@@ -125,6 +132,16 @@ impl Server {
     /// SphinxAPI's real address, its port as the system gave it.
     pub fn sphinx_address(&self) -> Option<SocketAddr> {
         self.sphinx_address
+    }
+
+    /// The real address of tiedot's HTTP API, its port as the system gave it.
+    pub fn tiedot_address(&self) -> Option<SocketAddr> {
+        self.tiedot_address
+    }
+
+    /// Waits until a client that may asks the server to stop; [`Server::stop`] does it.
+    pub async fn stop_asked(&self) {
+        self.shared.stop_asked.notified().await;
     }
 
     /// Takes over the sources that its tables come from; once, after the start.

@@ -1,8 +1,6 @@
 //! Names of columns, resolved.
 
-use remora_index::paths::PathSpec;
-
-use crate::{ColumnDef, Error, RequestPart, Result, Schema, indexing::path_specs};
+use crate::{ColumnDef, Error, RequestPart, Result, Schema};
 
 /// The position of the column of this name: exact first, then without regard to case.
 pub(super) fn position(schema: &Schema, name: &str) -> Option<usize> {
@@ -32,11 +30,10 @@ pub(super) fn indexed<'s>(
     Err(Error::request(part, message))
 }
 
-/// The path of these names into the documents of a column, if it is indexed.
-pub(super) fn path_spec(schema: &Schema, column: &str, names: &[String]) -> Option<PathSpec> {
+/// The place among a table's paths of the one of these names into the documents of a column.
+pub(super) fn path_place(schema: &Schema, column: &str, names: &[String]) -> Option<usize> {
     let column = position(schema, column)?;
-    let at = schema.paths.iter().position(|it| it.column == column && it.names == names)?;
-    path_specs(schema).into_iter().nth(at)
+    schema.paths.iter().position(|it| it.column == column && it.names == names)
 }
 
 /// The names, separated by commas.

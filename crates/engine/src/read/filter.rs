@@ -18,7 +18,7 @@ use remora_index::{
 
 use super::{
     beginning::{Letters, Scratch, end_of},
-    columns::{indexed, path_spec},
+    columns::{indexed, path_place},
     docs::Docs,
     literal::{self, Bounds, OwnedCell},
 };
@@ -26,6 +26,7 @@ use crate::{
     ColumnDef, ColumnType, Comparison, Error, Filter, Literal, PathTest, RequestPart, Result,
     Schema,
     encode::{KeyRange, ranges},
+    indexing::path_specs,
     schema::text_order,
 };
 
@@ -77,7 +78,7 @@ pub(super) struct Equality {
 impl Condition {
     /// Resolves a filter.
     pub fn new(schema: &Schema, filter: &Filter) -> Result<Self> {
-        Compiler { schema, in_values: 0 }.condition(filter, 1)
+        Compiler { schema, in_values: 0, paths: None }.condition(filter, 1)
     }
 
     /// The conditions on columns that must all hold.
@@ -380,6 +381,8 @@ fn remove(docs: &mut Vec<u32>, gone: &[u32]) {
 struct Compiler<'s> {
     schema: &'s Schema,
     in_values: usize,
+    /// The schema's, once one was asked for.
+    paths: Option<Vec<PathSpec>>,
 }
 
 impl<'s> Compiler<'s> {
@@ -469,7 +472,9 @@ impl<'s> Compiler<'s> {
         if let PathTest::In(values) = test {
             self.count_values(values.len())?;
         }
-        let path = path_spec(self.schema, column, names).ok_or_else(|| {
+        let specs = self.paths.get_or_insert_with(|| path_specs(self.schema));
+        let place = path_place(self.schema, column, names);
+        let path = place.and_then(|place| specs.get(place)).cloned().ok_or_else(|| {
             let shown = names.join(".");
             invalid(format!("Path '{shown}' of column '{column}' is not indexed"))
         })?;

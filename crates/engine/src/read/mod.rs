@@ -47,6 +47,7 @@ mod offset;
 mod order;
 mod output;
 mod page;
+mod path_order;
 mod ranked;
 mod reader;
 mod scan;

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
+use remora_index::paths::PathSpec;
+
 use super::{
-    columns::path_spec,
     distinct::distinct,
     facet::facet,
     get::{get, get_many},
+    path_order::first_by_path,
     ranked::Ranked,
     scan::Scan,
     search::{access, count, first, first_access, search, search_access},
 };
 use crate::{
     AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, KeywordCounts,
-    KeywordQuery, KeywordReport, Position, Result, Row, ScanRequest, Schema, SearchReply,
-    SearchRequest, Selection, SourcePositions, TableIndex, Value,
+    KeywordQuery, KeywordReport, PathOrder, Position, Result, Row, ScanRequest, Schema,
+    SearchReply, SearchRequest, Selection, SourcePositions, TableIndex, Value,
     error::no_table,
+    indexing::path_specs,
     shared::DatabaseState,
     snapshot::{Snapshot, TableView},
 };
@@ -138,15 +141,28 @@ impl Reader {
         Ranked::for_each_keyword(self.table(table)?, visit)
     }
 
-    /// Whether a path into the documents of a column is indexed, and every segment has it: whether
-    /// [`crate::Filter::Path`] may ask for it.
+    /// Which of the paths of a table's definition, by their places there, every segment has: those that
+    /// [`crate::Filter::Path`] may ask for.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table.
-    pub fn has_path(&self, table: &str, column: &str, names: &[String]) -> Result<bool> {
+    pub fn ready_paths(&self, table: &str) -> Result<Vec<usize>> {
         let table = self.table(table)?;
-        let Some(path) = path_spec(&table.schema, column, names) else { return Ok(false) };
-        Ok(table.segments.iter().all(|view| view.segment.path(&path).is_some()))
+        let specs = path_specs(&table.schema);
+        let has =
+            |spec: &PathSpec| table.segments.iter().all(|view| view.segment.path(spec).is_some());
+        Ok((0..specs.len()).filter(|&place| specs.get(place).is_some_and(has)).collect())
+    }
+
+    /// The keys of the first rows in the order of what a path leads to: those to which it leads nowhere, null, false,
+    /// true, numbers, texts by their bytes, arrays, objects; in the other direction the same backwards. Rows that are
+    /// alike come by key. `None` where the path is not indexed in all segments, or leads to several values of a row.
+    /// Cost: a look at the values up to the last row that is given; rows without a value cost a look at all of them.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if the filter is not one.
+    pub fn first_by_path(&self, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
+        first_by_path(self.table(&asked.table)?, asked)
     }
 
     /// How many rows a table has, exactly. Cost: an addition a segment.

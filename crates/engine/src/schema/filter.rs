@@ -32,7 +32,7 @@ pub enum Filter {
     /// it, is that of the text's. `None` for the same bytes.
     Begins(String, Option<u32>, String),
     /// One of the values that a path of names leads to, in the documents of a column, satisfies a test. The path is
-    /// one that is indexed, in all segments ([`crate::Reader::has_path`]).
+    /// one that is indexed, in all segments ([`crate::Reader::ready_paths`]).
     Path(String, Vec<String>, PathTest),
     /// The value is NULL.
     IsNull(String),

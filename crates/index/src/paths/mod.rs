@@ -22,7 +22,7 @@ mod merge;
 mod tests;
 mod writer;
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 pub use builder::{PathBuilder, PathKeys};
 pub(crate) use merge::merge;
@@ -177,16 +177,7 @@ impl PathIndex {
     /// # Errors
     /// [`IndexError::Corrupt`] if the values are damaged.
     pub fn from(&self, low: Bound<&[u8]>) -> Result<PathEntries<'_>> {
-        let block = self.block_before(low)?;
-        let mut entries = PathEntries {
-            index: self,
-            block,
-            reader: VarintReader::new(&self.entries, 0),
-            left: 0,
-            value: Vec::new(),
-            doc: 0,
-            waits: false,
-        };
+        let mut entries = self.at_block(self.block_before(low)?);
         while let Some(()) = entries.step()? {
             let is_below = match low {
                 Bound::Unbounded => false,
@@ -199,6 +190,64 @@ impl PathIndex {
             }
         }
         Ok(entries)
+    }
+
+    /// Visits the entries in their order, or from the last to the first, until a visit breaks off.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the values are damaged.
+    pub fn walk(
+        &self,
+        backwards: bool,
+        visit: &mut dyn FnMut(&[u8], u32) -> ControlFlow<()>,
+    ) -> Result<()> {
+        if backwards {
+            return self.walk_back(visit);
+        }
+        let mut entries = self.entries()?;
+        while let Some((value, doc)) = entries.next()? {
+            if visit(value, doc).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn walk_back(&self, visit: &mut dyn FnMut(&[u8], u32) -> ControlFlow<()>) -> Result<()> {
+        let (mut values, mut ends) = (Vec::new(), Vec::new());
+        for block in (0..self.block_count).rev() {
+            values.clear();
+            ends.clear();
+            let mut entries = self.at_block(block);
+            while let Some(()) = entries.step()?
+                && entries.block == block + 1
+            {
+                values.extend_from_slice(&entries.value);
+                ends.push((values.len(), entries.doc));
+            }
+            for at in (0..ends.len()).rev() {
+                let start =
+                    at.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |it| it.0);
+                let Some(&(end, doc)) = ends.get(at) else { continue };
+                if visit(values.get(start..end).unwrap_or_default(), doc).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries from the beginning of a block on.
+    fn at_block(&self, block: usize) -> PathEntries<'_> {
+        PathEntries {
+            index: self,
+            block,
+            reader: VarintReader::new(&self.entries, 0),
+            left: 0,
+            value: Vec::new(),
+            doc: 0,
+            waits: false,
+        }
     }
 
     /// The last block that begins below the bound, where what is above it may begin.

@@ -1,4 +1,9 @@
-use std::{collections::BTreeSet, ops::Bound};
+//! Values of random documents beside a look at all of them; merges beside building anew; damage.
+
+use std::{
+    collections::BTreeSet,
+    ops::{Bound, ControlFlow},
+};
 
 use proptest::prelude::*;
 
@@ -77,6 +82,19 @@ proptest! {
         let all = expected(&documents);
         prop_assert_eq!(entries(&index), all.iter().cloned().collect::<Vec<_>>());
         prop_assert_eq!(index.entry_count(), all.len() as u64);
+        for (backwards, wanted) in [(false, 3), (true, 3), (true, usize::MAX)] {
+            let mut walked = Vec::new();
+            index.walk(backwards, &mut |value, doc| {
+                walked.push((value.to_vec(), doc));
+                if walked.len() < wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            }).unwrap();
+            let mut expected: Vec<_> = all.iter().cloned().collect();
+            if backwards {
+                expected.reverse();
+            }
+            expected.truncate(wanted);
+            prop_assert_eq!(walked, expected);
+        }
         let docs: BTreeSet<u32> = all.iter().map(|(_, doc)| *doc).collect();
         prop_assert_eq!(index.is_single(), docs.len() == all.len());
         for (low, high) in bounds {

@@ -2,12 +2,14 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use remora_engine::{Filter as EngineFilter, Reader, ScanRequest, Selection, Value};
+use remora_engine::{
+    Filter as EngineFilter, KeyValues, PathOrder, Reader, ScanRequest, Selection, Value,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::{
-    BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, each_document, indexes::ready, other_row,
+    BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, Moment, each_document, other_row, read,
 };
 use crate::{
     Error, Field, Filter, IntoFilter, Result, field,
@@ -29,6 +31,8 @@ pub struct Find {
     limit: usize,
     offset: usize,
     wrong: Option<Error>,
+    /// The moment it is asked at; `None` is that of the asking.
+    at: Option<Reader>,
 }
 
 /// What was found, all of one moment.
@@ -49,7 +53,27 @@ struct Candidate {
 impl Find {
     pub(super) fn new(handle: Arc<Handle>, collection: Arc<str>) -> Self {
         let (filters, sort) = (Vec::new(), Vec::new());
-        Self { handle, collection, filters, sort, limit: usize::MAX, offset: 0, wrong: None }
+        Self {
+            handle,
+            collection,
+            filters,
+            sort,
+            limit: usize::MAX,
+            offset: 0,
+            wrong: None,
+            at: None,
+        }
+    }
+
+    /// As the collection is at this moment, which must be one of the same collection.
+    pub fn at(mut self, moment: &Moment) -> Self {
+        if moment.is_of(&self.collection) {
+            self.at = Some(moment.reader().clone());
+        } else {
+            let message = format!("the moment is not one of {:?}", self.collection);
+            self.wrong = self.wrong.or(Some(Error::request(message)));
+        }
+        self
     }
 
     /// The documents satisfy this too.
@@ -86,8 +110,9 @@ impl Find {
         self
     }
 
-    /// Answers it. Cost: every document that the indexes leave is read and parsed, a few microseconds each; without an
-    /// order none behind the page, if they leave no other.
+    /// Answers it. Cost: every document that the indexes leave is read and parsed, a few microseconds each; none but
+    /// those of the page where they leave no other, and there is no order or one by an indexed path that leads to at
+    /// most one value of a document.
     ///
     /// # Errors
     /// [`Error::Request`] if the filter is wrong, [`Error::NotFound`] if the collection was dropped,
@@ -101,6 +126,11 @@ impl Find {
             let mut documents = Vec::new();
             asked.documents(Some(wanted as u64), &mut |document| documents.push(document))?;
             documents.drain(..self.offset.min(documents.len()));
+            return Ok(FoundDocuments { total: asked.count()?, documents });
+        }
+        if let Some(page) = asked.first(&sort, wanted)? {
+            let page = page.iter().skip(self.offset).map(|key| asked.document(key));
+            let documents = page.collect::<Result<_>>()?;
             return Ok(FoundDocuments { total: asked.count()?, documents });
         }
         asked.matching(&mut |document| {
@@ -172,10 +202,15 @@ impl Find {
     /// Those of [`Find::run`].
     pub fn explain(mut self) -> Result<FindPlan> {
         let asked = self.asked()?;
-        let Some(by_paths) = &asked.by_paths else { return Ok(FindPlan::default()) };
-        let mut indexes = Vec::new();
-        paths_of(&by_paths.filter, &mut indexes);
-        Ok(FindPlan { indexes, is_exact: by_paths.is_exact })
+        let mut plan = FindPlan::default();
+        if let Some(by_paths) = &asked.by_paths {
+            paths_of(&by_paths.filter, &mut plan.indexes);
+            plan.is_exact = by_paths.is_exact;
+        }
+        if self.limit < usize::MAX && asked.first(&self.sort, 0)?.is_some() {
+            plan.order = self.sort.first().map(|(path, _)| path.to_string());
+        }
+        Ok(plan)
     }
 
     fn asked(&mut self) -> Result<Asked> {
@@ -191,9 +226,16 @@ impl Find {
                 Some(Condition::And(all.map(|filter| filter.0).collect()))
             }
         };
-        let reader = self.handle.engine.reader();
-        let ready = ready(&reader, &self.collection)?;
-        let is_indexed = |field: &Field| ready.contains(&field.parts);
+        let reader = self.at.take().unwrap_or_else(|| self.handle.engine.reader());
+        let schema = reader.schema(&self.collection)?;
+        let ready = match schema.paths.is_empty() {
+            true => Vec::new(),
+            false => reader.ready_paths(&self.collection)?,
+        };
+        let is_indexed = |field: &Field| {
+            let mut paths = ready.iter().filter_map(|&place| schema.paths.get(place));
+            paths.any(|path| path.column == DOC_PLACE && path.names == field.parts)
+        };
         let by_paths = condition.as_ref().and_then(|it| by_paths(it, DOC, &is_indexed));
         Ok(Asked { reader, collection: Arc::clone(&self.collection), condition, by_paths })
     }
@@ -225,6 +267,27 @@ impl Asked {
     fn count(&self) -> Result<u64> {
         let (table, filter) = (self.collection.to_string(), self.filter());
         Ok(self.reader.count(&Selection { table, filter, ..Selection::default() })?.count)
+    }
+
+    /// The keys of the first documents in an order, if an index has it.
+    fn first(&self, sort: &[(Field, bool)], wanted: usize) -> Result<Option<Vec<KeyValues>>> {
+        let ([(path, descending)], true) = (sort, self.is_exact() && wanted < usize::MAX) else {
+            return Ok(None);
+        };
+        let order = PathOrder {
+            table: self.collection.to_string(),
+            column: DOC.to_owned(),
+            names: path.parts.clone(),
+            filter: self.filter(),
+            descending: *descending,
+            limit: wanted,
+        };
+        Ok(self.reader.first_by_path(&order)?)
+    }
+
+    /// The document with a key, which is there at this moment.
+    fn document(&self, key: &[Value]) -> Result<Document> {
+        read(&self.reader.get(&self.collection, key)?.ok_or_else(other_row)?)
     }
 
     /// Visits the documents for which the condition holds, by id.

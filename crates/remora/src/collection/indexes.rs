@@ -1,10 +1,8 @@
 //! Indexes of paths into a collection's documents.
 
-use std::sync::Arc;
+use remora_engine::{Definition, PathDef, Reader, Schema};
 
-use remora_engine::{Definition, PathDef, Schema};
-
-use super::{Collection, DOC, DOC_PLACE};
+use super::{Collection, DOC_PLACE};
 use crate::{Field, Result};
 
 /// An index of a collection.
@@ -64,13 +62,7 @@ impl Collection {
     /// # Errors
     /// [`crate::Error::NotFound`] if the collection was dropped, [`crate::Error::Closed`] if the database was closed.
     pub fn indexes(&self) -> Result<Vec<PathIndex>> {
-        let reader = self.handle.engine.reader();
-        let schema = reader.schema(&self.name)?;
-        let index = |path: &PathDef| {
-            let is_ready = reader.has_path(&self.name, DOC, &path.names)?;
-            Ok(PathIndex { path: Field { parts: path.names.clone() }, is_ready })
-        };
-        schema.paths.iter().map(index).collect()
+        paths_of(&self.handle.engine.reader(), &self.name)
     }
 
     /// Changes the paths; says what `change` does, which is whether it did.
@@ -90,6 +82,16 @@ impl Collection {
     }
 }
 
+/// The indexes of a collection at one moment.
+pub(super) fn paths_of(reader: &Reader, collection: &str) -> Result<Vec<PathIndex>> {
+    let (schema, ready) = (reader.schema(collection)?, reader.ready_paths(collection)?);
+    let index = |(place, path): (usize, &PathDef)| {
+        let path = Field { parts: path.names.clone() };
+        PathIndex { path, is_ready: ready.contains(&place) }
+    };
+    Ok(schema.paths.iter().enumerate().map(index).collect())
+}
+
 /// How a search is answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindPlan {
@@ -97,19 +99,6 @@ pub struct FindPlan {
     pub indexes: Vec<String>,
     /// Whether what they find is the answer; if not, each document that they find is read and tested.
     pub is_exact: bool,
-}
-
-/// Those of a collection's paths that a search may ask for.
-pub(super) fn ready(
-    reader: &remora_engine::Reader,
-    collection: &Arc<str>,
-) -> Result<Vec<Vec<String>>> {
-    let schema = reader.schema(collection)?;
-    let mut paths = Vec::new();
-    for path in schema.paths.iter().filter(|path| path.column == DOC_PLACE) {
-        if reader.has_path(collection, DOC, &path.names)? {
-            paths.push(path.names.clone());
-        }
-    }
-    Ok(paths)
+    /// The path whose index gives the order, so that no documents are read but those of the page.
+    pub order: Option<String>,
 }

@@ -3,13 +3,14 @@
 mod find;
 mod indexes;
 mod merge_patch;
+mod moment;
 mod patch;
 
 use std::sync::Arc;
 
 use remora_engine::{
-    Change, ColumnDef, ColumnType, Comparison, Error as EngineError, Filter as EngineFilter,
-    Literal, Reader, ScanRequest, Schema, Value,
+    Change, ColumnDef, ColumnType, Comparison, Definition, Error as EngineError,
+    Filter as EngineFilter, Literal, Reader, ScanRequest, Schema, Value,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value as Json;
@@ -17,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use find::{Find, FoundDocuments};
 pub use indexes::{FindPlan, PathIndex};
+pub use moment::Moment;
 
 use crate::{
     Error, IntoFilter, Result,
@@ -106,6 +108,24 @@ impl Collection {
             Err(error) => return Err(error.into()),
         }
         Ok(Self { handle, name: name.into() })
+    }
+
+    /// The collection of this name, if there is one.
+    pub(crate) fn find_named(handle: &Arc<Handle>, name: &str) -> Result<Option<Self>> {
+        match handle.engine.schema(name) {
+            Ok(schema) if is_collection(&schema) => {
+                Ok(Some(Self { handle: Arc::clone(handle), name: name.into() }))
+            }
+            Ok(_) | Err(EngineError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes a collection of a name that nothing has.
+    pub(crate) fn create(handle: &Arc<Handle>, name: &str) -> Result<Self> {
+        let vacant = Definition::Vacant(name.to_owned());
+        handle.engine.define(vec![vacant, Definition::Create(schema(name))], Vec::new())?;
+        Ok(Self { handle: Arc::clone(handle), name: name.into() })
     }
 
     /// Its name.
@@ -345,6 +365,11 @@ impl Collection {
         let mut documents = Vec::new();
         each_document(&self.handle.engine.reader(), request, &mut |it| documents.push(it))?;
         Ok(documents)
+    }
+
+    /// The collection as it is now, whatever is written later.
+    pub fn now(&self) -> Moment {
+        Moment::of(self.handle.engine.reader(), &self.name)
     }
 
     /// Documents that satisfy a filter: a text as [`crate::Filter`] describes, or

@@ -100,6 +100,11 @@ impl std::fmt::Display for Field {
 }
 
 impl Field {
+    /// The names from the outside in.
+    pub fn names(&self) -> &[String] {
+        &self.parts
+    }
+
     /// `=`
     pub fn equals(self, value: impl IntoValue) -> Filter {
         self.compare(Test::Equal, value)

@@ -172,6 +172,18 @@ proptest! {
                 let found = ids(&indexed, filter).unwrap();
                 prop_assert_eq!(found, ids(&plain, filter).unwrap(), "{:?}", filter);
                 prop_assert_eq!(plain.find(filter.clone()).explain().unwrap(), FindPlan::default());
+                let page = |all: &Collection, path: &str, descends: bool| {
+                    let sorted = all.find(filter.clone()).offset(1).limit(4);
+                    let sorted = if descends { sorted.sort_by_desc(path) } else { sorted.sort_by(path) };
+                    sorted.run().unwrap()
+                };
+                for path in PATHS {
+                    for descends in [false, true] {
+                        let (one, other) = (page(&indexed, path, descends), page(&plain, path, descends));
+                        prop_assert_eq!(one.total, other.total);
+                        prop_assert_eq!(one.documents, other.documents, "{} {} {:?}", path, descends, filter);
+                    }
+                }
             }
         }
     }
@@ -194,6 +206,7 @@ fn indexes_are_told_used_and_kept() -> Tested {
     let of = |indexes: &[&str], is_exact| FindPlan {
         indexes: indexes.iter().map(|&path| path.to_owned()).collect(),
         is_exact,
+        order: None,
     };
     assert_eq!(plan("year = 5 AND tags = 'a'")?, of(&["year", "tags"], true));
     assert_eq!(plan("year = 5 AND other = 'a'")?, of(&["year"], false));
@@ -204,7 +217,13 @@ fn indexes_are_told_used_and_kept() -> Tested {
     let page = all.find("year = 5").offset(2).limit(3).run()?;
     let ids: Vec<i64> = page.documents.iter().map(|document| document.id).collect();
     assert_eq!((page.total, ids), (30, vec![205, 305, 405]));
-    let last = all.find("year >= 98 AND tags = 3").sort_by_desc("year").limit(1).run()?;
+    let ordered = |filter: &str| all.find(filter).sort_by_desc("year").limit(1);
+    let ordered_plan = FindPlan { order: Some("year".to_owned()), ..of(&["tags"], true) };
+    assert_eq!(ordered("tags = 3").explain()?, ordered_plan);
+    assert_eq!(all.find("tags = 3").sort_by("year").explain()?, of(&["tags"], true));
+    assert_eq!(all.find("tags = 3").sort_by("tags").limit(1).explain()?, of(&["tags"], true));
+    assert_eq!(ordered("other = 3").explain()?, of(&[], false));
+    let last = ordered("year >= 98 AND tags = 3").run()?;
     assert_eq!(last.documents[0].doc["year"], 99);
     drop((all, db));
 

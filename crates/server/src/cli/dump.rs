@@ -69,7 +69,9 @@ fn describe(info: &DumpInfo) -> String {
         human_bytes(info.file_bytes),
         human_bytes(info.row_bytes),
     );
-    for (name, position) in &info.meta.sources {
+    // How far the ids of collections are is no source's position.
+    let sources = info.meta.sources.iter().filter(|(name, _)| !name.starts_with('#'));
+    for (name, position) in sources {
         text.push_str(&format!("source    {name} at {position}\n"));
     }
     for table in &info.tables {

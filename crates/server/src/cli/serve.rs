@@ -133,6 +133,7 @@ async fn run(
         tokio::select! {
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
+            () = server.stop_asked() => break,
             _ = hangup.recv() => reload(&server, options),
         }
     }
@@ -164,6 +165,10 @@ fn announce(server: &Server, database: &Database, data: &Path, socket: Option<&P
     if let Some(address) = server.sphinx_address() {
         println!("SphinxAPI: {address}");
         tracing::info!(%address, "listening for SphinxAPI");
+    }
+    if let Some(address) = server.tiedot_address() {
+        println!("tiedot's HTTP API: http://{address}");
+        tracing::info!(%address, "listening for the HTTP API of tiedot");
     }
     if let Some(address) = server.http_address() {
         println!("HTTP: http://{address}");

@@ -37,6 +37,18 @@ pub(crate) fn without_sources(
     answer
 }
 
+/// A dump of followed tables is worth nothing if following could not go on from it.
+pub(crate) fn require_positions(shared: &ServerState) -> Result<(), LineError> {
+    let positions = shared.database.source_positions();
+    let has_none = |name: &str| positions.get(name).is_none_or(str::is_empty);
+    if shared.sources.all().iter().any(|one| has_none(&one.name)) {
+        return Err(busy(
+            "Cannot save dump without GTID position: wait until the source is connected",
+        ));
+    }
+    Ok(())
+}
+
 /// Starts a thread that writes a dump.
 pub(crate) fn start_saving(
     shared: &Arc<ServerState>,

@@ -1,11 +1,11 @@
 //! What every request passes: who may ask, how often, from which web page, and who it is.
 
-use std::{net::IpAddr, sync::Arc, time::Instant};
+use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     body::Body,
     extract::{ConnectInfo, Request, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    http::{HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -15,13 +15,13 @@ use remora_protocol::{
 };
 use remora_sql::Identity;
 
-use super::{listener::Peer, origin, respond::Refusal};
+use super::respond::Refusal;
 use crate::{
-    accounts::{Demand, prove_token},
-    counters::Denial,
-    requests::{Caller, blocking},
+    accounts::Demand,
+    requests::Caller,
     settings::{Http, Settings},
     shared::ServerState,
+    web::{self, Peer, Refused, client_address, refused_address, refused_page},
 };
 
 /// Probes are never refused for their rate: a server that is only busy must not be taken for dead.
@@ -86,19 +86,13 @@ fn refusal(
     if !path.starts_with("/health") {
         shared.counters.request();
     }
-    let allowed = settings.allow_cidrs.as_deref();
-    if !allowed.is_none_or(|list| list.iter().any(|cidr| cidr.contains(client))) {
-        shared.counters.deny(Denial::Network, true);
-        let message = "Access denied by network.allow_cidrs";
-        return Some(Refusal::new(StatusCode::FORBIDDEN, code::PERMISSION_DENIED, message));
+    match refused_address(shared, settings, client, !PROBES.contains(&path))? {
+        Refused::Network => {
+            let message = "Access denied by network.allow_cidrs";
+            Some(Refusal::new(StatusCode::FORBIDDEN, code::PERMISSION_DENIED, message))
+        }
+        Refused::Rate => Some(LineError::rate_limited().into()),
     }
-    let limits = &settings.rate_limiting;
-    let limited = limits.enable && !PROBES.contains(&path);
-    if limited && !shared.limiter.admit(client, limits, Instant::now()) {
-        shared.counters.deny(Denial::Rate, true);
-        return Some(LineError::rate_limited().into());
-    }
-    None
 }
 
 /// Refuses what a web page of somewhere else asks through a browser on this machine.
@@ -108,12 +102,10 @@ fn foreign(
     peer: IpAddr,
     request: &Request<Body>,
 ) -> Option<Refusal> {
-    let is_proxy = settings.http.trusted_proxies.iter().any(|cidr| cidr.contains(peer));
-    if is_proxy || !settings.http_is_local() {
+    if !settings.http_is_local() {
         return None;
     }
-    let why = origin::refusal(request, settings.http.cors_allow_origin.as_deref())?;
-    shared.counters.deny(Denial::Network, true);
+    let why = refused_page(shared, settings, peer, request)?;
     Some(Refusal::new(StatusCode::FORBIDDEN, code::PERMISSION_DENIED, why))
 }
 
@@ -141,26 +133,10 @@ pub(super) async fn prove(
     address: IpAddr,
     given: &Credentials,
 ) -> Result<Option<Identity>, Refusal> {
-    let logins = &shared.logins;
-    let Some(attempt) = logins.failures.begin(Some(address), Instant::now()) else {
+    web::prove(shared, settings, address, given).await.map_err(|web::NotHeard| {
         let late = Refusal::from(LineError::too_many_failures());
-        return Err(late.with_header(header::RETRY_AFTER, "5"));
-    };
-    if !attempt.wait.is_zero() {
-        tokio::time::sleep(attempt.wait).await;
-    }
-    let address = Some(address);
-    let proved = match given {
-        Credentials::Bearer(token) => prove_token(settings, token, address),
-        Credentials::Basic { user, password } => {
-            blocking(|| logins.prove_password(settings, user, password, address))
-        }
-    };
-    match proved {
-        Some(_) => attempt.succeeded(),
-        None => attempt.failed(Instant::now()),
-    }
-    Ok(proved)
+        late.with_header(header::RETRY_AFTER, "5")
+    })
 }
 
 /// The response to a client that has to log in.
@@ -172,26 +148,6 @@ pub(super) fn unauthorized(demand: Demand) -> Refusal {
     };
     Refusal::new(StatusCode::UNAUTHORIZED, code::PERMISSION_DENIED, message)
         .with_header(header::WWW_AUTHENTICATE, scheme)
-}
-
-/// The last address of `X-Forwarded-For` that is no trusted proxy, if the connection comes from
-/// one; else where the connection comes from. What stands before is the client's own claim.
-fn client_address(peer: IpAddr, headers: &HeaderMap, http: &Http) -> IpAddr {
-    let is_trusted = |address: IpAddr| http.trusted_proxies.iter().any(|c| c.contains(address));
-    if !is_trusted(peer) {
-        return peer;
-    }
-    let lines = headers.get_all("x-forwarded-for").iter().rev();
-    let hops = lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.rsplit(','));
-    let mut client = peer;
-    for hop in hops {
-        let Ok(address) = hop.trim().parse() else { break };
-        client = address;
-        if !is_trusted(address) {
-            break;
-        }
-    }
-    client
 }
 
 fn is_preflight(request: &Request<Body>, http: &Http) -> bool {
@@ -212,30 +168,5 @@ fn allow_origin(response: &mut Response, http: &Http) {
     let origin = http.cors_allow_origin.as_deref();
     if let Some(Ok(origin)) = origin.map(HeaderValue::from_str) {
         response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings::Cidr;
-
-    #[test]
-    fn forwarded_addresses_are_believed_from_proxies_alone() {
-        let proxies = vec![Cidr::parse("10.0.0.0/8").unwrap()];
-        let http = Http { trusted_proxies: proxies, ..Http::default() };
-        let seen = |peer: &str, forwarded: &[&str]| {
-            let mut headers = HeaderMap::new();
-            for line in forwarded {
-                headers.append("x-forwarded-for", HeaderValue::from_str(line).unwrap());
-            }
-            client_address(peer.parse().unwrap(), &headers, &http).to_string()
-        };
-        assert_eq!(seen("192.0.2.1", &["203.0.113.5"]), "192.0.2.1");
-        assert_eq!(seen("10.0.0.1", &["203.0.113.5"]), "203.0.113.5");
-        assert_eq!(seen("10.0.0.1", &["1.2.3.4, 203.0.113.5, 10.0.0.2"]), "203.0.113.5");
-        assert_eq!(seen("10.0.0.1", &["1.2.3.4", "203.0.113.5"]), "203.0.113.5");
-        assert_eq!(seen("10.0.0.1", &["1.2.3.4, nonsense"]), "10.0.0.1");
-        assert_eq!(seen("10.0.0.1", &[]), "10.0.0.1");
     }
 }

@@ -1,13 +1,10 @@
 //! HTTP: the same requests as the line protocol's, as JSON, and what operators look at.
 //!
-//! A request passes `gate` (who may ask, how often, from which web page: `origin`), then its handler: tables
-//! in `tables`, the server itself in `reports`. `listener` holds the connections and their
-//! deadlines. What is asked becomes a request of the engine in `remora_protocol::http` and is
+//! A request comes in by `web`, passes `gate`, then its handler: tables in `tables`, the server itself in
+//! `reports`. What is asked becomes a request of the engine in `remora_protocol::http` and is
 //! answered by a [`Caller`](crate::requests::Caller) as a line would be.
 
 mod gate;
-mod listener;
-mod origin;
 mod reports;
 mod respond;
 mod tables;
@@ -20,20 +17,12 @@ use axum::{
 };
 use tokio::net::TcpListener;
 
-use crate::shared::ServerState;
-use listener::{HttpListener, Peer};
+use crate::{shared::ServerState, web};
 
 /// Answers on a listener until the server stops, then lets what is being answered end.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<ServerState>) {
-    let mut stopping = shared.stopping.subscribe();
-    let service = router(&shared).into_make_service_with_connect_info::<Peer>();
-    let stopped = async move {
-        // An error means that the server is gone.
-        let _ = stopping.wait_for(|stopping| *stopping).await;
-    };
-    let listener = HttpListener::new(listener, shared);
-    // It never ends by an error: a failed accept is tried again.
-    let _ = axum::serve(listener, service).with_graceful_shutdown(stopped).await;
+    let router = router(&shared);
+    web::serve(listener, router, shared).await;
 }
 
 fn router(shared: &Arc<ServerState>) -> Router {

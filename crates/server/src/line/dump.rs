@@ -7,7 +7,7 @@ use crate::{
     dump,
     requests::{Answer, blocking},
     settings::Settings,
-    shared::{Trigger, busy},
+    shared::Trigger,
 };
 
 impl Session {
@@ -17,7 +17,7 @@ impl Session {
             Dump::Save(file) => {
                 let name = file.as_deref().unwrap_or(&settings.dump.default_filename);
                 let path = dump::resolve(dir, name)?;
-                self.require_position()?;
+                dump::require_positions(&self.caller.shared)?;
                 dump::start_saving(&self.caller.shared, path.clone(), Trigger::Asked)?;
                 reply::write_dump_started(out, &path.display().to_string());
             }
@@ -46,25 +46,10 @@ impl Session {
     }
 }
 
-impl Session {
-    /// A dump of followed tables is worth nothing if following could not go on from it.
-    fn require_position(&self) -> Answer {
-        let shared = &self.caller.shared;
-        let positions = shared.database.source_positions();
-        let has_none = |name: &str| positions.get(name).is_none_or(str::is_empty);
-        if shared.sources.all().iter().any(|one| has_none(&one.name)) {
-            return Err(busy(
-                "Cannot save dump without GTID position: wait until the source is connected",
-            ));
-        }
-        Ok(())
-    }
-}
-
 fn shown_info(info: &remora_engine::dump::DumpInfo) -> reply::DumpInfo {
-    // Names with a slash are what a source keeps beside its position.
-    let sources: Vec<_> =
-        info.meta.sources.iter().filter(|(name, _)| !name.contains('/')).collect();
+    // Names with a slash are what a source keeps beside its position, those with # the ids of collections.
+    let is_source = |name: &str| !name.contains('/') && !name.starts_with('#');
+    let sources: Vec<_> = info.meta.sources.iter().filter(|(name, _)| is_source(name)).collect();
     let gtid = match sources.as_slice() {
         [(_, position)] => (*position).clone(),
         all => {

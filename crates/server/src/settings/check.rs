@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// Refuses settings that cannot or must not be served.
 pub(super) fn check(settings: &Settings) -> Result<()> {
     let listen = &settings.listen;
-    let addresses = [&listen.line, &listen.http, &listen.sql, &listen.sphinx_api];
+    let addresses = [&listen.line, &listen.http, &listen.sql, &listen.sphinx_api, &listen.tiedot];
     let sockets = [&listen.line_socket, &listen.sql_socket];
     if addresses.iter().all(|address| address.is_empty())
         && sockets.iter().all(|socket| socket.is_none())
@@ -22,6 +22,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     check_bind(settings, "listen.line", &listen.line)?;
     check_bind(settings, "listen.http", &listen.http)?;
     check_bind(settings, "listen.sphinx_api", &listen.sphinx_api)?;
+    check_bind(settings, "listen.tiedot", &listen.tiedot)?;
     check_sphinx_api(settings)?;
     check_limits(settings)?;
     if let Some(why) = sql::refusal(settings) {

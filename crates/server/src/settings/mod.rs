@@ -117,6 +117,8 @@ pub struct Listen {
     pub sphinx_api: String,
     /// The user that clients of SphinxAPI are, which has no login; empty means none.
     pub sphinx_api_user: String,
+    /// The address of tiedot's HTTP API, `HOST:PORT`; empty means none.
+    pub tiedot: String,
 }
 
 /// HTTP.
@@ -280,6 +282,7 @@ impl Default for Listen {
             sql_socket: None,
             sphinx_api: String::new(),
             sphinx_api_user: String::new(),
+            tiedot: String::new(),
         }
     }
 }

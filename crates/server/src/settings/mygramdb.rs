@@ -166,6 +166,7 @@ impl TypedApi {
             sql_socket: None,
             sphinx_api: String::new(),
             sphinx_api_user: String::new(),
+            tiedot: String::new(),
         }
     }
 

@@ -44,6 +44,7 @@ struct TypedListen {
     sql_socket: Option<PathBuf>,
     sphinx_api: Option<String>,
     sphinx_api_user: Option<String>,
+    tiedot: Option<String>,
     http: Option<String>,
 }
 
@@ -211,6 +212,7 @@ impl TypedListen {
         set(&mut settings.listen.sql, self.sql);
         set(&mut settings.listen.sphinx_api, self.sphinx_api);
         set(&mut settings.listen.sphinx_api_user, self.sphinx_api_user);
+        set(&mut settings.listen.tiedot, self.tiedot);
         settings.listen.sql_socket = self.sql_socket.map(|path| folder.join(path));
         settings.listen.line_socket = self.line_socket.map(|path| folder.join(path));
     }

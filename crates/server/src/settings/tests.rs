@@ -283,6 +283,19 @@ fn clients_of_sphinx_api_are_a_user_where_users_are_asked_for() {
     assert!(error.contains("network.allow_cidrs"), "{error}");
 }
 
+#[test]
+fn the_api_of_tiedot_is_off_and_guarded_like_the_other_doors() {
+    assert_eq!(toml("").unwrap().listen.tiedot, "");
+    let settings = toml("[listen]\ntiedot = '127.0.0.1:8080'\n").unwrap();
+    assert_eq!(settings.listen.tiedot, "127.0.0.1:8080");
+    let error = message(toml("[listen]\ntiedot = '0.0.0.0:8080'\n"));
+    assert!(error.contains("neither users nor a token are set"), "{error}");
+    let error = message(toml("[listen]\ntiedot = '8080'\n"));
+    assert!(error.contains("listen.tiedot '8080' is not HOST:PORT"), "{error}");
+    let alone = "[listen]\nline = ''\nsql = ''\nhttp = ''\ntiedot = '127.0.0.1:0'\n";
+    assert!(toml(alone).is_ok());
+}
+
 /// As MygramDB compares: a TIMESTAMP with a moment, a DATETIME with what clocks show.
 #[test]
 fn required_filters_are_read_in_the_zone() {

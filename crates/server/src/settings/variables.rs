@@ -168,6 +168,13 @@ pub static VARIABLES: &[Variable] = &[
         "The user that clients of SphinxAPI are, which has no login; needed where there are users."
     ),
     plain!(
+        "listen.tiedot",
+        "listen.tiedot",
+        Restart,
+        listen.tiedot,
+        "Address of tiedot's HTTP API, HOST:PORT; empty means none."
+    ),
+    plain!(
         "sql.max_connections",
         "sql.max_connections",
         Reload,

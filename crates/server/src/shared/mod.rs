@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Instant};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use remora_engine::Database;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 pub(crate) use dump_state::{DumpState, Trigger, busy, half_loaded};
 
@@ -37,6 +37,8 @@ pub(crate) struct ServerState {
     pub log: Option<LogHandle>,
     pub started: Instant,
     pub stopping: watch::Sender<bool>,
+    /// A client asks the whole server to stop.
+    pub stop_asked: Notify,
 }
 
 impl ServerState {
@@ -55,6 +57,7 @@ impl ServerState {
             log,
             started: Instant::now(),
             stopping: watch::Sender::new(false),
+            stop_asked: Notify::new(),
             settings: ArcSwap::from_pointee(settings),
         }
     }

@@ -12,3 +12,4 @@ mod mysql;
 mod scripts;
 mod sphinx;
 mod support;
+mod tiedot;

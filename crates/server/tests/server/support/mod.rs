@@ -140,6 +140,14 @@ impl TestServer {
         Client::connect(self.address)
     }
 
+    /// Whether a client has asked it to stop.
+    pub fn is_asked_to_stop(&self) -> bool {
+        let patience = Duration::from_millis(50);
+        let asked =
+            async { tokio::time::timeout(patience, self.server().stop_asked()).await.is_ok() };
+        self.runtime.block_on(asked)
+    }
+
     /// Stops as SIGTERM does.
     pub fn stop(mut self) {
         let server = self.server.take().unwrap();

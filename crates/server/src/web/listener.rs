@@ -39,14 +39,14 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: applicat
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Accepts HTTP connections.
-pub(super) struct HttpListener {
+pub(crate) struct HttpListener {
     listener: TcpListener,
     shared: Arc<ServerState>,
     places: Arc<AtomicUsize>,
 }
 
 impl HttpListener {
-    pub(super) fn new(listener: TcpListener, shared: Arc<ServerState>) -> Self {
+    pub(crate) fn new(listener: TcpListener, shared: Arc<ServerState>) -> Self {
         Self { listener, shared, places: Arc::default() }
     }
 
@@ -104,15 +104,15 @@ async fn turn_away(mut stream: TcpStream) {
 
 /// The client at the other end of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct Peer {
+pub(crate) struct Peer {
     /// Where it is.
-    pub(super) address: IpAddr,
+    pub(crate) address: IpAddr,
     phase: Arc<Mutex<Phase>>,
 }
 
 impl Peer {
     /// Says that a request is being answered, until the guard is dropped.
-    pub(super) fn answering(&self) -> Answering {
+    pub(crate) fn answering(&self) -> Answering {
         *self.phase.lock() = Phase::Answering;
         Answering { phase: Arc::clone(&self.phase) }
     }
@@ -125,7 +125,7 @@ impl Connected<IncomingStream<'_, HttpListener>> for Peer {
 }
 
 /// A request is being answered.
-pub(super) struct Answering {
+pub(crate) struct Answering {
     phase: Arc<Mutex<Phase>>,
 }
 
@@ -163,7 +163,7 @@ impl Drop for ConnectionSlot {
 }
 
 /// A connection with its deadlines.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     phase: Arc<Mutex<Phase>>,
     shared: Arc<ServerState>,

@@ -13,7 +13,7 @@ use axum::{
 };
 
 /// Why a request is not answered; `None` where it is.
-pub(super) fn refusal(request: &Request<Body>, allowed_origin: Option<&str>) -> Option<String> {
+pub(crate) fn refusal(request: &Request<Body>, allowed_origin: Option<&str>) -> Option<String> {
     let headers = request.headers();
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = request.uri().authority().map(Authority::as_str).or_else(|| text(header::HOST));
@@ -36,6 +36,25 @@ pub(super) fn refusal(request: &Request<Body>, allowed_origin: Option<&str>) -> 
         "Web pages of '{}' may not ask: http.cors_allow_origin names the one that may",
         shown(origin)
     ))
+}
+
+/// Why a request is not answered that a page of somewhere else makes without a script, as it loads a picture: browsers
+/// say from where in `Sec-Fetch-Site`, or in `Referer` if they are old. One with an `Origin` was judged by that.
+pub(crate) fn embedding_refusal(request: &Request<Body>) -> Option<String> {
+    let headers = request.headers();
+    if headers.contains_key(header::ORIGIN) {
+        return None;
+    }
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let is_foreign = match (text("sec-fetch-site"), text("referer")) {
+        (Some(site), _) => !matches!(site, "same-origin" | "none"),
+        (None, Some(page)) => {
+            let place = page.split_once("://").and_then(|(_, rest)| rest.split('/').next());
+            place != text("host")
+        }
+        (None, None) => false,
+    };
+    is_foreign.then(|| "Web pages of other places may not ask, nor link to what is here".to_owned())
 }
 
 /// Whether `HOST[:PORT]` is this machine by its address or by the name that is its own everywhere.
@@ -99,5 +118,30 @@ mod tests {
             assert!(from(origin, None), "{origin}");
         }
         assert!(from("https://other.example", Some(page)));
+    }
+
+    #[test]
+    fn pages_of_elsewhere_may_not_embed() {
+        let is_refused = |headers: &[(&str, &str)]| {
+            let mut request =
+                Request::builder().uri("/drop?col=a").header("host", "localhost:8080");
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            embedding_refusal(&request.body(Body::empty()).unwrap()).is_some()
+        };
+        for own in [("sec-fetch-site", "none"), ("sec-fetch-site", "same-origin")] {
+            assert!(!is_refused(&[own]), "{own:?}");
+        }
+        assert!(!is_refused(&[]) && !is_refused(&[("referer", "http://localhost:8080/all")]));
+        for other in [
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+            ("referer", "http://evil.example/localhost:8080"),
+            ("referer", "http://localhost:80/"),
+            ("referer", "localhost:8080"),
+        ] {
+            assert!(is_refused(&[other]), "{other:?}");
+        }
     }
 }

@@ -1,0 +1,119 @@
+//! The first rows of a table in the order of what a path into their documents leads to, by the index of the path.
+//!
+//! Each segment gives as many as are asked for, from one end of its values; the best of those are the answer.
+
+use std::{
+    cmp::Ordering,
+    ops::{Bound, ControlFlow},
+};
+
+use remora_index::{DocSet, paths::PathIndex};
+
+use super::{columns::path_place, docs::Docs, filter::Condition};
+use crate::{
+    KeyValues, PathOrder, Result,
+    encode::decode_key,
+    indexing::path_specs,
+    snapshot::{SegmentView, TableView},
+};
+
+/// A row, with its value if it has one.
+struct Candidate {
+    value: Option<Vec<u8>>,
+    key: Vec<u8>,
+}
+
+/// The keys of the first rows; `None` where no index tells, or one has several values of a document.
+pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
+    let PathOrder { column, names, filter, descending, limit, .. } = asked;
+    let place = path_place(&view.schema, column, names);
+    let Some(spec) = place.and_then(|place| path_specs(&view.schema).into_iter().nth(place)) else {
+        return Ok(None);
+    };
+    let indexes: Option<Vec<&PathIndex>> =
+        view.segments.iter().map(|view| view.segment.path(&spec)).collect();
+    let Some(indexes) = indexes.filter(|all| all.iter().all(|index| index.is_single())) else {
+        return Ok(None);
+    };
+    let condition =
+        filter.as_ref().map(|filter| Condition::new(&view.schema, filter)).transpose()?;
+    let mut best = Vec::new();
+    for (segment, index) in view.segments.iter().zip(indexes) {
+        let docs = match &condition {
+            Some(condition) => Docs::Some(condition.filtered(&segment.segment, Docs::Every)?),
+            None => Docs::Every,
+        };
+        let docs = docs.into_live(segment);
+        OfSegment { view: segment, index, docs, limit: *limit }.take(*descending, &mut best)?;
+    }
+    best.sort_by(|one, other| compare(one, other, *descending));
+    best.truncate(*limit);
+    let keys = best.iter().map(|candidate| decode_key(&view.schema, &candidate.key));
+    keys.collect::<Result<Vec<_>>>().map(Some)
+}
+
+/// Rows without a value come before all others, and behind them where the order descends; rows that are alike by key.
+fn compare(one: &Candidate, other: &Candidate, descending: bool) -> Ordering {
+    let by_value = one.value.cmp(&other.value);
+    let by_value = if descending { by_value.reverse() } else { by_value };
+    by_value.then_with(|| one.key.cmp(&other.key))
+}
+
+/// The rows of one segment.
+struct OfSegment<'v> {
+    view: &'v SegmentView,
+    index: &'v PathIndex,
+    /// Those that are asked for.
+    docs: DocSet,
+    limit: usize,
+}
+
+impl OfSegment<'_> {
+    /// Takes as many as are asked for, and those that are alike with the last.
+    fn take(&self, descending: bool, best: &mut Vec<Candidate>) -> Result<()> {
+        let mut taken = 0;
+        if !descending {
+            taken += self.take_others(best, self.limit)?;
+        }
+        let mut last: Option<Vec<u8>> = None;
+        self.index.walk(descending, &mut |value, doc| {
+            if taken >= self.limit && last.as_deref() != Some(value) {
+                return ControlFlow::Break(());
+            }
+            if self.docs.contains(doc) {
+                taken += 1;
+                if last.as_deref() != Some(value) {
+                    last = Some(value.to_vec());
+                }
+                best.push(self.candidate(Some(value.to_vec()), doc));
+            }
+            ControlFlow::Continue(())
+        })?;
+        if descending {
+            self.take_others(best, self.limit.saturating_sub(taken))?;
+        }
+        Ok(())
+    }
+
+    /// Takes up to so many of those that have no value; says how many.
+    fn take_others(&self, best: &mut Vec<Candidate>, limit: usize) -> Result<usize> {
+        let documents = self.view.segment.doc_count();
+        if limit == 0 || self.index.entry_count() == u64::from(documents) {
+            return Ok(0);
+        }
+        let with = self.index.select(Bound::Unbounded, Bound::Unbounded)?;
+        let without = self.docs.clone().subtract(&with);
+        let mut taken = 0;
+        for doc in (0..documents).filter(|doc| without.contains(*doc)).take(limit) {
+            best.push(self.candidate(None, doc));
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    fn candidate(&self, value: Option<Vec<u8>>, doc: u32) -> Candidate {
+        let mut key = Vec::new();
+        self.view.segment.keys().read(doc, &mut key);
+        Candidate { value, key }
+    }
+}

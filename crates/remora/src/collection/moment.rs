@@ -1,0 +1,148 @@
+//! A collection as it was at one moment.
+
+use std::sync::Arc;
+
+use remora_engine::{Reader, ScanRequest, Value};
+
+use super::{BATCH_ROWS, DOC_PLACE, PathIndex, indexes::paths_of, other_row};
+use crate::Result;
+
+/// A collection as it was at one moment: several questions have answers that fit together, whatever is written
+/// meanwhile. What it reads is kept on the disk as long as it lives.
+///
+/// ```
+/// let db = remora::Database::in_memory()?;
+/// let votes = db.collection("votes")?;
+/// let id = votes.insert_json(r#"{"for": 7}"#)?;
+/// let before = votes.now();
+/// votes.delete(id)?;
+/// assert_eq!((before.len()?, votes.len()?), (1, 0));
+/// assert_eq!(votes.find("for = 7").at(&before).ids()?, [id]);
+/// let mut texts = Vec::new();
+/// before.texts(&[id, 5], &mut |place, text| Ok(texts.push((place, text.to_owned()))))?;
+/// assert_eq!(texts, [(0, r#"{"for":7}"#.to_owned())]);
+/// # Ok::<(), remora::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Moment {
+    reader: Reader,
+    collection: Arc<str>,
+}
+
+impl Moment {
+    pub(super) fn of(reader: Reader, collection: &Arc<str>) -> Self {
+        Self { reader, collection: Arc::clone(collection) }
+    }
+
+    pub(super) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    pub(super) fn is_of(&self, collection: &str) -> bool {
+        *self.collection == *collection
+    }
+
+    /// How many documents there were. Cost: none is read.
+    ///
+    /// # Errors
+    /// Those of [`crate::Collection::len`].
+    pub fn len(&self) -> Result<u64> {
+        Ok(self.reader.row_count(&self.collection)?)
+    }
+
+    /// Whether there was none.
+    ///
+    /// # Errors
+    /// Those of [`crate::Collection::len`].
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// The indexes, as [`crate::Collection::indexes`] tells them.
+    ///
+    /// # Errors
+    /// Those of [`crate::Collection::indexes`].
+    pub fn indexes(&self) -> Result<Vec<PathIndex>> {
+        paths_of(&self.reader, &self.collection)
+    }
+
+    /// The ids of up to so many documents in their order, without the first so many. Cost: ids alone are read, those
+    /// before too.
+    ///
+    /// # Errors
+    /// Those of [`crate::Collection::get`].
+    pub fn ids(&self, offset: u64, limit: usize) -> Result<Vec<i64>> {
+        let (mut passed, mut ids) = (0, Vec::new());
+        let request = ScanRequest {
+            table: self.collection.to_string(),
+            columns: vec![0],
+            batch_rows: BATCH_ROWS,
+            in_key_order: true,
+            limit: Some(offset.saturating_add(limit as u64)),
+            ..ScanRequest::default()
+        };
+        for batch in self.reader.scan(request)? {
+            let batch = batch?;
+            for place in 0..batch.rows {
+                passed += 1;
+                if passed <= offset {
+                    continue;
+                }
+                match batch.columns.first().map(|column| column.value(place)) {
+                    Some(Value::Int(id)) => ids.push(id),
+                    _ => return Err(other_row()),
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Those of the ids that are documents', each once, sorted.
+    ///
+    /// # Errors
+    /// Those of [`crate::Collection::get`].
+    pub fn known(&self, ids: &[i64]) -> Result<Vec<i64>> {
+        let mut known = Vec::new();
+        self.rows(ids, &[0], &mut |place, _| {
+            known.extend(ids.get(place));
+            Ok(())
+        })?;
+        known.sort_unstable();
+        known.dedup();
+        Ok(known)
+    }
+
+    /// Visits the texts of documents: each with the place of its id among `ids`, in any order. Ids that are none's
+    /// are passed over. The first error of `visit` ends it.
+    ///
+    /// # Errors
+    /// Those of [`crate::Collection::get`], and that of `visit`.
+    pub fn texts(
+        &self,
+        ids: &[i64],
+        visit: &mut dyn FnMut(usize, &str) -> Result<()>,
+    ) -> Result<()> {
+        self.rows(ids, &[DOC_PLACE], &mut |place, row| match row {
+            [Value::Json(text)] => visit(place, text),
+            _ => Err(other_row()),
+        })
+    }
+
+    fn rows(
+        &self,
+        ids: &[i64],
+        columns: &[usize],
+        visit: &mut dyn FnMut(usize, &[Value]) -> Result<()>,
+    ) -> Result<()> {
+        let keys: Vec<_> = ids.iter().map(|id| [Value::Int(*id)].into_iter().collect()).collect();
+        // Ours ends the reading of rows; theirs would lose what it was.
+        let mut failed = None;
+        self.reader.get_many(&self.collection, &keys, columns, &mut |place, row| {
+            if failed.is_none() {
+                failed = visit(place, row).err();
+            }
+            Ok(())
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,183 @@
+//! Collections and their indexes.
+
+use std::time::Duration;
+
+use remora::{Error, Field};
+use remora_sql::Access;
+use tokio::time::Instant;
+
+use super::{
+    endpoints::{Answer, Ask},
+    reply::{Refusal, Reply, shown},
+};
+use crate::requests::blocking;
+
+/// How long `/index` waits until all documents are in the index; it is finished in any case.
+const INDEX_PATIENCE: Duration = Duration::from_secs(30);
+/// How often it looks.
+const INDEX_PAUSE: Duration = Duration::from_millis(5);
+/// Most characters of the name of a collection that is made here: as many as SQL's tables have.
+const MAX_NAME_CHARS: usize = 64;
+
+/// `/create`
+pub(super) fn create(ask: &Ask) -> Answer {
+    let name = ask.require("col")?;
+    check_new_name(name)?;
+    ask.require_right(name, Access::Define)?;
+    match ask.library.create_collection(name) {
+        Ok(_) => Ok(Reply::empty().created()),
+        Err(Error::Exists(_)) => Err(exists(name)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `/all`
+pub(super) fn all(ask: &Ask) -> Answer {
+    ask.caller.require_loaded()?;
+    let mut names = ask.library.collections();
+    names.retain(|name| ask.caller.sees(name));
+    Ok(Reply::json(serde_json::Value::from(names).to_string()))
+}
+
+/// `/rename`
+pub(super) fn rename(ask: &Ask) -> Answer {
+    let (old, new) = (ask.require("old")?, ask.require("new")?);
+    check_new_name(new)?;
+    ask.require_right(new, Access::Define)?;
+    ask.collection(old, Access::Define)?;
+    match ask.library.rename_collection(old, new) {
+        Ok(()) => Ok(Reply::empty()),
+        Err(Error::Exists(_)) => Err(exists(new)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `/drop`
+pub(super) fn drop(ask: &Ask) -> Answer {
+    let name = ask.require("col")?;
+    ask.collection(name, Access::Define)?;
+    ask.library.drop_table(name)?;
+    Ok(Reply::empty())
+}
+
+/// `/scrub`: what deletions left is given back.
+pub(super) fn scrub(ask: &Ask) -> Answer {
+    let name = ask.require("col")?;
+    ask.collection(name, Access::Write)?;
+    let optimized = ask.caller.database().optimize(Some(name));
+    optimized.map_err(|error| Refusal::from(Error::from(error)))?;
+    Ok(Reply::empty())
+}
+
+/// `/index`
+pub(super) fn index(ask: &Ask) -> Answer {
+    let name = ask.require("col")?;
+    let path = names_of(ask.require("path")?)?;
+    let collection = ask.collection(name, Access::Define)?;
+    match collection.index(field(&path))? {
+        true => Ok(Reply::empty().created()),
+        false => Err(Refusal::wrong(format!("Path [{}] is already indexed", path.join(" ")))),
+    }
+}
+
+/// Waits until queries use the index that was asked for, as they do behind tiedot's answer.
+pub(super) async fn wait_for_index(ask: &Ask) -> Result<(), Refusal> {
+    let deadline = Instant::now() + INDEX_PATIENCE;
+    let mut stopping = ask.caller.shared.stopping.subscribe();
+    let is_ready = || {
+        let path = names_of(ask.require("path")?)?;
+        let collection = ask.collection(ask.require("col")?, Access::Define)?;
+        let mut indexes = collection.indexes()?.into_iter();
+        Ok::<_, Refusal>(indexes.all(|it| it.is_ready || it.path.names() != path))
+    };
+    while !blocking(is_ready)? && Instant::now() < deadline {
+        tokio::select! {
+            () = tokio::time::sleep(INDEX_PAUSE) => {}
+            _ = stopping.wait_for(|stopping| *stopping) => break,
+        }
+    }
+    Ok(())
+}
+
+/// `/unindex`
+pub(super) fn unindex(ask: &Ask) -> Answer {
+    let name = ask.require("col")?;
+    let path = names_of(ask.require("path")?)?;
+    let collection = ask.collection(name, Access::Define)?;
+    match collection.drop_index(field(&path))? {
+        true => Ok(Reply::empty()),
+        false => Err(Refusal::wrong(format!("Path [{}] is not indexed", path.join(" ")))),
+    }
+}
+
+/// `/indexes`
+pub(super) fn indexes(ask: &Ask) -> Answer {
+    let collection = ask.collection(ask.require("col")?, Access::Read)?;
+    let indexes = collection.indexes()?;
+    let paths: Vec<&[String]> = indexes.iter().map(|index| index.path.names()).collect();
+    Ok(Reply::json(serde_json::json!(paths).to_string()))
+}
+
+/// The names of a path, between commas.
+fn names_of(path: &str) -> Result<Vec<String>, Refusal> {
+    let names: Vec<String> = path.split(',').map(str::to_owned).collect();
+    match names.iter().any(String::is_empty) {
+        true => Err(Refusal::wrong(format!("Path '{}' has an empty name in it.", shown(path)))),
+        false => Ok(names),
+    }
+}
+
+fn field(names: &[String]) -> Field {
+    remora::path(names.iter().map(String::as_str))
+}
+
+fn exists(name: &str) -> Refusal {
+    Refusal::wrong(format!("Collection {} already exists", shown(name)))
+}
+
+/// A collection is a table of the default database: its name is neither a path nor one of another database's.
+fn check_new_name(name: &str) -> Result<(), Refusal> {
+    let is_plain = |letter: char| !letter.is_control() && !r#"/\.#`"#.contains(letter);
+    let fits = name.chars().count() <= MAX_NAME_CHARS
+        && name.chars().all(is_plain)
+        && name.trim() == name
+        && !name.is_empty();
+    match fits {
+        true => Ok(()),
+        false => Err(Refusal::wrong(format!(
+            "Collection name '{}' is not valid: it has 1 to {MAX_NAME_CHARS} characters, none of / \\ . # ` \
+             and no space at its ends.",
+            shown(name)
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_nowhere() {
+        for good in ["Feeds", "my feeds", "a-b_c", "日本"] {
+            assert!(check_new_name(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "../x",
+            "a/b",
+            "a\\b",
+            ".",
+            "shop.a",
+            "#a",
+            "a\n",
+            " a",
+            "a ",
+            "`",
+            &"x".repeat(65),
+        ] {
+            assert!(check_new_name(bad).is_err(), "{bad}");
+        }
+        assert_eq!(names_of("a,b").unwrap(), ["a", "b"]);
+        assert!(names_of("a,,b").is_err() && names_of(",").is_err());
+    }
+}

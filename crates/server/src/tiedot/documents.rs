@@ -1,0 +1,76 @@
+//! Documents by their ids.
+
+use axum::http::StatusCode;
+use remora::Error;
+use remora_sql::Access;
+use serde_json::Value as Json;
+
+use super::{
+    endpoints::{Answer, Ask},
+    reply::{Refusal, Reply, shown},
+};
+
+/// `/insert`
+pub(super) fn insert(ask: &Ask) -> Answer {
+    let (name, document) = (ask.require("col")?, document(ask.require("doc")?)?);
+    let id = ask.collection(name, Access::Write)?.insert(&document)?;
+    Ok(Reply::text(id.to_string()).created())
+}
+
+/// `/get`
+pub(super) fn get(ask: &Ask) -> Answer {
+    let (name, id) = (ask.require("col")?, id(ask)?);
+    let collection = ask.collection(name, Access::Read)?;
+    let mut found = None;
+    collection.now().texts(&[id], &mut |_, text| {
+        found = Some(text.to_owned());
+        Ok(())
+    })?;
+    found.map(Reply::json).ok_or_else(|| missing(id))
+}
+
+/// `/update`
+pub(super) fn update(ask: &Ask) -> Answer {
+    let (name, id) = (ask.require("col")?, id(ask)?);
+    let document = document(ask.require("doc")?)?;
+    match ask.collection(name, Access::Write)?.replace(id, &document) {
+        Ok(()) => Ok(Reply::empty()),
+        Err(Error::NotFound(_)) => Err(missing(id)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `/delete`
+pub(super) fn delete(ask: &Ask) -> Answer {
+    let (name, id) = (ask.require("col")?, id(ask)?);
+    match ask.collection(name, Access::Write)?.delete(id)? {
+        true => Ok(Reply::empty()),
+        false => Err(missing(id)),
+    }
+}
+
+/// `/approxdoccount`, which is exact here.
+pub(super) fn count(ask: &Ask) -> Answer {
+    let collection = ask.collection(ask.require("col")?, Access::Read)?;
+    Ok(Reply::text(collection.len()?.to_string()))
+}
+
+fn id(ask: &Ask) -> Result<i64, Refusal> {
+    let text = ask.require("id")?;
+    let wrong = |_| Refusal::wrong(format!("Invalid document ID '{}'.", shown(text)));
+    text.parse().map_err(wrong)
+}
+
+fn missing(id: i64) -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, format!("No such document ID {id}."))
+}
+
+/// The document of a text; the collection checks its depth and its size.
+fn document(text: &str) -> Result<Json, Refusal> {
+    let why = match serde_json::from_str(text) {
+        Ok(document @ Json::Object(_)) => return Ok(document),
+        Ok(_) => "A document is an object.".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(Refusal::wrong(format!("'{}' is not valid JSON document. {why}", shown(text))))
+}

@@ -1,0 +1,176 @@
+//! The endpoints: their paths, what they take, and what answers them.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use axum::{
+    Extension,
+    body::Body,
+    extract::State,
+    http::{Request, StatusCode},
+    response::{IntoResponse, Response},
+};
+use remora::{Collection, Database};
+use remora_sql::Access;
+
+use super::{
+    Side, collections, documents,
+    gate::Client,
+    parameters::Parameters,
+    queries,
+    reply::{Refusal, Reply, shown},
+    server,
+};
+use crate::{
+    counters::CommandKind,
+    requests::{Caller, blocking},
+    settings::Settings,
+};
+
+/// What an endpoint answers.
+pub(super) type Answer = Result<Reply, Refusal>;
+
+/// A request that is to be answered.
+pub(super) struct Ask {
+    pub(super) caller: Caller,
+    pub(super) library: Database,
+    pub(super) settings: Arc<Settings>,
+    parameters: Parameters,
+}
+
+/// A path and what it does.
+struct Endpoint {
+    path: &'static str,
+    /// The parameters, all of which it knows.
+    parameters: &'static [&'static str],
+    /// The parameter that a body of JSON stands for.
+    body: Option<&'static str>,
+    kind: CommandKind,
+    answer: fn(&Ask) -> Answer,
+}
+
+const fn endpoint(
+    path: &'static str,
+    parameters: &'static [&'static str],
+    kind: CommandKind,
+    answer: fn(&Ask) -> Answer,
+) -> Endpoint {
+    Endpoint { path, parameters, body: None, kind, answer }
+}
+
+impl Endpoint {
+    const fn with_body(self, name: &'static str) -> Self {
+        Self { body: Some(name), ..self }
+    }
+}
+
+use CommandKind::{Count, Get, Info, Other, Save, Search};
+
+const ENDPOINTS: [Endpoint; 22] = [
+    endpoint("/", &[], Info, server::welcome),
+    endpoint("/version", &[], Info, server::version),
+    endpoint("/memstats", &[], Info, server::memory),
+    // tiedot documents how many parts a collection has, and ignores it.
+    endpoint("/create", &["col", "numparts"], Other, collections::create),
+    endpoint("/all", &[], Info, collections::all),
+    endpoint("/rename", &["old", "new"], Other, collections::rename),
+    endpoint("/drop", &["col"], Other, collections::drop),
+    endpoint("/scrub", &["col"], Other, collections::scrub),
+    endpoint("/sync", &[], Other, server::sync),
+    endpoint("/insert", &["col", "doc"], Other, documents::insert).with_body("doc"),
+    endpoint("/get", &["col", "id"], Get, documents::get),
+    endpoint("/update", &["col", "id", "doc"], Other, documents::update).with_body("doc"),
+    endpoint("/delete", &["col", "id"], Other, documents::delete),
+    endpoint("/approxdoccount", &["col"], Count, documents::count),
+    endpoint("/getpage", &["col", "page", "total"], Get, queries::page),
+    endpoint("/query", &["col", "q"], Search, queries::query).with_body("q"),
+    endpoint("/count", &["col", "q"], Count, queries::count).with_body("q"),
+    endpoint(INDEX, &["col", "path"], Other, collections::index),
+    endpoint("/unindex", &["col", "path"], Other, collections::unindex),
+    endpoint("/indexes", &["col"], Info, collections::indexes),
+    endpoint("/dump", &["dest"], Save, server::dump),
+    endpoint("/shutdown", &[], Other, server::shutdown),
+];
+
+/// The path whose answer waits until its work is done.
+const INDEX: &str = "/index";
+
+/// Answers a request.
+pub(super) async fn answer(
+    State(side): State<Side>,
+    Extension(client): Extension<Client>,
+    request: Request<Body>,
+) -> Response {
+    match find_and_answer(side, client, request).await {
+        Ok(reply) => reply.into_response(),
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+async fn find_and_answer(side: Side, client: Client, request: Request<Body>) -> Answer {
+    let path = request.uri().path();
+    let endpoint = ENDPOINTS.iter().find(|endpoint| endpoint.path == path);
+    let endpoint = endpoint.ok_or_else(|| no_endpoint(path))?;
+    let settings = side.shared.settings.load_full();
+    let mut parameters = Parameters::read(request, &settings).await?;
+    parameters.check(endpoint.parameters, endpoint.body)?;
+    let caller = client.caller(side.shared);
+    let ask = Ask { caller, library: side.library, settings, parameters };
+    let run = || catch_unwind(AssertUnwindSafe(|| (endpoint.answer)(&ask)));
+    let reply = blocking(run).unwrap_or_else(|_| {
+        tracing::error!("{} of tiedot's API met a fault of the server", endpoint.path);
+        Err(Refusal::failed("Internal error: the request met a fault of the server"))
+    })?;
+    ask.caller.count_command(endpoint.kind);
+    if endpoint.path == INDEX {
+        collections::wait_for_index(&ask).await?;
+    }
+    Ok(reply)
+}
+
+fn no_endpoint(path: &str) -> Refusal {
+    let text = match path {
+        "/getjwt" | "/checkjwt" => {
+            "Invalid API endpoint: there are no JSON web tokens here, log in by the token or as a user"
+        }
+        _ => "Invalid API endpoint",
+    };
+    Refusal::new(StatusCode::NOT_FOUND, text)
+}
+
+impl Ask {
+    /// The value of a parameter that must be there.
+    pub(super) fn require(&self, name: &str) -> Result<&str, Refusal> {
+        self.parameters.require(name)
+    }
+
+    /// Refuses a table with which so much may not be done.
+    pub(super) fn require_right(&self, table: &str, access: Access) -> Result<(), Refusal> {
+        self.caller.require_loaded()?;
+        match self.caller.may(table, access) {
+            true => Ok(()),
+            false => Err(self.caller.denied(access, table).into()),
+        }
+    }
+
+    /// The collection of this name, if so much may be done with it.
+    pub(super) fn collection(&self, name: &str, access: Access) -> Result<Collection, Refusal> {
+        self.require_right(name, access)?;
+        // What begins so is the engine's own.
+        let is_hidden = name.split('.').any(|part| part.starts_with('#'));
+        let found = if is_hidden { None } else { self.library.find_collection(name)? };
+        let missing = || Refusal::wrong(format!("Collection '{}' does not exist.", shown(name)));
+        let found = found.ok_or_else(missing)?;
+        let is_followed = || {
+            self.caller.shared.sources.source_of(name).is_some_and(|(_, table, _)| table == name)
+        };
+        if access != Access::Read && is_followed() {
+            let text =
+                format!("Collection '{}' is a copy of a table that is followed.", shown(name));
+            return Err(Refusal::forbidden(text));
+        }
+        Ok(found)
+    }
+}

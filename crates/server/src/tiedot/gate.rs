@@ -1,0 +1,152 @@
+//! What every request passes: who may ask, how often, from which web page, and who it is.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    body::Body,
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use remora_protocol::http::Credentials;
+use remora_sql::Identity;
+
+use super::{parameters, reply::Refusal};
+use crate::{
+    accounts::Demand,
+    requests::Caller,
+    settings::Settings,
+    shared::ServerState,
+    web::{self, NotHeard, Peer, Refused, client_address, refused_address, refused_foreign},
+};
+
+/// What tiedot tells everybody.
+const OPEN: [&str; 3] = ["/", "/version", "/memstats"];
+
+/// Who a client has proved to be.
+#[derive(Clone)]
+pub(super) struct Client(Option<Identity>);
+
+impl Client {
+    /// A caller of this client.
+    pub(super) fn caller(self, shared: Arc<ServerState>) -> Caller {
+        Caller::new(shared, self.0)
+    }
+}
+
+/// Admits a request or answers why not, and sets the headers that tiedot's answers have.
+pub(super) async fn admit(
+    State(shared): State<Arc<ServerState>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let answering = peer.answering();
+    let settings = shared.settings.load_full();
+    shared.counters.request();
+    let is_question = request.method() == Method::OPTIONS;
+    let admitted = match check(&shared, &settings, peer.address, &request) {
+        Ok(Some(login)) => log_in(&shared, &settings, login).await.map(Some),
+        Ok(None) => Ok(None),
+        Err(refusal) => Err(refusal),
+    };
+    let mut response = match admitted {
+        Ok(_) if is_question => StatusCode::NO_CONTENT.into_response(),
+        Ok(identity) => {
+            request.extensions_mut().insert(Client(identity));
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    };
+    set_headers(response.headers_mut());
+    drop(answering);
+    response
+}
+
+/// A login that is asked for.
+struct Login {
+    demand: Demand,
+    address: IpAddr,
+    given: Option<Credentials>,
+}
+
+/// The login that a request needs, if it needs one; an error is the answer to one who may not ask at all.
+fn check(
+    shared: &ServerState,
+    settings: &Settings,
+    peer: IpAddr,
+    request: &Request<Body>,
+) -> Result<Option<Login>, Refusal> {
+    let address = client_address(peer, request.headers(), &settings.http);
+    match refused_address(shared, settings, address, true) {
+        Some(Refused::Network) => {
+            return Err(Refusal::forbidden("Access denied by network.allow_cidrs"));
+        }
+        Some(Refused::Rate) => {
+            let text = "Rate limit exceeded, try again later";
+            return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, text));
+        }
+        None => {}
+    }
+    let demand = Demand::of(settings);
+    if demand == Demand::Nothing {
+        // Nothing but the page tells here who asks. A token is a proof, from whichever page.
+        let why = refused_foreign(shared, settings, peer, request);
+        return why.map_or(Ok(None), |why| Err(Refusal::forbidden(why)));
+    }
+    // A browser asks before it sends a token, and sends none with that.
+    if OPEN.contains(&request.uri().path()) || request.method() == Method::OPTIONS {
+        return Ok(None);
+    }
+    Ok(Some(Login { demand, address, given: credentials(request) }))
+}
+
+/// Who asks; an error is the answer to one who does not prove it.
+async fn log_in(
+    shared: &ServerState,
+    settings: &Settings,
+    login: Login,
+) -> Result<Identity, Refusal> {
+    let given = login.given.ok_or_else(|| unauthorized(login.demand))?;
+    let proved = web::prove(shared, settings, login.address, &given).await.map_err(|NotHeard| {
+        let text = "Too many failed logins, try again later";
+        Refusal::new(StatusCode::TOO_MANY_REQUESTS, text)
+    })?;
+    proved.ok_or_else(|| unauthorized(login.demand))
+}
+
+/// What a client proves itself with: tiedot's `token X`, what our HTTP takes, or the parameter.
+fn credentials(request: &Request<Body>) -> Option<Credentials> {
+    let Some(header) = request.headers().get(header::AUTHORIZATION) else {
+        return parameters::token(request.uri().query()?).map(Credentials::Bearer);
+    };
+    let value = header.as_bytes();
+    match value.split_at_checked(6) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"token ") => {
+            Some(Credentials::Bearer(token.trim_ascii().to_vec()))
+        }
+        _ => Credentials::parse(value),
+    }
+}
+
+fn unauthorized(demand: Demand) -> Refusal {
+    let text = match demand {
+        Demand::User => "A user and their password are needed (Authorization: Basic)",
+        _ => "The token is needed: Authorization: token ..., or the parameter access_token",
+    };
+    Refusal::new(StatusCode::UNAUTHORIZED, text)
+}
+
+fn set_headers(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (header::CACHE_CONTROL, "must-revalidate"),
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, DELETE, OPTIONS"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "Content-Type, Authorization"),
+        // Errors say again what was sent; no browser is to take that for a page.
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}

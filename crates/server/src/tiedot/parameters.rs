@@ -1,0 +1,219 @@
+//! The parameters of a request: of its query string, of a form, or a body that is JSON as it is.
+//!
+//! ```text
+//! parameters := pair ("&" pair)*        pair := name "=" value        name, value := percent-encoded UTF-8, + is a space
+//! ```
+//!
+//! curl sends what `-d` is given as a form, whatever it is. So a body that says it is a form and begins as JSON is
+//! taken for JSON: the name of no parameter begins with a bracket or a quote.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use axum::{
+    body::{Body, to_bytes},
+    http::{Request, StatusCode, header},
+};
+
+use super::reply::{Refusal, shown};
+use crate::settings::Settings;
+
+/// Most parameters of a request; the endpoints know a handful.
+const MAX_PARAMETERS: usize = 32;
+/// The parameter that a client may log in by.
+pub(super) const TOKEN: &str = "access_token";
+
+/// What a request gives.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Parameters {
+    values: BTreeMap<String, String>,
+    /// A body that is no form.
+    body: Option<String>,
+}
+
+impl Parameters {
+    /// Reads those of a request, and its body within its limits.
+    pub(super) async fn read(request: Request<Body>, settings: &Settings) -> Result<Self, Refusal> {
+        let mut parameters = Self::default();
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let kind = request.headers().get(header::CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()?.split(';').next()).unwrap_or_default();
+        let kind = kind.trim().to_ascii_lowercase();
+        let body = read_body(request, settings).await?;
+        parameters.add(query.as_bytes())?;
+        let body = String::from_utf8(body).map_err(|_| Refusal::wrong("The body is not UTF-8."))?;
+        let is_json = body.trim_start().starts_with(['{', '[', '"']);
+        match &*kind {
+            _ if body.trim().is_empty() => {}
+            "application/x-www-form-urlencoded" if !is_json => parameters.add(body.as_bytes())?,
+            "multipart/form-data" if !is_json => {
+                return Err(Refusal::wrong(
+                    "Forms of multipart/form-data are not read: send \
+                     application/x-www-form-urlencoded, or the JSON alone.",
+                ));
+            }
+            _ => parameters.body = Some(body),
+        }
+        Ok(parameters)
+    }
+
+    fn add(&mut self, text: &[u8]) -> Result<(), Refusal> {
+        for pair in text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
+            let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
+            let (name, value) = pair.split_at_checked(at).unwrap_or((pair, &[]));
+            let (name, value) = (decode(name)?, decode(value.get(1..).unwrap_or_default())?);
+            if self.values.get(&name).is_some_and(|other| *other != value) {
+                let text = format!("Parameter '{}' is given twice.", shown(&name));
+                return Err(Refusal::wrong(text));
+            }
+            self.values.insert(name, value);
+            if self.values.len() > MAX_PARAMETERS {
+                let text = format!("There are more than {MAX_PARAMETERS} parameters.");
+                return Err(Refusal::wrong(text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what an endpoint does not know; `body` is the parameter that a body of JSON stands for.
+    pub(super) fn check(&mut self, known: &[&str], body: Option<&str>) -> Result<(), Refusal> {
+        let is_known = |name: &str| name == TOKEN || known.contains(&name);
+        if let Some(name) = self.values.keys().find(|name| !is_known(name)) {
+            let text = match known {
+                [] => format!("Unknown parameter '{}': this takes none.", shown(name)),
+                _ => {
+                    let known = known.join(", ");
+                    format!("Unknown parameter '{}': known here are {known}.", shown(name))
+                }
+            };
+            return Err(Refusal::wrong(text));
+        }
+        let Some(given) = self.body.take() else { return Ok(()) };
+        let Some(name) = body else {
+            return Err(Refusal::wrong("This takes no body of JSON: use parameters."));
+        };
+        if self.values.insert(name.to_owned(), given).is_some_and(|value| !value.is_empty()) {
+            let text = format!("Parameter '{name}' is given twice: by its name and as the body.");
+            return Err(Refusal::wrong(text));
+        }
+        Ok(())
+    }
+
+    /// The value of a parameter that must be there.
+    pub(super) fn require(&self, name: &str) -> Result<&str, Refusal> {
+        let value = self.values.get(name).filter(|value| !value.is_empty());
+        value.map(String::as_str).ok_or_else(|| {
+            Refusal::wrong(format!("Please pass POST/PUT/GET parameter value of '{name}'."))
+        })
+    }
+}
+
+/// The token of a query string, if it has one.
+pub(super) fn token(query: &str) -> Option<Vec<u8>> {
+    let prefix = [TOKEN, "="].concat();
+    let value = query.split('&').find_map(|pair| pair.strip_prefix(&*prefix))?;
+    decode(value.as_bytes()).ok().map(String::into_bytes)
+}
+
+async fn read_body(request: Request<Body>, settings: &Settings) -> Result<Vec<u8>, Refusal> {
+    let (most, patience) = (settings.http.max_body_bytes, settings.http.read_timeout_s);
+    let too_large = || {
+        let text =
+            format!("The body takes more than {most} bytes, the limit of http.max_body_bytes.");
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, text)
+    };
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > most) {
+        return Err(too_large());
+    }
+    let body = to_bytes(request.into_body(), most);
+    match tokio::time::timeout(Duration::from_secs(patience), body).await {
+        Ok(Ok(bytes)) => Ok(bytes.into()),
+        // A client that is gone reads no answer.
+        Ok(Err(_)) => Err(too_large()),
+        Err(_) => {
+            let text = format!("The body did not come within {patience} s.");
+            Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, text))
+        }
+    }
+}
+
+/// Reads percent-encoded text.
+fn decode(text: &[u8]) -> Result<String, Refusal> {
+    let wrong = || {
+        let text = String::from_utf8_lossy(text);
+        Refusal::wrong(format!("'{}' is no percent-encoded UTF-8.", shown(&text)))
+    };
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.iter();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'+' => decoded.push(b' '),
+            b'%' => {
+                let mut digit = || char::from(*rest.next()?).to_digit(16);
+                let (high, low) = (digit(), digit());
+                let (Some(high), Some(low)) = (high, low) else { return Err(wrong()) };
+                decoded.push((high * 16 + low) as u8);
+            }
+            byte => decoded.push(*byte),
+        }
+    }
+    String::from_utf8(decoded).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(query: &str, kind: &str, body: &str) -> Result<Parameters, Refusal> {
+        let request = Request::builder().uri(format!("http://h/insert?{query}"));
+        let request =
+            request.header("content-type", kind).body(Body::from(body.to_owned())).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(Parameters::read(request, &Settings::default()))
+    }
+
+    const FORM: &str = "application/x-www-form-urlencoded";
+
+    #[test]
+    fn parameters_come_by_the_query_string_and_by_forms() {
+        let mut read = read("col=a%20b%26c&x", FORM, "doc=%7b%22a%22%3A+1}&col=a+b%26c").unwrap();
+        assert!(read.check(&["col", "doc", "x"], None).is_ok());
+        assert_eq!(read.require("col").unwrap(), "a b&c");
+        assert_eq!(read.require("doc").unwrap(), r#"{"a": 1}"#);
+        for missing in ["x", "id"] {
+            let told = read.require(missing).unwrap_err().text;
+            assert_eq!(told, format!("Please pass POST/PUT/GET parameter value of '{missing}'."));
+        }
+    }
+
+    #[test]
+    fn json_is_a_body_whatever_it_is_said_to_be() {
+        for kind in [FORM, "application/json", "text/plain", "multipart/form-data", "x", ""] {
+            let mut read = read("col=a", kind, " {\"a\":\"b&c=%zz\"}").unwrap();
+            assert!(read.check(&["col", "doc"], Some("doc")).is_ok(), "{kind}");
+            assert_eq!(read.require("doc").unwrap(), " {\"a\":\"b&c=%zz\"}");
+        }
+        let mut twice = read("doc=1", FORM, "{}").unwrap();
+        assert!(twice.check(&["doc"], Some("doc")).unwrap_err().text.contains("given twice"));
+        let mut nobody = read("", FORM, "{}").unwrap();
+        assert!(nobody.check(&["col"], None).unwrap_err().text.contains("no body"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let told = |query: &str, body: &str| read(query, FORM, body).unwrap_err().text;
+        for query in ["a=%", "a=%4", "a=%zz", "%ff=1", "a=%c3%28"] {
+            assert!(told(query, "").contains("no percent-encoded UTF-8"), "{query}");
+        }
+        assert_eq!(told("col=a", "col=b"), "Parameter 'col' is given twice.");
+        let many: Vec<String> = (0..40).map(|number| format!("p{number}=1")).collect();
+        assert!(told(&many.join("&"), "").contains("more than 32 parameters"));
+        assert!(read("", "multipart/form-data; boundary=x", "--x").is_err());
+        let mut unknown = read("col=a&colour=b", FORM, "").unwrap();
+        let told = unknown.check(&["col", "id"], None).unwrap_err().text;
+        assert_eq!(told, "Unknown parameter 'colour': known here are col, id.");
+        assert_eq!(token("a=b&access_token=x%2By").unwrap(), b"x+y");
+        assert_eq!(token("a=b&my_access_token=x"), None);
+    }
+}

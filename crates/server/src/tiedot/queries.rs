@@ -1,0 +1,115 @@
+//! Queries, and the pages of a collection.
+
+use std::sync::Arc;
+
+use remora::{Collection, Moment};
+use remora_sql::Access;
+
+use super::{
+    endpoints::{Answer, Ask},
+    query::{Budget, Evaluation, Query},
+    reply::{Refusal, Reply, shown},
+};
+use crate::limits::BufferShare;
+
+/// Documents that are looked up at a time.
+const BATCH: usize = 256;
+
+/// `/query`
+pub(super) fn query(ask: &Ask) -> Answer {
+    let (name, text) = (ask.require("col")?, ask.require("q")?);
+    let query = Query::parse(text)?;
+    let collection = ask.collection(name, Access::Read)?;
+    let (moment, mut budget) = (collection.now(), budget(ask));
+    let ids = evaluation(&collection, &moment, &query, &mut budget)?.ids(&query)?;
+    documents(ask, &moment, &ids, &mut budget)
+}
+
+/// `/count`
+pub(super) fn count(ask: &Ask) -> Answer {
+    let (name, text) = (ask.require("col")?, ask.require("q")?);
+    let query = Query::parse(text)?;
+    let collection = ask.collection(name, Access::Read)?;
+    let (moment, mut budget) = (collection.now(), budget(ask));
+    let count = evaluation(&collection, &moment, &query, &mut budget)?.count(&query)?;
+    Ok(Reply::text(count.to_string()))
+}
+
+/// `/getpage`: one of so many parts of a collection, which are equal but for a document.
+pub(super) fn page(ask: &Ask) -> Answer {
+    let name = ask.require("col")?;
+    let (page, total) = (ask.require("page")?, ask.require("total")?);
+    let wrong = |what: &str, text: &str| {
+        Refusal::wrong(format!("Invalid {what} number '{}'.", shown(text)))
+    };
+    let count: u64 =
+        total.parse().ok().filter(|it| *it > 0).ok_or_else(|| wrong("total page", total))?;
+    let number: u64 =
+        page.parse().ok().filter(|it| *it < count).ok_or_else(|| wrong("page", page))?;
+    let collection = ask.collection(name, Access::Read)?;
+    let moment = collection.now();
+    let all = u128::from(moment.len()?);
+    // Less than all documents, which are fewer than 2^64.
+    let begin = |page: u64| (all * u128::from(page) / u128::from(count)) as u64;
+    let (start, end) = (begin(number), begin(number + 1));
+    let mut budget = budget(ask);
+    budget.take_ids(end - start)?;
+    let limit = usize::try_from(end - start).unwrap_or(usize::MAX);
+    let ids = moment.ids(start, limit)?;
+    documents(ask, &moment, &ids, &mut budget)
+}
+
+fn budget(ask: &Ask) -> Budget {
+    let share = BufferShare::new(Arc::clone(&ask.caller.shared.buffers));
+    Budget::new(share, ask.settings.limits.buffered_bytes)
+}
+
+fn evaluation<'e>(
+    collection: &'e Collection,
+    moment: &'e Moment,
+    query: &Query,
+    budget: &'e mut Budget,
+) -> Result<Evaluation<'e>, Refusal> {
+    let indexes = moment.indexes()?;
+    query.check_indexes(&|path| indexes.iter().any(|index| index.path.names() == path))?;
+    Ok(Evaluation { collection, moment, budget })
+}
+
+/// The documents of these ids by their ids. All of it is in memory, so that there is an end to it.
+fn documents(ask: &Ask, moment: &Moment, ids: &[i64], budget: &mut Budget) -> Answer {
+    let most = ask.settings.limits.write_queue_bytes;
+    let too_large = || {
+        Refusal::wrong(format!(
+            "The result takes more than {most} bytes, the limit of limits.write_queue_bytes: ask for \
+             fewer documents by \"limit\", or for all of them by /getpage"
+        ))
+    };
+    let mut body = b"{".to_vec();
+    for batch in ids.chunks(BATCH) {
+        let mut texts: Vec<Option<String>> = vec![None; batch.len()];
+        let mut bytes = body.len();
+        let before = bytes;
+        moment.texts(batch, &mut |place, text| {
+            // With the id, its quotes, a colon and a comma.
+            bytes += text.len() + 24;
+            if let Some(kept) = texts.get_mut(place).filter(|_| bytes <= most) {
+                *kept = Some(text.to_owned());
+            }
+            Ok(())
+        })?;
+        if bytes > most {
+            return Err(too_large());
+        }
+        budget.take(bytes - before)?;
+        for (id, text) in batch.iter().zip(texts) {
+            let Some(text) = text else { continue };
+            if body.len() > 1 {
+                body.push(b',');
+            }
+            body.extend_from_slice(format!("\"{id}\":").as_bytes());
+            body.extend_from_slice(text.as_bytes());
+        }
+    }
+    body.push(b'}');
+    Ok(Reply::json(body))
+}

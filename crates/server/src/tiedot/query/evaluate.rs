@@ -1,0 +1,373 @@
+//! Answering a query at one moment: sets of ids, sorted.
+//!
+//! What has neither a limit nor a difference within is one condition, whose sets the indexes join; only the rest is
+//! joined here.
+
+use remora::{Collection, Filter, Find, Moment, Value, path};
+
+use super::parse::{Lookup, Query, Test};
+use crate::{limits::BufferShare, tiedot::reply::Refusal};
+
+/// Whole numbers up to this are doubles, and there may be fractions between them.
+const MAX_EXACT: u64 = 1 << 53;
+/// How finely fractions between two whole numbers are told apart where a limit lies among them.
+const FRACTION_BITS: u32 = 53;
+
+/// What a request may still take of the memory for the buffers of all connections.
+pub(in crate::tiedot) struct Budget {
+    share: BufferShare,
+    most: usize,
+    taken: usize,
+}
+
+impl Budget {
+    /// Nothing is taken yet; all connections together have `most` bytes.
+    pub fn new(share: BufferShare, most: usize) -> Self {
+        Self { share, most, taken: 0 }
+    }
+
+    /// Takes so many bytes.
+    pub fn take(&mut self, bytes: usize) -> Result<(), Refusal> {
+        self.taken = self.taken.saturating_add(bytes);
+        // Above all that there is it is refused before it counts for others.
+        if self.taken <= self.most && self.share.resize(self.taken, self.most) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            axum::http::StatusCode::SERVICE_UNAVAILABLE,
+            format!(
+                "The query finds more than there is memory for, the limit of limits.buffered_bytes \
+                 ({}): ask for fewer documents",
+                self.most
+            ),
+        ))
+    }
+
+    /// Takes the bytes of so many ids.
+    pub fn take_ids(&mut self, count: u64) -> Result<(), Refusal> {
+        let bytes = count.saturating_mul(size_of::<i64>() as u64);
+        self.take(usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
+    fn give_back_ids(&mut self, count: usize) {
+        self.taken = self.taken.saturating_sub(count.saturating_mul(size_of::<i64>()));
+        self.share.resize(self.taken, self.most);
+    }
+}
+
+/// A query at one moment of a collection.
+pub(in crate::tiedot) struct Evaluation<'e> {
+    pub collection: &'e Collection,
+    pub moment: &'e Moment,
+    pub budget: &'e mut Budget,
+}
+
+impl Evaluation<'_> {
+    /// How many documents it finds.
+    pub fn count(&mut self, query: &Query) -> Result<u64, Refusal> {
+        if let Query::All = query {
+            return Ok(self.moment.len()?);
+        }
+        match filter(query) {
+            Some(filter) => Ok(self.find(filter).count()?),
+            None => Ok(self.ids(query)?.len() as u64),
+        }
+    }
+
+    /// The ids of the documents that it finds, sorted.
+    pub fn ids(&mut self, query: &Query) -> Result<Vec<i64>, Refusal> {
+        if let Some(filter) = filter(query) {
+            return self.look_up(filter, None);
+        }
+        match query {
+            Query::All => {
+                let count = self.moment.len()?;
+                self.budget.take_ids(count)?;
+                Ok(self.moment.ids(0, usize::try_from(count).unwrap_or(usize::MAX))?)
+            }
+            Query::Id(id) => Ok(self.moment.known(&[*id])?),
+            Query::Lookup(lookup) => match (&lookup.test, lookup.limit) {
+                (Test::Range(from, to), Some(limit)) => {
+                    self.range(&lookup.path, (*from, *to), limit)
+                }
+                (_, limit) => self.look_up(condition(lookup), limit),
+            },
+            Query::Union(parts) => self.union(parts),
+            Query::Intersection(parts) => {
+                let mut parts = parts.iter();
+                let Some(first) = parts.next() else { return Ok(Vec::new()) };
+                let mut found = self.ids(first)?;
+                for part in parts {
+                    if found.is_empty() {
+                        break;
+                    }
+                    let other = self.ids(part)?;
+                    found = self.joined(found, other, |left, right| left && right)?;
+                }
+                Ok(found)
+            }
+            Query::Difference(parts) => {
+                let mut found = Vec::new();
+                for part in parts {
+                    let other = self.ids(part)?;
+                    found = self.joined(found, other, |left, right| left != right)?;
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    fn union(&mut self, parts: &[Query]) -> Result<Vec<i64>, Refusal> {
+        let id = |part: &Query| if let Query::Id(id) = part { Some(*id) } else { None };
+        let ids: Vec<i64> = parts.iter().filter_map(id).collect();
+        self.budget.take_ids(ids.len() as u64)?;
+        let mut found = self.moment.known(&ids)?;
+        // Those that are conditions are one.
+        let (conditions, others): (Vec<_>, Vec<_>) =
+            parts.iter().filter(|part| id(part).is_none()).partition(|part| filter(part).is_some());
+        let conditions = conditions.into_iter().filter_map(filter);
+        if let Some(any) = conditions.reduce(|left, right| left | right) {
+            let other = self.look_up(any, None)?;
+            found = self.joined(found, other, |left, right| left || right)?;
+        }
+        for part in others {
+            let other = self.ids(part)?;
+            found = self.joined(found, other, |left, right| left || right)?;
+        }
+        Ok(found)
+    }
+
+    fn find(&self, filter: Filter) -> Find {
+        self.collection.find(filter).at(self.moment)
+    }
+
+    /// The first ids of the documents that satisfy a condition.
+    fn look_up(&mut self, filter: Filter, limit: Option<usize>) -> Result<Vec<i64>, Refusal> {
+        let count = self.find(filter.clone()).count()?;
+        self.budget.take_ids(limit.map_or(count, |limit| count.min(limit as u64)))?;
+        Ok(self.find(filter).limit(limit.unwrap_or(usize::MAX)).ids()?)
+    }
+
+    /// So many documents whose value is nearest to where a range begins; those of the same value by their ids.
+    fn range(
+        &mut self,
+        names: &[String],
+        (from, to): (i64, i64),
+        limit: usize,
+    ) -> Result<Vec<i64>, Refusal> {
+        let between = |end: &Value| {
+            let field = path(names.iter().map(String::as_str));
+            if from <= to { field.between(from, end) } else { field.between(end, from) }
+        };
+        if self.find(between(&Value::Int(to))).count()? <= limit as u64 {
+            return self.look_up(between(&Value::Int(to)), None);
+        }
+        let is_few = |end: &Value| Ok(self.find(between(end)).count()? < limit as u64);
+        let (few, enough) = threshold((from, to), &is_few)?;
+        let nearest = match few {
+            Some(few) => self.look_up(between(&few), None)?,
+            None => Vec::new(),
+        };
+        let wanted = limit.saturating_sub(nearest.len());
+        let all = self.look_up(between(&enough), None)?;
+        self.budget.take_ids(nearest.len() as u64)?;
+        let mut rest = self.joined(all, nearest.clone(), |left, right| left && !right)?;
+        rest.truncate(wanted);
+        self.joined(rest, nearest, |left, right| left || right)
+    }
+
+    /// The ids of two sets by whether each has them, instead of both.
+    fn joined(
+        &mut self,
+        left: Vec<i64>,
+        right: Vec<i64>,
+        keep: fn(bool, bool) -> bool,
+    ) -> Result<Vec<i64>, Refusal> {
+        let most = left.len() + right.len();
+        self.budget.take_ids(most as u64)?;
+        let joined = join(&left, &right, keep);
+        self.budget.give_back_ids(2 * most - joined.len().min(most));
+        Ok(joined)
+    }
+}
+
+/// Where a range from `from` on has enough documents, and an end before that up to which they are few, if there is one.
+/// All of the range has enough.
+fn threshold(
+    (from, to): (i64, i64),
+    is_few: &dyn Fn(&Value) -> Result<bool, Refusal>,
+) -> Result<(Option<Value>, Value), Refusal> {
+    let (mut few, mut enough, mut next) = (None, to, from);
+    while few != Some(next) && next != enough {
+        match is_few(&Value::Int(next))? {
+            true => few = Some(next),
+            false => enough = next,
+        }
+        let begin = i128::from(few.unwrap_or(from));
+        // Between two numbers of 64 bits, nearer to the first.
+        next = (begin + (i128::from(enough) - begin) / 2) as i64;
+    }
+    let Some(few) = few else { return Ok((None, Value::Int(enough))) };
+    // What lies between the two, which are neighbours, are fractions; beyond these there are none.
+    if few.unsigned_abs().max(enough.unsigned_abs()) > MAX_EXACT {
+        return Ok((Some(Value::Int(few)), Value::Int(enough)));
+    }
+    let (mut low, mut high) = (few as f64, enough as f64);
+    let last = if low < high { high.next_down() } else { high.next_up() };
+    if is_few(&Value::Float(last))? {
+        return Ok((Some(Value::Float(last)), Value::Int(enough)));
+    }
+    high = last;
+    for _ in 0..FRACTION_BITS {
+        let middle = low + (high - low) / 2.0;
+        match is_few(&Value::Float(middle))? {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    Ok((Some(Value::Float(low)), Value::Float(high)))
+}
+
+/// The ids of two sorted sets by whether each has them.
+fn join(left: &[i64], right: &[i64], keep: fn(bool, bool) -> bool) -> Vec<i64> {
+    let (mut lefts, mut rights) = (left.iter().peekable(), right.iter().peekable());
+    let mut joined = Vec::new();
+    while let Some(id) = match (lefts.peek(), rights.peek()) {
+        (Some(left), Some(right)) => Some(**left.min(right)),
+        (left, right) => left.or(right).map(|id| **id),
+    } {
+        let is_left = lefts.next_if_eq(&&id).is_some();
+        let is_right = rights.next_if_eq(&&id).is_some();
+        if keep(is_left, is_right) {
+            joined.push(id);
+        }
+    }
+    joined
+}
+
+/// A query as one condition, if it is one.
+fn filter(query: &Query) -> Option<Filter> {
+    let all = |parts: &[Query]| parts.iter().map(filter).collect::<Option<Vec<Filter>>>();
+    match query {
+        Query::Lookup(lookup) if lookup.limit.is_none() => Some(condition(lookup)),
+        Query::Union(parts) => all(parts)?.into_iter().reduce(|left, right| left | right),
+        Query::Intersection(parts) => all(parts)?.into_iter().reduce(|left, right| left & right),
+        _ => None,
+    }
+}
+
+/// The condition of a look-up.
+fn condition(lookup: &Lookup) -> Filter {
+    let field = || path(lookup.path.iter().map(String::as_str));
+    match &lookup.test {
+        Test::Equal(value) => field().equals(value.clone()),
+        Test::Range(from, to) => field().between(*from.min(to), *from.max(to)),
+        // Something, unless all that is there is null.
+        Test::Has => {
+            let is_scalar = field().is_in([true, false])
+                | field().at_least(f64::NEG_INFINITY)
+                | field().at_least("");
+            field().exists() & (!field().is_null() | is_scalar)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use remora::Database;
+    use serde_json::json;
+
+    use super::*;
+    use crate::limits::BufferBudget;
+
+    fn ask(collection: &Collection, query: &str, most: usize) -> Result<Vec<i64>, Refusal> {
+        let (query, moment) = (Query::parse(query)?, collection.now());
+        let fresh = || Budget::new(BufferShare::new(Arc::new(BufferBudget::default())), most);
+        let (mut first, mut second) = (fresh(), fresh());
+        let count = Evaluation { collection, moment: &moment, budget: &mut first }.count(&query)?;
+        let ids = Evaluation { collection, moment: &moment, budget: &mut second }.ids(&query)?;
+        assert_eq!(ids.len() as u64, count, "{query:?}");
+        Ok(ids)
+    }
+
+    #[test]
+    fn sets_are_joined() {
+        let (left, right) = ([1, 2, 3, 9], [2, 4, 9]);
+        assert_eq!(join(&left, &right, |left, right| left || right), [1, 2, 3, 4, 9]);
+        assert_eq!(join(&left, &right, |left, right| left && right), [2, 9]);
+        assert_eq!(join(&left, &right, |left, right| left != right), [1, 3, 4]);
+    }
+
+    #[test]
+    fn limits_mean_results_from_where_a_range_begins() {
+        let database = Database::in_memory().unwrap();
+        let collection = database.collection("a").unwrap();
+        collection.index("y").unwrap();
+        // Of the value 5 there are three; an array has two values.
+        for (id, value) in
+            [(1, json!(5)), (2, json!(7)), (3, json!(5)), (4, json!(3)), (5, json!("4"))]
+        {
+            collection.insert_as(id, &json!({ "y": value })).unwrap();
+        }
+        collection.insert_as(6, &json!({"y": [5, 9]})).unwrap();
+        collection.insert_as(7, &json!({"y": 5.5})).unwrap();
+        let range = |from: i64, to: i64, limit: usize| {
+            let query = json!({"int-from": from, "int-to": to, "in": ["y"], "limit": limit});
+            ask(&collection, &query.to_string(), 1 << 20).unwrap()
+        };
+        assert_eq!(range(0, 10, 1), [4]);
+        assert_eq!(range(0, 10, 3), [1, 3, 4]);
+        assert_eq!(range(0, 10, 5), [1, 3, 4, 6, 7]);
+        assert_eq!(range(10, 0, 1), [6]);
+        assert_eq!(range(10, 0, 2), [2, 6]);
+        assert_eq!(range(10, 0, 3), [2, 6, 7]);
+        assert_eq!(range(i64::MAX, i64::MIN, 4), [1, 2, 6, 7]);
+        assert_eq!(range(i64::MIN, i64::MAX, 100), [1, 2, 3, 4, 6, 7]);
+        assert_eq!(range(5, 5, 2), [1, 3]);
+        assert!(range(6, 6, 2).is_empty());
+    }
+
+    #[test]
+    fn every_form_agrees_with_a_scan_of_all_documents() {
+        let database = Database::in_memory().unwrap();
+        let collection = database.collection("a").unwrap();
+        for path in ["a", "b"] {
+            collection.index(path).unwrap();
+        }
+        for id in 0..60 {
+            collection.insert_as(id, &json!({"a": id % 6, "b": {"text": id % 4}})).unwrap();
+        }
+        let eq = |value: i64| format!(r#"{{"eq":{value},"in":["a"]}}"#);
+        let scan =
+            |test: &dyn Fn(i64) -> bool| (0..60).filter(|id| test(*id)).collect::<Vec<i64>>();
+        let cases: [(String, &dyn Fn(i64) -> bool); 8] = [
+            ("\"all\"".into(), &|_| true),
+            ("[]".into(), &|_| false),
+            (r#"{"n":[]}"#.into(), &|_| false),
+            (format!("[{},\"7\",\"99\",\"7\",{}]", eq(1), eq(2)), &|id| {
+                id % 6 == 1 || id % 6 == 2 || id == 7
+            }),
+            (format!(r#"{{"c":["all",{}]}}"#, eq(3)), &|id| id % 6 != 3),
+            (format!(r#"{{"c":["all",{},["3","1"]]}}"#, eq(3)), &|id| {
+                (id % 6 != 3) ^ (id == 3 || id == 1)
+            }),
+            (
+                format!(
+                    r#"{{"n":[{{"int-from":4,"int-to":2,"in":["a"]}},{{"has":["b"]}},{{"c":["all",{}]}}]}}"#,
+                    eq(3)
+                ),
+                &|id| matches!(id % 6, 2 | 4),
+            ),
+            (format!(r#"[{{"n":[{},"6"]}},{{"eq":5,"in":["a"],"limit":2}}]"#, eq(0)), &|id| {
+                [6, 5, 11].contains(&id)
+            }),
+        ];
+        for (query, test) in cases {
+            assert_eq!(ask(&collection, &query, 1 << 20).unwrap(), scan(test), "{query}");
+        }
+        let told = ask(&collection, r#"{"c":["all","1"]}"#, 300).unwrap_err().text;
+        assert!(told.contains("limits.buffered_bytes"), "{told}");
+    }
+}

@@ -1,0 +1,16 @@
+//! tiedot's query language: read in `parse`, answered in `evaluate`.
+//!
+//! ```text
+//! query := "all" | "ID" | [query, ...] | {"n": [query, ...]} | {"c": [query, ...]}
+//!        | {"eq": value, "in": path, "limit": number?} | {"has": path, "limit": number?}
+//!        | {"int-from": number, "int-to": number, "in": path, "limit": number?}
+//! path  := [name, ...]
+//! ```
+//!
+//! A list is a union, `n` an intersection, `c` what is in an odd number of the sets.
+
+mod evaluate;
+mod parse;
+
+pub(super) use evaluate::{Budget, Evaluation};
+pub(super) use parse::Query;

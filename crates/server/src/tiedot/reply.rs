@@ -1,0 +1,130 @@
+//! Replies: texts and JSON with their statuses.
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use remora::Error;
+use remora_protocol::line::{LineError, code};
+
+/// So much of what a client sent is said back.
+const SHOWN_CHARS: usize = 200;
+
+/// What a request is answered with.
+pub(super) struct Reply {
+    status: StatusCode,
+    kind: &'static str,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    /// 200 without a body.
+    pub(super) fn empty() -> Self {
+        Self::text("")
+    }
+
+    /// 200 with a text.
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self { status: StatusCode::OK, kind: "text/plain", body: text.into().into_bytes() }
+    }
+
+    /// 200 with JSON.
+    pub(super) fn json(body: impl Into<Vec<u8>>) -> Self {
+        Self { status: StatusCode::OK, kind: "application/json", body: body.into() }
+    }
+
+    /// The same with 201: something is there now.
+    pub(super) fn created(self) -> Self {
+        Self { status: StatusCode::CREATED, ..self }
+    }
+}
+
+impl IntoResponse for Reply {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, self.body).into_response();
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(self.kind));
+        response
+    }
+}
+
+/// Why a request is not answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) text: String,
+}
+
+impl Refusal {
+    pub(super) fn new(status: StatusCode, text: impl Into<String>) -> Self {
+        Self { status, text: text.into() }
+    }
+
+    /// 400: the request is wrong.
+    pub(super) fn wrong(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, text)
+    }
+
+    pub(super) fn forbidden(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, text)
+    }
+
+    /// 500: something broke here.
+    pub(super) fn failed(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, text)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let status = match &error {
+            Error::Request(_) | Error::NotFound(_) | Error::Exists(_) => StatusCode::BAD_REQUEST,
+            Error::Conflict(_) | Error::Changed(_) => StatusCode::CONFLICT,
+            Error::Busy(_) | Error::InUse(_) | Error::Full(_) | Error::Closed => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<LineError> for Refusal {
+    fn from(error: LineError) -> Self {
+        let status = match error.code {
+            code::PERMISSION_DENIED => StatusCode::FORBIDDEN,
+            code::LOADING | code::NOT_READY => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.message)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut text = self.text;
+        // As tiedot's errors end.
+        text.push('\n');
+        let mut response = Reply {
+            status: self.status,
+            kind: "text/plain; charset=utf-8",
+            body: text.into_bytes(),
+        }
+        .into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            // Clients that know no other scheme ask their user for a name and a password.
+            let scheme = HeaderValue::from_static("Basic realm=\"remora\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+}
+
+/// The beginning of what a client sent, without what would break a line.
+pub(super) fn shown(text: &str) -> String {
+    let mut shown: String =
+        text.chars().take(SHOWN_CHARS).map(|it| if it.is_control() { ' ' } else { it }).collect();
+    if text.chars().nth(SHOWN_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}

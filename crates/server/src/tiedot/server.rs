@@ -1,0 +1,76 @@
+//! The server itself: what tiedot says of itself, and its upkeep.
+
+use remora::Error;
+use remora_protocol::line::reply::DumpPhase;
+
+use super::{
+    endpoints::{Answer, Ask},
+    reply::{Refusal, Reply, shown},
+};
+use crate::{dump, process::MemoryFigures, shared::Trigger};
+
+/// `/`
+pub(super) fn welcome(_: &Ask) -> Answer {
+    Ok(Reply::text("Welcome to tiedot's HTTP API, served by Remora"))
+}
+
+/// `/version`: that of the API, as tiedot counts.
+pub(super) fn version(_: &Ask) -> Answer {
+    Ok(Reply::text("6"))
+}
+
+/// `/memstats`: those of Go's figures that there are here.
+pub(super) fn memory(_: &Ask) -> Answer {
+    let figures = MemoryFigures::read();
+    let body = serde_json::json!({ "Alloc": figures.resident, "Sys": figures.resident_peak });
+    Ok(Reply::json(body.to_string()))
+}
+
+/// `/sync`: what is acknowledged is durable as the settings say; this makes indexes files, too.
+pub(super) fn sync(ask: &Ask) -> Answer {
+    ask.caller.require_everything()?;
+    ask.caller.require_loaded()?;
+    let done = ask.caller.database().checkpoint();
+    done.map_err(|error| Refusal::from(Error::from(error)))?;
+    Ok(Reply::empty())
+}
+
+/// `/dump`: into a file within the directory of dumps, as DUMP SAVE writes it; answered when it is there.
+pub(super) fn dump(ask: &Ask) -> Answer {
+    require_administrator(ask, "/dump")?;
+    let name = ask.require("dest")?;
+    let dir = &ask.settings.dump.dir;
+    let path = dump::resolve(dir, name).map_err(|error| Refusal::wrong(error.message))?;
+    if path.symlink_metadata().is_ok() {
+        let text = format!("Destination file {} already exists", shown(name));
+        return Err(Refusal::failed(text));
+    }
+    let shared = &ask.caller.shared;
+    dump::require_positions(shared)?;
+    dump::start_saving(shared, path, Trigger::Asked)?;
+    shared.dump.wait();
+    let status = shared.dump.shown();
+    match status.phase {
+        DumpPhase::Failed => Err(Refusal::failed(status.error)),
+        _ => Ok(Reply::empty()),
+    }
+}
+
+/// `/shutdown`
+pub(super) fn shutdown(ask: &Ask) -> Answer {
+    require_administrator(ask, "/shutdown")?;
+    tracing::info!("a client of tiedot's API asks the server to stop");
+    ask.caller.shared.stop_asked.notify_one();
+    Ok(Reply::empty())
+}
+
+/// Refuses what no client may that needs no proof, and those who may not do everything.
+fn require_administrator(ask: &Ask, path: &str) -> Result<(), Refusal> {
+    if ask.settings.admin_token.is_empty() {
+        return Err(Refusal::forbidden(format!(
+            "{path} is refused: it needs auth.admin_token in the server's settings, and a client that \
+             logs in with it"
+        )));
+    }
+    Ok(ask.caller.require_everything()?)
+}

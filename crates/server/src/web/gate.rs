@@ -1,0 +1,167 @@
+//! Who may ask, how often, from which web page, and who it is; each door says it in its own form.
+
+use std::{net::IpAddr, time::Instant};
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, Request},
+};
+use remora_protocol::http::Credentials;
+use remora_sql::Identity;
+
+use super::origin;
+use crate::{
+    accounts::prove_token,
+    counters::Denial,
+    requests::blocking,
+    settings::{Http, Settings},
+    shared::ServerState,
+};
+
+/// Why an address is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// It is in none of the allowed networks.
+    Network,
+    /// It asks too often.
+    Rate,
+}
+
+/// A client has failed to log in so often that it is not listened to for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotHeard;
+
+/// Why this client is not answered, if it is not.
+pub(crate) fn refused_address(
+    shared: &ServerState,
+    settings: &Settings,
+    client: IpAddr,
+    is_limited: bool,
+) -> Option<Refused> {
+    let allowed = settings.allow_cidrs.as_deref();
+    if !allowed.is_none_or(|list| list.iter().any(|cidr| cidr.contains(client))) {
+        shared.counters.deny(Denial::Network, true);
+        return Some(Refused::Network);
+    }
+    let limits = &settings.rate_limiting;
+    let is_limited = limits.enable && is_limited;
+    if is_limited && !shared.limiter.admit(client, limits, Instant::now()) {
+        shared.counters.deny(Denial::Rate, true);
+        return Some(Refused::Rate);
+    }
+    None
+}
+
+/// Why a request is not answered that a web page of somewhere else may make through a browser on this machine. A
+/// proxy that is trusted sees to it itself.
+pub(crate) fn refused_page(
+    shared: &ServerState,
+    settings: &Settings,
+    peer: IpAddr,
+    request: &Request<Body>,
+) -> Option<String> {
+    refused_by(shared, settings, peer, || {
+        origin::refusal(request, settings.http.cors_allow_origin.as_deref())
+    })
+}
+
+/// As [`refused_page`], where a request that only reads in HTTP's eyes may write: a page needs no script for it, so
+/// that browsers send no `Origin`.
+pub(crate) fn refused_foreign(
+    shared: &ServerState,
+    settings: &Settings,
+    peer: IpAddr,
+    request: &Request<Body>,
+) -> Option<String> {
+    refused_by(shared, settings, peer, || {
+        let allowed = settings.http.cors_allow_origin.as_deref();
+        origin::refusal(request, allowed).or_else(|| origin::embedding_refusal(request))
+    })
+}
+
+fn refused_by(
+    shared: &ServerState,
+    settings: &Settings,
+    peer: IpAddr,
+    judge: impl FnOnce() -> Option<String>,
+) -> Option<String> {
+    if settings.http.trusted_proxies.iter().any(|cidr| cidr.contains(peer)) {
+        return None;
+    }
+    let why = judge()?;
+    shared.counters.deny(Denial::Network, true);
+    Some(why)
+}
+
+/// Whom these credentials prove, `None` where they are wrong.
+pub(crate) async fn prove(
+    shared: &ServerState,
+    settings: &Settings,
+    address: IpAddr,
+    given: &Credentials,
+) -> Result<Option<Identity>, NotHeard> {
+    let logins = &shared.logins;
+    let attempt = logins.failures.begin(Some(address), Instant::now()).ok_or(NotHeard)?;
+    if !attempt.wait.is_zero() {
+        tokio::time::sleep(attempt.wait).await;
+    }
+    let address = Some(address);
+    let proved = match given {
+        Credentials::Bearer(token) => prove_token(settings, token, address),
+        Credentials::Basic { user, password } => {
+            blocking(|| logins.prove_password(settings, user, password, address))
+        }
+    };
+    match proved {
+        Some(_) => attempt.succeeded(),
+        None => attempt.failed(Instant::now()),
+    }
+    Ok(proved)
+}
+
+/// The last address of `X-Forwarded-For` that is no trusted proxy, if the connection comes from
+/// one; else where the connection comes from. What stands before is the client's own claim.
+pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, http: &Http) -> IpAddr {
+    let is_trusted = |address: IpAddr| http.trusted_proxies.iter().any(|c| c.contains(address));
+    if !is_trusted(peer) {
+        return peer;
+    }
+    let lines = headers.get_all("x-forwarded-for").iter().rev();
+    let hops = lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.rsplit(','));
+    let mut client = peer;
+    for hop in hops {
+        let Ok(address) = hop.trim().parse() else { break };
+        client = address;
+        if !is_trusted(address) {
+            break;
+        }
+    }
+    client
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+    use crate::settings::Cidr;
+
+    #[test]
+    fn forwarded_addresses_are_believed_from_proxies_alone() {
+        let proxies = vec![Cidr::parse("10.0.0.0/8").unwrap()];
+        let http = Http { trusted_proxies: proxies, ..Http::default() };
+        let seen = |peer: &str, forwarded: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for line in forwarded {
+                headers.append("x-forwarded-for", HeaderValue::from_str(line).unwrap());
+            }
+            client_address(peer.parse().unwrap(), &headers, &http).to_string()
+        };
+        assert_eq!(seen("192.0.2.1", &["203.0.113.5"]), "192.0.2.1");
+        assert_eq!(seen("10.0.0.1", &["203.0.113.5"]), "203.0.113.5");
+        assert_eq!(seen("10.0.0.1", &["1.2.3.4, 203.0.113.5, 10.0.0.2"]), "203.0.113.5");
+        assert_eq!(seen("10.0.0.1", &["1.2.3.4", "203.0.113.5"]), "203.0.113.5");
+        assert_eq!(seen("10.0.0.1", &["1.2.3.4, nonsense"]), "10.0.0.1");
+        assert_eq!(seen("10.0.0.1", &[]), "10.0.0.1");
+    }
+}

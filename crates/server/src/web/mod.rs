@@ -1,0 +1,32 @@
+//! What the doors that speak HTTP have in common: connections and their deadlines (`listener`), from which web pages
+//! one may ask (`origin`), and who may ask, how often, and who it is (`gate`).
+
+mod gate;
+mod listener;
+mod origin;
+
+use std::sync::Arc;
+
+use axum::Router;
+use tokio::net::TcpListener;
+
+pub(crate) use gate::{
+    NotHeard, Refused, client_address, prove, refused_address, refused_foreign, refused_page,
+};
+pub(crate) use listener::Peer;
+
+use crate::shared::ServerState;
+use listener::HttpListener;
+
+/// Answers on a listener until the server stops, then lets what is being answered end.
+pub(crate) async fn serve(listener: TcpListener, router: Router, shared: Arc<ServerState>) {
+    let mut stopping = shared.stopping.subscribe();
+    let service = router.into_make_service_with_connect_info::<Peer>();
+    let stopped = async move {
+        // An error means that the server is gone.
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+    };
+    let listener = HttpListener::new(listener, shared);
+    // It never ends by an error: a failed accept is tried again.
+    let _ = axum::serve(listener, service).with_graceful_shutdown(stopped).await;
+}

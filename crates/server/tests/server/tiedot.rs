@@ -1,0 +1,494 @@
+//! tiedot's HTTP API as its clients meet it: the session of its tutorial, every form of query, and what is hostile.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::{
+    fmt::Write as _,
+    io::{Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use crate::support::TestServer;
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+struct Response {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Response {
+    fn has(&self, header: &str) -> bool {
+        self.head.lines().any(|line| line.eq_ignore_ascii_case(header))
+    }
+
+    fn json(&self) -> Value {
+        assert!(self.has("content-type: application/json"), "{} {}", self.head, self.body);
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+fn start(toml: &str) -> TestServer {
+    TestServer::start_empty(&format!("[listen]\ntiedot = '127.0.0.1:0'\n{toml}"))
+}
+
+fn connect(server: &TestServer) -> TcpStream {
+    let stream = TcpStream::connect(server.server().tiedot_address().unwrap()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+fn send(server: &TestServer, request: &[u8]) -> Response {
+    let mut stream = connect(server);
+    // A request that is refused may not be read to its end.
+    let _ = stream.write_all(request);
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8(bytes).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).unwrap_or("0").parse().unwrap();
+    Response { status, head: head.to_owned(), body: body.to_owned() }
+}
+
+fn request(server: &TestServer, line: &str, headers: &str, body: &str) -> Response {
+    let length = body.len();
+    let head = format!("{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
+    let text = format!("{head}content-length: {length}\r\n{headers}\r\n{body}");
+    send(server, text.as_bytes())
+}
+
+fn get(server: &TestServer, path: &str) -> Response {
+    request(server, &format!("GET {path}"), "", "")
+}
+
+/// A body of any type.
+fn post(server: &TestServer, path: &str, kind: &str, body: &str) -> Response {
+    request(server, &format!("POST {path}"), &format!("content-type: {kind}\r\n"), body)
+}
+
+/// Percent-encoded.
+fn encoded(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut out, byte| {
+        let _ = write!(out, "%{byte:02X}");
+        out
+    })
+}
+
+fn told(response: &Response, status: u16) -> &str {
+    assert_eq!(response.status, status, "{} {}", response.head, response.body);
+    response.body.trim_end()
+}
+
+fn insert(server: &TestServer, col: &str, doc: &Value) -> String {
+    let path = format!("/insert?col={col}");
+    told(&post(server, &path, "application/json", &doc.to_string()), 201).to_owned()
+}
+
+/// The ids of what a query finds, sorted; `/count` must tell as many.
+fn find(server: &TestServer, col: &str, query: &Value) -> Vec<String> {
+    let form = format!("col={col}&q={}", encoded(&query.to_string()));
+    let found = post(server, "/query", FORM, &form);
+    assert_eq!(found.status, 200, "{query}: {}", found.body);
+    let found = found.json();
+    let mut ids: Vec<String> = found.as_object().unwrap().keys().cloned().collect();
+    ids.sort_by_key(|id| id.parse::<i64>().unwrap());
+    let count = post(server, "/count", FORM, &form);
+    assert_eq!(told(&count, 200), ids.len().to_string(), "{query}");
+    ids
+}
+
+/// A request of the tutorial: the address, and what `--data-ascii` is given.
+fn curl(server: &TestServer, path: &str, data: &str) -> Response {
+    match data {
+        "" => get(server, path),
+        data => post(server, path, FORM, data),
+    }
+}
+
+#[test]
+fn the_tutorial_of_tiedot() {
+    let server = start("");
+    for (path, status) in [
+        ("/create?col=Feeds", 201),
+        ("/create?col=Votes&numparts=2", 201),
+        ("/rename?old=Votes&new=Points", 200),
+    ] {
+        assert_eq!(told(&get(&server, path), status), "", "{path}");
+    }
+    assert_eq!(get(&server, "/all").body, r#"["Feeds","Points"]"#);
+    assert_eq!(told(&get(&server, "/drop?col=Points"), 200), "");
+    assert_eq!(get(&server, "/all").body, r#"["Feeds"]"#);
+    // curl encodes nothing of --data-ascii.
+    let inserted = curl(&server, "/insert?col=Feeds", r#"doc={"a": 1, "b": 2}"#);
+    let id = told(&inserted, 201).to_owned();
+    assert!(id.parse::<i64>().unwrap() > 1 << 53 && inserted.has("content-type: text/plain"));
+    let read = format!("/get?col=Feeds&id={id}");
+    assert_eq!(told(&get(&server, &read), 200), r#"{"a":1,"b":2}"#);
+    let update = format!("/update?col=Feeds&id={id}");
+    assert_eq!(told(&curl(&server, &update, r#"doc={"a": 3, "b": 4}"#), 200), "");
+    assert_eq!(get(&server, &read).json(), json!({"a": 3, "b": 4}));
+    assert_eq!(told(&get(&server, &format!("/delete?col=Feeds&id={id}")), 200), "");
+    for path in ["a,b,c", "Title", "Source", "Age"] {
+        assert_eq!(get(&server, &format!("/index?col=Feeds&path={path}")).status, 201);
+    }
+    let indexes = get(&server, "/indexes?col=Feeds");
+    assert_eq!(indexes.body, r#"[["a","b","c"],["Title"],["Source"],["Age"]]"#);
+    assert_eq!(told(&get(&server, "/unindex?col=Feeds&path=a,b,c"), 200), "");
+    let ids = [
+        r#"doc={"Title": "New Go release", "Source": "golang.org", "Age": 3}"#,
+        r#"doc={"Title": "Kitkat is here", "Source": "android.com", "Age": 2}"#,
+        r#"doc={"Title": "Slackware Beta", "Source": "slackware.com", "Age": 1}"#,
+    ]
+    .map(|doc| curl(&server, "/insert?col=Feeds", doc).body);
+    let go = r#"q={"eq": "New Go release", "in": ["Title"]}"#;
+    let found = curl(&server, "/query?col=Feeds", go);
+    let document = json!({"Title": "New Go release", "Source": "golang.org", "Age": 3});
+    assert_eq!(found.json(), json!({ &ids[0]: document }));
+    let feeds = |query: &Value| find(&server, "Feeds", query);
+    let (title, android) = (
+        json!({"eq": "New Go release", "in": ["Title"]}),
+        json!({"eq": "android.com", "in": ["Source"]}),
+    );
+    assert_eq!(feeds(&json!([title, android])), ids[..2]);
+    assert_eq!(feeds(&json!({"c": [{"eq": "golang.org", "in": ["Source"]}, "all"]})), ids[1..]);
+    let young = json!({"n": [{"eq": "slackware.com", "in": ["Source"]}, {"int-from": 1, "int-to": 3, "in": ["Age"]}]});
+    assert_eq!(feeds(&young), ids[2..]);
+    let refused = get(&server, "/shutdown");
+    assert!(told(&refused, 403).contains("auth.admin_token"), "{}", refused.body);
+}
+
+#[test]
+fn every_form_of_query() {
+    let server = start("");
+    assert_eq!(get(&server, "/create?col=c").status, 201);
+    let ids: Vec<String> = [
+        json!({"Author": {"Name": "John", "Born": 1980}, "Year": 5, "tags": ["a", "b"]}),
+        json!({"Author": {"Name": "Mary", "Born": 1990}, "Year": "5", "tags": []}),
+        json!({"Author": [{"Name": "John", "Born": 2000}, {"Name": "Ann", "Born": 1970}], "Year": 7}),
+        json!({"Author": null, "Year": 1e21, "tags": null}),
+    ]
+    .iter()
+    .map(|doc| insert(&server, "c", doc))
+    .collect();
+    let at = |places: &[usize]| places.iter().map(|place| ids[*place].clone()).collect::<Vec<_>>();
+    for path in ["Author,Name", "Author,Born", "Year", "tags", "Author"] {
+        assert_eq!(get(&server, &format!("/index?col=c&path={path}")).status, 201, "{path}");
+    }
+    let john = json!({"eq": "John", "in": ["Author", "Name"]});
+    let cases: Vec<(Value, &[usize])> = vec![
+        (json!("all"), &[0, 1, 2, 3]),
+        (json!(ids[1]), &[1]),
+        // One that is not there is none.
+        (json!([ids[1], "456", ids[1]]), &[1]),
+        (john.clone(), &[0, 2]),
+        (json!({"eq": "John", "in": ["Author", "Name"], "limit": 1}), &[0]),
+        (json!({"eq": "John", "in": ["Author", "Name"], "limit": 0}), &[0, 2]),
+        // Values are what they are.
+        (json!({"eq": 5, "in": ["Year"]}), &[0]),
+        (json!({"eq": "5", "in": ["Year"]}), &[1]),
+        (json!({"eq": 5.0, "in": ["Year"]}), &[0]),
+        (json!({"eq": 1e21, "in": ["Year"]}), &[3]),
+        (json!({"eq": null, "in": ["Author"]}), &[3]),
+        (json!({"eq": "b", "in": ["tags"]}), &[0]),
+        // Paths of several names, downwards, limits.
+        (json!({"int-from": 1975, "int-to": 1995, "in": ["Author", "Born"]}), &[0, 1]),
+        (json!({"int-from": 1970, "int-to": 1970, "in": ["Author", "Born"]}), &[2]),
+        (json!({"int-from": 1970, "int-to": 2000, "in": ["Author", "Born"], "limit": 2}), &[0, 2]),
+        (json!({"int-from": 1999, "int-to": 0, "in": ["Author", "Born"], "limit": 1}), &[1]),
+        (json!({"int from": 4, "int to": 8, "in": ["Year"]}), &[0, 2]),
+        (json!({"has": ["tags"]}), &[0, 1]),
+        (json!({"has": ["Author"]}), &[0, 1, 2]),
+        (json!({"has": ["Author", "Name"], "limit": 2}), &[0, 1]),
+        (json!([john, ids[3]]), &[0, 2, 3]),
+        (json!([]), &[]),
+        (json!({"n": [john, {"has": ["tags"]}]}), &[0]),
+        (json!({"n": [john, {"eq": "nobody", "in": ["Author", "Name"]}]}), &[]),
+        (json!({"c": ["all", john]}), &[1, 3]),
+        (json!({"c": ["all", john, [ids[0], ids[1]]]}), &[0, 3]),
+        (json!({"n": [{"c": ["all", {"eq": 7, "in": ["Year"]}]}, [john, "77"]]}), &[0]),
+    ];
+    for (query, places) in cases {
+        assert_eq!(find(&server, "c", &query), at(places), "{query}");
+    }
+    let form = r#"col=c&q={"int-from":1,"int-to":2,"in":["Author","Age"]}"#;
+    let refused = post(&server, "/query", FORM, form);
+    let text = r#"Please index Author,Age and retry query {"in":["Author","Age"],"int-from":1,"int-to":2}."#;
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    // In whichever order the keys of an object stand.
+    assert_eq!(sorted(told(&refused, 400)), sorted(text));
+    // The body is the query, too.
+    assert_eq!(told(&post(&server, "/count?col=c", FORM, "\"all\""), 200), "4");
+}
+
+#[test]
+fn limits_of_ranges_take_what_is_nearest_to_their_beginning() {
+    let server = start("");
+    assert_eq!(get(&server, "/create?col=f").status, 201);
+    assert_eq!(get(&server, "/index?col=f&path=y").status, 201);
+    let values =
+        [json!(5), json!(7), json!(5.25), json!([5, 9]), json!(5.5), json!(-3), json!("6")];
+    let ids = values.map(|value| insert(&server, "f", &json!({ "y": value })));
+    for (from, to, limit, places) in [
+        (0, 10, 1, &[0][..]),
+        (0, 10, 2, &[0, 3]),
+        (0, 10, 3, &[0, 2, 3]),
+        (10, 0, 1, &[3]),
+        (10, 0, 3, &[1, 3, 4]),
+        (10, 0, 4, &[1, 2, 3, 4]),
+        (i64::MAX, i64::MIN, 5, &[0, 1, 2, 3, 4]),
+        (i64::MIN, i64::MAX, 1, &[5]),
+        (5, 5, 1, &[0]),
+        (-2, -2, 1, &[]),
+    ] {
+        let query = json!({"int-from": from, "int-to": to, "in": ["y"], "limit": limit});
+        let expected: Vec<String> = places.iter().map(|place| ids[*place].clone()).collect();
+        assert_eq!(find(&server, "f", &query), expected, "{query}");
+    }
+}
+
+#[test]
+fn documents_are_found_by_their_ids_alone() {
+    let server = start("");
+    assert_eq!(get(&server, "/create?col=a").status, 201);
+    for kind in [FORM, "application/json", "text/plain"] {
+        assert_eq!(
+            post(&server, "/insert?col=a", kind, r#"{"kind":"x&y=z"}"#).status,
+            201,
+            "{kind}"
+        );
+    }
+    assert_eq!(request(&server, r"PUT /insert?col=a&doc={%22a%22:1}", "", "").status, 201);
+    assert_eq!(told(&get(&server, "/approxdoccount?col=a"), 200), "4");
+    for path in ["/get?col=a&id=5", "/delete?col=a&id=5", "/update?col=a&id=5&doc={}"] {
+        assert_eq!(told(&get(&server, path), 404), "No such document ID 5.", "{path}");
+    }
+    // Pages are parts without overlap, whatever their number.
+    for total in [1, 3, 4, 9] {
+        let pages = (0..total).map(|page| {
+            let found = get(&server, &format!("/getpage?col=a&page={page}&total={total}"));
+            found.json().as_object().unwrap().len()
+        });
+        assert_eq!(pages.sum::<usize>(), 4, "{total}");
+    }
+    // SQL sees a table, and its collections are found here.
+    let table = server.database.schema("a").unwrap();
+    assert_eq!((table.columns[0].name.as_str(), table.columns[1].name.as_str()), ("id", "doc"));
+    let scrubbed = get(&server, "/scrub?col=a");
+    assert!(scrubbed.has("cache-control: must-revalidate"), "{}", scrubbed.head);
+    assert!(scrubbed.has("access-control-allow-origin: *"), "{}", scrubbed.head);
+    assert_eq!(told(&get(&server, "/sync"), 200), "");
+    assert_eq!(told(&get(&server, "/version"), 200), "6");
+    assert!(told(&get(&server, "/"), 200).starts_with("Welcome"));
+    assert!(get(&server, "/memstats").json()["Sys"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn what_is_wrong_is_refused_in_the_words_of_tiedot() {
+    let server = start("");
+    assert_eq!(get(&server, "/create?col=a").status, 201);
+    assert_eq!(get(&server, "/create?col=b").status, 201);
+    assert_eq!(get(&server, "/index?col=a&path=x,y").status, 201);
+    for (path, status, text) in [
+        ("/create", 400, "Please pass POST/PUT/GET parameter value of 'col'."),
+        ("/insert?col=a", 400, "Please pass POST/PUT/GET parameter value of 'doc'."),
+        ("/query?col=a&q=", 400, "Please pass POST/PUT/GET parameter value of 'q'."),
+        ("/getpage?col=a&page=0", 400, "Please pass POST/PUT/GET parameter value of 'total'."),
+        ("/create?col=a", 400, "Collection a already exists"),
+        ("/rename?old=a&new=b", 400, "Collection b already exists"),
+        ("/rename?old=x&new=y", 400, "Collection 'x' does not exist."),
+        ("/drop?col=x", 400, "Collection 'x' does not exist."),
+        ("/get?col=x&id=1", 400, "Collection 'x' does not exist."),
+        ("/get?col=a&id=1x", 400, "Invalid document ID '1x'."),
+        ("/get?col=a&id=99999999999999999999", 400, "Invalid document ID"),
+        ("/insert?col=a&doc={", 400, "'{' is not valid JSON document."),
+        ("/insert?col=a&doc=[1]", 400, "'[1]' is not valid JSON document."),
+        ("/insert?col=a&doc={%22a%22:1e999}", 400, "is not valid JSON document."),
+        ("/index?col=a&path=x,y", 400, "Path [x y] is already indexed"),
+        ("/unindex?col=a&path=y", 400, "Path [y] is not indexed"),
+        ("/index?col=a&path=x,,y", 400, "has an empty name in it."),
+        ("/getpage?col=a&page=3&total=3", 400, "Invalid page number '3'."),
+        ("/getpage?col=a&page=-1&total=3", 400, "Invalid page number '-1'."),
+        ("/getpage?col=a&page=0&total=0", 400, "Invalid total page number '0'."),
+        ("/query?col=a&q=5", 400, "Query 5 is none"),
+        ("/query?col=a&q={", 400, "'{' is not valid JSON."),
+        ("/drop?col=a&force=1", 400, "Unknown parameter 'force'"),
+        ("/drop?col=a&col=b", 400, "Parameter 'col' is given twice."),
+        ("/drop?col=%ff", 400, "is no percent-encoded UTF-8."),
+        ("/dropped", 404, "Invalid API endpoint"),
+        ("/create/", 404, "Invalid API endpoint"),
+        ("/getjwt?user=a", 404, "no JSON web tokens"),
+        ("/shutdown", 403, "/shutdown is refused"),
+        ("/dump?dest=x", 403, "/dump is refused"),
+    ] {
+        let response = get(&server, path);
+        assert!(told(&response, status).contains(text), "{path}: {}", response.body);
+    }
+    // Names lead neither out of the database nor into another one.
+    for name in ["../x", "/etc/x", "..", "a%5Cb", "mysql.user", "%23ids.a", "a%00b", "%0a"] {
+        let made = get(&server, &format!("/create?col={name}"));
+        assert!(told(&made, 400).contains("is not valid"), "{name}: {}", made.body);
+        assert_eq!(get(&server, &format!("/rename?old=a&new={name}")).status, 400, "{name}");
+        assert_eq!(get(&server, &format!("/drop?col={name}")).status, 400, "{name}");
+    }
+    assert_eq!(get(&server, "/all").body, r#"["a","b"]"#);
+}
+
+#[test]
+fn what_is_too_large_or_too_deep_is_refused() {
+    let toml =
+        "[http]\nmax_body_bytes = 20000\nread_timeout_s = 1\n[limits]\nwrite_queue_bytes = 8192\n";
+    let server = start(toml);
+    assert_eq!(get(&server, "/create?col=a").status, 201);
+    let nested = |levels| format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+    assert_eq!(post(&server, "/insert?col=a", FORM, &nested(90)).status, 201);
+    for levels in [100, 126, 9_000] {
+        assert_eq!(post(&server, "/insert?col=a", FORM, &nested(levels)).status, 400, "{levels}");
+    }
+    let deep = format!("{}{}", "[".repeat(40), "]".repeat(40));
+    let refused = post(&server, "/query?col=a", "x", &deep);
+    assert!(told(&refused, 400).contains("deeper than 16"), "{}", refused.body);
+    let huge = format!("{{\"a\":\"{}\"}}", "x".repeat(30_000));
+    assert_eq!(post(&server, "/insert?col=a", FORM, &huge).status, 413);
+    // A body without a length ends there as well.
+    let head = "POST /insert?col=a HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
+    let chunks = format!("{head}7530\r\n{}\r\n0\r\n\r\n", "x".repeat(30_000));
+    assert_eq!(send(&server, chunks.as_bytes()).status, 413);
+    let slow = "POST /insert?col=a HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 9\r\n\r\n{";
+    assert_eq!(send(&server, slow.as_bytes()).status, 408);
+    // A result has an end, and pages of it are the way on.
+    for _ in 0..3 {
+        insert(&server, "a", &json!({"text": "y".repeat(3_000)}));
+    }
+    let refused = post(&server, "/query?col=a", FORM, "\"all\"");
+    assert!(told(&refused, 400).contains("limits.write_queue_bytes"), "{}", refused.body);
+    assert_eq!(told(&post(&server, "/count?col=a", FORM, "\"all\""), 200), "4");
+    assert_eq!(get(&server, "/getpage?col=a&page=1&total=2").status, 200);
+}
+
+#[test]
+fn pages_of_elsewhere_may_not_ask_where_nothing_is_proved() {
+    let server = start("");
+    let ask = |headers: &str| request(&server, "GET /create?col=a", headers, "").status;
+    for foreign in [
+        "origin: https://evil.example\r\n",
+        "sec-fetch-site: cross-site\r\n",
+        "sec-fetch-site: same-site\r\n",
+        "referer: https://evil.example/\r\n",
+    ] {
+        assert_eq!(ask(foreign), 403, "{foreign}");
+    }
+    let rebound = b"GET /all HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n";
+    assert_eq!(send(&server, rebound).status, 403);
+    assert_eq!(get(&server, "/all").body, "[]");
+    assert_eq!(ask("sec-fetch-site: none\r\n"), 201);
+    let guarded = start("[auth]\nadmin_token = 's3cret'\n");
+    let headers = "origin: https://app.example\r\nauthorization: token s3cret\r\n";
+    let answered = request(&guarded, "GET /all", headers, "");
+    assert!(answered.status == 200 && answered.has("access-control-allow-origin: *"));
+    let asked = request(&guarded, "OPTIONS /all", "origin: https://app.example\r\n", "");
+    assert!(
+        asked.has("access-control-allow-headers: Content-Type, Authorization"),
+        "{}",
+        asked.head
+    );
+}
+
+#[test]
+fn the_token_opens_the_door_and_stops_the_server() {
+    let server = start("[auth]\nadmin_token = 's3cret'\n");
+    for open in ["/", "/version", "/memstats"] {
+        assert_eq!(get(&server, open).status, 200, "{open}");
+    }
+    for path in ["/all", "/all?access_token=secret", "/shutdown", "/create?col=a"] {
+        assert!(told(&get(&server, path), 401).contains("token"), "{path}");
+    }
+    let with = |headers: &str| request(&server, "GET /all", headers, "").status;
+    assert_eq!(with("authorization: token wrong\r\n"), 401);
+    assert_eq!(with("authorization: s3cret\r\n"), 401);
+    for proof in ["token s3cret", "Bearer s3cret", "Basic eDpzM2NyZXQ="] {
+        assert_eq!(with(&format!("authorization: {proof}\r\n")), 200, "{proof}");
+    }
+    assert_eq!(get(&server, "/all?access_token=s3cret").status, 200);
+    assert_eq!(get(&server, "/create?col=a&access_token=s3cret").status, 201);
+    assert_eq!(get(&server, "/insert?col=a&doc={}&access_token=s3cret").status, 201);
+    let dump = |name: &str| get(&server, &format!("/dump?dest={name}&access_token=s3cret"));
+    assert_eq!(told(&dump("one.dump"), 200), "");
+    assert!(server.directory.path().join("dumps/one.dump").exists());
+    assert!(told(&dump("one.dump"), 500).contains("already exists"));
+    // How far ids are given is kept beside the positions of sources, and is none.
+    let info = server.server().owner().ask("DUMP INFO one.dump");
+    assert!(info.contains("gtid: \r\n"), "{info}");
+    for outside in ["../x", "/etc/x", "a/../../x"] {
+        assert_eq!(dump(outside).status, 400, "{outside}");
+    }
+    assert_eq!(told(&get(&server, "/shutdown?access_token=s3cret"), 200), "");
+    assert!(server.is_asked_to_stop());
+}
+
+#[test]
+fn users_have_their_rights_here_as_well() {
+    let users = "[[users]]\nname = 'reader'\npassword = 'r'\nread = ['remora.a']\n\
+                 [[users]]\nname = 'all'\npassword = 'a'\n";
+    let server = start(users);
+    let ask = |proof: &str, path: &str| {
+        request(&server, &format!("GET {path}"), &format!("authorization: Basic {proof}\r\n"), "")
+    };
+    let (reader, all) = ("cmVhZGVyOnI=", "YWxsOmE=");
+    for name in ["a", "b"] {
+        assert_eq!(ask(all, &format!("/create?col={name}")).status, 201);
+    }
+    assert_eq!(ask(reader, "/all").body, r#"["a"]"#);
+    assert_eq!(ask(reader, "/count?col=a&q=%22all%22").status, 200);
+    for path in [
+        "/count?col=b&q=%22all%22",
+        "/insert?col=a&doc={}",
+        "/drop?col=a",
+        "/create?col=c",
+        "/index?col=a&path=x",
+        "/scrub?col=a",
+        "/rename?old=a&new=c",
+        "/sync",
+        "/shutdown",
+        // One that is not there is as one that may not be read.
+        "/get?col=x&id=1",
+    ] {
+        assert_eq!(ask(reader, path).status, 403, "{path}");
+    }
+    assert_eq!(ask("cmVhZGVyOng=", "/all").status, 401);
+    // Without a token nobody stops the server.
+    assert_eq!(ask(all, "/shutdown").status, 403);
+    assert!(!server.is_asked_to_stop());
+}
+
+#[test]
+fn connections_and_requests_are_limited() {
+    let server = start("[http]\nmax_connections = 1\nread_timeout_s = 1\n");
+    let held = connect(&server);
+    let busy = get(&server, "/version");
+    assert_eq!(busy.status, 503, "{}", busy.head);
+    drop(held);
+    // A head that trickles in is cut off.
+    let mut slow = connect(&server);
+    let mut rest = Vec::new();
+    slow.write_all(b"GET /version HT").unwrap();
+    let _ = slow.read_to_end(&mut rest);
+    assert!(!rest.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&rest));
+    let server = start("[limits.rate]\nenable = true\ncapacity = 2\nrefill_rate = 1\n");
+    let statuses: Vec<u16> = (0..4).map(|_| get(&server, "/version").status).collect();
+    assert!(statuses.starts_with(&[200, 200]) && statuses.contains(&429), "{statuses:?}");
+    let server = start("[network]\nallow_cidrs = ['10.0.0.0/8']\n");
+    assert_eq!(get(&server, "/version").status, 403);
+}
