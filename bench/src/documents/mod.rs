@@ -162,6 +162,10 @@ fn run(
         ensure!(found.is_none_or(|it| it.is_object()), "no document");
         Ok(())
     };
+    let read_text = |random: &mut SplitMix64| -> Result<()> {
+        std::hint::black_box(all.get_json(id(random))?);
+        Ok(())
+    };
     let update = |random: &mut SplitMix64| -> Result<()> {
         match all.replace(id(random), &sample(random)) {
             Err(remora::Error::NotFound(_)) => Ok(()),
@@ -178,6 +182,7 @@ fn run(
     let makes_query = |random: &mut SplitMix64| _ = std::hint::black_box(query(random, count));
     phase("insert", &insert, &makes_document)?;
     phase("read", &read, &makes_id)?;
+    phase("read as text", &read_text, &makes_id)?;
     phase("lookup", &look_up, &makes_query)?;
     phase("update", &update, &makes_document)?;
     phase("delete", &delete, &makes_id)?;
@@ -285,7 +290,7 @@ fn beside(directory: &Path, options: &DocumentOptions) -> Result<Beside> {
         id += 1_000;
     }
     let ids: Vec<i64> = all.page(None, 10_000)?.iter().map(|document| document.id).collect();
-    let key_read_us = each_us(&ids, |id| Ok(_ = all.get(id)?))?;
+    let key_read_us = each_us(&ids, |id| Ok(_ = all.get_json(id)?))?;
     database.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR(100))", [])?;
     let rows: Vec<String> = ids.iter().map(|id| format!("({id}, 'name {id}')")).collect();
     database.execute(&format!("INSERT INTO t VALUES {}", rows.join(",")), [])?;

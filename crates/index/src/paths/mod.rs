@@ -8,7 +8,7 @@
 //! PHED  := doc_count:u32 block_count:u32 entry_count:u64 flags:u8 0:u8{3} label_length:u32 label end:u64{block_count}
 //!                                                flags: 1 single
 //! PENT  := block{block_count}                    `end` is where each ends
-//! block := length:varint value doc:varint entry{0..127}
+//! block := length:varint value doc:varint entry{0..31}
 //! entry := 0 ahead:varint | suffix_length:varint shared:varint suffix doc:varint
 //! ```
 //! Entries ascend by value, and those of a value by document; none is there twice. The first of a block has its whole
@@ -37,8 +37,8 @@ pub(crate) const HEAD: SectionTag = SectionTag(*b"PHED");
 const ENTRIES: SectionTag = SectionTag(*b"PENT");
 const HEAD_BYTES: usize = 24;
 const SINGLE: u8 = 1;
-/// Most entries of a block.
-const BLOCK_ENTRIES: usize = 128;
+/// Most entries of a block: a look-up decodes half of one for each bound.
+const BLOCK_ENTRIES: usize = 32;
 
 /// One path to be indexed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -305,6 +305,23 @@ impl Collection {
         row.map(|row| parse(id, text_of(&row)?)).transpose()
     }
 
+    /// The text of the document with this id: compact JSON. Cost: a read of the row store, no parsing.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let votes = db.collection("votes")?;
+    /// let id = votes.insert_json(r#"{ "for": 7 }"#)?;
+    /// assert_eq!(votes.get_json(id)?.as_deref(), Some(r#"{"for":7}"#));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Collection::get`].
+    pub fn get_json(&self, id: i64) -> Result<Option<String>> {
+        let row = self.handle.engine.get(&self.name, &[Value::Int(id)])?;
+        row.map(|row| text_of(&row).map(str::to_owned)).transpose()
+    }
+
     /// The document with this id as a struct.
     ///
     /// # Errors
