@@ -100,7 +100,7 @@ fn ask_everything(segment: Segment) {
         let _ = index.is_right();
     }
     if let Some(path) = segment.path(&spec().paths[0]) {
-        let _ = path.select(Bound::Included(&[3]), Bound::Excluded(&[7]));
+        let _ = path.select([(Bound::Included(&[3][..]), Bound::Excluded(&[7][..]))]);
         let _ = path.most_within(Bound::Included(&[3]), Bound::Unbounded);
     }
     let _ =

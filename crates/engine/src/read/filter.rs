@@ -340,13 +340,10 @@ fn with_values(segment: &Segment, path: &PathSpec, ranges: &[KeyRange]) -> Resul
     let values = segment.path(path).ok_or_else(|| {
         invalid("The path is not indexed in all segments yet; ask again later".to_owned())
     })?;
-    let of_range = |(low, high): &KeyRange| {
-        let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
-        values.select(low, high)
-    };
-    ranges.iter().try_fold(DocSet::empty(), |docs, range| {
-        Ok(docs.union(&of_range(range)?, segment.doc_count()))
-    })
+    let ranges = ranges
+        .iter()
+        .map(|(low, high)| (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice)));
+    Ok(values.select(ranges)?)
 }
 
 fn retain_column(column: Option<&Column>, predicate: &Predicate, docs: &mut Vec<u32>) {

@@ -101,7 +101,7 @@ impl OfSegment<'_> {
         if limit == 0 || self.index.entry_count() == u64::from(documents) {
             return Ok(0);
         }
-        let with = self.index.select(Bound::Unbounded, Bound::Unbounded)?;
+        let with = self.index.select([(Bound::Unbounded, Bound::Unbounded)])?;
         let without = self.docs.clone().subtract(&with);
         let mut taken = 0;
         for doc in (0..documents).filter(|doc| without.contains(*doc)).take(limit) {

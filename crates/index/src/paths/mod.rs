@@ -120,25 +120,30 @@ impl PathIndex {
         self.single
     }
 
-    /// The documents, deleted ones included, that have a value within the bounds. Cost: a search, and a look at each
-    /// value within them.
+    /// The documents, deleted ones included, that have a value within one of the ranges. Cost: a search for each, and a
+    /// look at each value within them.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if the values are damaged.
-    pub fn select(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Result<DocSet> {
+    pub fn select<'b>(
+        &self,
+        ranges: impl IntoIterator<Item = (Bound<&'b [u8]>, Bound<&'b [u8]>)>,
+    ) -> Result<DocSet> {
         let mut docs = Vec::new();
         let mut bits: Option<Bitmap> = None;
         let many = (self.doc_count as usize / 32).max(1);
-        let mut entries = self.from(low)?;
-        while let Some(doc) = entries.next_within(high)? {
-            match &mut bits {
-                Some(bits) => _ = bits.insert(doc),
-                None => docs.push(doc),
-            }
-            if docs.len() > many {
-                let mut filled = Bitmap::new(self.doc_count);
-                docs.drain(..).for_each(|doc| _ = filled.insert(doc));
-                bits = Some(filled);
+        for (low, high) in ranges {
+            let mut entries = self.from(low)?;
+            while let Some(doc) = entries.next_within(high)? {
+                match &mut bits {
+                    Some(bits) => _ = bits.insert(doc),
+                    None => docs.push(doc),
+                }
+                if docs.len() > many {
+                    let mut filled = Bitmap::new(self.doc_count);
+                    docs.drain(..).for_each(|doc| _ = filled.insert(doc));
+                    bits = Some(filled);
+                }
             }
         }
         if let Some(bits) = bits {

@@ -97,11 +97,22 @@ proptest! {
         }
         let docs: BTreeSet<u32> = all.iter().map(|(_, doc)| *doc).collect();
         prop_assert_eq!(index.is_single(), docs.len() == all.len());
+        let is_in_any = |(value, _): &&(Vec<u8>, u32)| {
+            bounds.iter().any(|(low, high)| within(value, low, high))
+        };
+        let of_any: BTreeSet<u32> = all.iter().filter(is_in_any).map(|(_, doc)| *doc).collect();
+        let ranges = bounds.iter().map(|(low, high)| {
+            (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice))
+        });
+        let found = index.select(ranges).unwrap();
+        let found: BTreeSet<u32> =
+            (0..documents.len() as u32).filter(|doc| found.contains(*doc)).collect();
+        prop_assert_eq!(&found, &of_any);
         for (low, high) in bounds {
             let is_found = |(value, _): &&(Vec<u8>, u32)| within(value, &low, &high);
             let wanted: BTreeSet<u32> = all.iter().filter(is_found).map(|(_, doc)| *doc).collect();
             let (from, to) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
-            let found = index.select(from, to).unwrap();
+            let found = index.select([(from, to)]).unwrap();
             let found: BTreeSet<u32> =
                 (0..documents.len() as u32).filter(|doc| found.contains(*doc)).collect();
             prop_assert_eq!(&found, &wanted);
@@ -160,7 +171,7 @@ proptest! {
             count += 1;
             prop_assert!(count <= 10_000_000);
         }
-        let _ = damaged.select(Bound::Included(&[1]), Bound::Excluded(&[2]));
+        let _ = damaged.select([(Bound::Included(&[1][..]), Bound::Excluded(&[2][..]))]);
         let _ = damaged.most_within(Bound::Included(&[1]), Bound::Excluded(&[2]));
     }
 }

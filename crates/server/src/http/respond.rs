@@ -1,9 +1,7 @@
 //! Responses: JSON bodies and their statuses; reading a request's body within its limits.
 
-use std::time::Duration;
-
 use axum::{
-    body::{Body, to_bytes},
+    body::Body,
     http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header},
     response::{IntoResponse, Response},
 };
@@ -12,7 +10,10 @@ use remora_protocol::{
     line::{LineError, code},
 };
 
-use crate::shared::ServerState;
+use crate::{
+    shared::ServerState,
+    web::{BodyProblem, read_body},
+};
 
 /// A response with its status chosen by the error's code.
 pub(super) struct Refusal {
@@ -79,25 +80,18 @@ pub(super) async fn read_json(
     require_json(request.headers())?;
     let settings = shared.settings.load_full();
     let (most, patience) = (settings.http.max_body_bytes, settings.http.read_timeout_s);
-    let too_large = || {
-        let message = format!("The body takes more than {most} bytes, the limit of max_body_bytes");
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, code::BAD_REQUEST, message)
-    };
-    let length = request.headers().get(header::CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > most) {
-        return Err(too_large());
-    }
-    let body = to_bytes(request.into_body(), most);
-    match tokio::time::timeout(Duration::from_secs(patience), body).await {
-        Ok(Ok(bytes)) => Ok(bytes.into()),
-        // A client that is gone reads no answer.
-        Ok(Err(_)) => Err(too_large()),
-        Err(_) => {
-            let message = format!("The body did not come within {patience} s");
-            Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, code::BAD_REQUEST, message))
-        }
-    }
+    read_body(request, &settings.http).await.map_err(|problem| {
+        let (status, message) = match problem {
+            BodyProblem::TooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("The body takes more than {most} bytes, the limit of max_body_bytes"),
+            ),
+            BodyProblem::Late => {
+                (StatusCode::REQUEST_TIMEOUT, format!("The body did not come within {patience} s"))
+            }
+        };
+        Refusal::new(status, code::BAD_REQUEST, message)
+    })
 }
 
 /// `application/json`, in any case, whatever parameters stand behind it.

@@ -7,15 +7,18 @@
 //! curl sends what `-d` is given as a form, whatever it is. So a body that says it is a form and begins as JSON is
 //! taken for JSON: the name of no parameter begins with a bracket or a quote.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use axum::{
-    body::{Body, to_bytes},
+    body::Body,
     http::{Request, StatusCode, header},
 };
 
 use super::reply::{Refusal, shown};
-use crate::settings::Settings;
+use crate::{
+    settings::{Http, Settings},
+    web::{BodyProblem, read_body},
+};
 
 /// Most parameters of a request; the endpoints know a handful.
 const MAX_PARAMETERS: usize = 32;
@@ -38,7 +41,9 @@ impl Parameters {
         let kind = request.headers().get(header::CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()?.split(';').next()).unwrap_or_default();
         let kind = kind.trim().to_ascii_lowercase();
-        let body = read_body(request, settings).await?;
+        let body = read_body(request, &settings.http)
+            .await
+            .map_err(|problem| unread(&problem, &settings.http))?;
         parameters.add(query.as_bytes())?;
         let body = String::from_utf8(body).map_err(|_| Refusal::wrong("The body is not UTF-8."))?;
         let is_json = body.trim_start().starts_with(['{', '[', '"']);
@@ -114,27 +119,18 @@ pub(super) fn token(query: &str) -> Option<Vec<u8>> {
     decode(value.as_bytes()).ok().map(String::into_bytes)
 }
 
-async fn read_body(request: Request<Body>, settings: &Settings) -> Result<Vec<u8>, Refusal> {
-    let (most, patience) = (settings.http.max_body_bytes, settings.http.read_timeout_s);
-    let too_large = || {
-        let text =
-            format!("The body takes more than {most} bytes, the limit of http.max_body_bytes.");
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, text)
-    };
-    let length = request.headers().get(header::CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > most) {
-        return Err(too_large());
-    }
-    let body = to_bytes(request.into_body(), most);
-    match tokio::time::timeout(Duration::from_secs(patience), body).await {
-        Ok(Ok(bytes)) => Ok(bytes.into()),
-        // A client that is gone reads no answer.
-        Ok(Err(_)) => Err(too_large()),
-        Err(_) => {
-            let text = format!("The body did not come within {patience} s.");
-            Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, text))
-        }
+/// What is told of a body that was not read.
+fn unread(problem: &BodyProblem, settings: &Http) -> Refusal {
+    let (most, patience) = (settings.max_body_bytes, settings.read_timeout_s);
+    match problem {
+        BodyProblem::TooLarge => Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("The body takes more than {most} bytes, the limit of http.max_body_bytes."),
+        ),
+        BodyProblem::Late => Refusal::new(
+            StatusCode::REQUEST_TIMEOUT,
+            format!("The body did not come within {patience} s."),
+        ),
     }
 }
 

@@ -1,6 +1,7 @@
-//! What the doors that speak HTTP have in common: connections and their deadlines (`listener`), from which web pages
-//! one may ask (`origin`), and who may ask, how often, and who it is (`gate`).
+//! What the doors that speak HTTP have in common: connections and their deadlines (`listener`), bodies (`body`), from
+//! which web pages one may ask (`origin`), and who may ask, how often, and who it is (`gate`).
 
+mod body;
 mod gate;
 mod listener;
 mod origin;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use axum::Router;
 use tokio::net::TcpListener;
 
+pub(crate) use body::{BodyProblem, read_body};
 pub(crate) use gate::{
     NotHeard, Refused, client_address, prove, refused_address, refused_foreign, refused_page,
 };

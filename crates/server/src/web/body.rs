@@ -1,0 +1,37 @@
+//! The body of a request: not too large, and not for ever on its way.
+
+use std::time::Duration;
+
+use axum::{
+    body::{Body, to_bytes},
+    http::{Request, header},
+};
+
+use crate::settings::Http;
+
+/// Why a body was not read.
+pub(crate) enum BodyProblem {
+    /// It takes more than `http.max_body_bytes`, or its client is gone and reads no answer.
+    TooLarge,
+    /// It did not come within `http.read_timeout_s`.
+    Late,
+}
+
+/// Reads a body whole. One that says it is too large is not read at all.
+pub(crate) async fn read_body(
+    request: Request<Body>,
+    settings: &Http,
+) -> Result<Vec<u8>, BodyProblem> {
+    let most = settings.max_body_bytes;
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > most) {
+        return Err(BodyProblem::TooLarge);
+    }
+    let body = to_bytes(request.into_body(), most);
+    match tokio::time::timeout(Duration::from_secs(settings.read_timeout_s), body).await {
+        Ok(Ok(bytes)) => Ok(bytes.into()),
+        Ok(Err(_)) => Err(BodyProblem::TooLarge),
+        Err(_) => Err(BodyProblem::Late),
+    }
+}
