@@ -36,7 +36,7 @@ pub use access::{
 pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
 pub use check::{CheckReport, CheckStep, CheckedTable, Repaired};
 pub use database::Database;
-pub use encode::walk_path;
+pub use encode::{Node, walk_path};
 pub use error::{Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
 pub use options::{Durability, Options};

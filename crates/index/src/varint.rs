@@ -54,6 +54,19 @@ impl<'a> VarintReader<'a> {
     pub fn position(&self) -> usize {
         self.at
     }
+
+    /// Goes on elsewhere in the same bytes.
+    pub fn go_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// The next bytes as they are, or `None` past the end.
+    pub fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let end = self.at.checked_add(length)?;
+        let bytes = self.bytes.get(self.at..end)?;
+        self.at = end;
+        Some(bytes)
+    }
 }
 
 #[cfg(test)]

@@ -43,12 +43,13 @@ fn sound() -> Vec<u8> {
         let texts = [vec![text.as_str()]];
         let mut values = PathKeys::default();
         (0..key % 3).for_each(|nth| values.push(|out| out.push((key % 9 + nth) as u8)));
+        values.end_path();
         let document = Document {
             key: &key.to_be_bytes(),
             columns: &columns,
             texts: &texts,
             words: &[],
-            paths: &[values],
+            paths: &values,
         };
         builder.add(&document).unwrap();
     }

@@ -81,7 +81,7 @@ fn build(texts: &[(u64, String)]) -> Arc<Segment> {
                 columns: &[],
                 texts: &texts,
                 words: &[],
-                paths: &[],
+                paths: &PathKeys::default(),
             })
             .unwrap();
     }

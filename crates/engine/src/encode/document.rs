@@ -1,65 +1,141 @@
-//! What is a JSON document.
+//! JSON documents as they are parsed when they are written: once, for the check and for what paths lead to.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, SeqAccess, Visitor},
 };
 
-/// Whether a text is a document that whoever reads it can parse: with numbers that there are and whole characters.
-pub(super) fn is_document(text: &str) -> bool {
-    serde_json::from_str::<Checked>(text).is_ok()
+use super::path::Node;
+
+/// A document: its texts are those of the text where they stand there as they are.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Document<'t> {
+    /// `null`
+    Null,
+    /// `false` or `true`
+    Bool(bool),
+    /// A number.
+    Int(i64),
+    /// A number above those.
+    Uint(u64),
+    /// Any other number.
+    Float(f64),
+    /// A text.
+    Text(Cow<'t, str>),
+    /// The elements.
+    Array(Vec<Document<'t>>),
+    /// The members in their order; of those of one name the last counts.
+    Object(Vec<(Cow<'t, str>, Document<'t>)>),
 }
 
-/// A document of which nothing is kept. What is ignored is not parsed: `1e999` and half of a surrogate pair would pass.
-struct Checked;
-
-impl<'de> Deserialize<'de> for Checked {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Checked)
+impl<'t> Document<'t> {
+    /// The document that a text is; `None` if it is none, or has numbers that there are not or half characters: whoever
+    /// reads it later must be able to parse it.
+    pub fn parse(text: &'t str) -> Option<Self> {
+        serde_json::from_str(text).ok()
     }
 }
 
-impl<'de> Visitor<'de> for Checked {
-    type Value = Self;
+impl Node for Document<'_> {
+    fn member(&self, name: &str) -> Option<&Self> {
+        let Self::Object(members) = self else { return None };
+        members.iter().rev().find(|(other, _)| other == name).map(|(_, member)| member)
+    }
+
+    fn elements(&self) -> Option<&[Self]> {
+        match self {
+            Self::Array(elements) => Some(elements),
+            _ => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Document<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyDocument)
+    }
+}
+
+struct AnyDocument;
+
+impl<'de> Visitor<'de> for AnyDocument {
+    type Value = Document<'de>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("a document")
     }
 
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Document::Null)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
+    fn visit_bool<E>(self, truth: bool) -> Result<Self::Value, E> {
+        Ok(Document::Bool(truth))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Document::Int(number))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(i64::try_from(number).map_or(Document::Uint(number), Document::Int))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Document::Float(number))
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Document::Text(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self, A::Error> {
-        while elements.next_element::<Self>()?.is_some() {}
-        Ok(self)
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Document::Text(Cow::Borrowed(text)))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self, A::Error> {
-        while members.next_entry::<Self, Self>()?.is_some() {}
-        Ok(self)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = parts.next_element()? {
+            elements.push(element);
+        }
+        Ok(Document::Array(elements))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some((Name(name), member)) = parts.next_entry()? {
+            members.push((name, member));
+        }
+        Ok(Document::Object(members))
+    }
+}
+
+/// A member's name: serde copies texts of the type `Cow`.
+struct Name<'t>(Cow<'t, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(AnyName)
+    }
+}
+
+struct AnyName;
+
+impl<'de> Visitor<'de> for AnyName {
+    type Value = Name<'de>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a name")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Name(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Name(Cow::Borrowed(text)))
     }
 }
 
@@ -72,12 +148,20 @@ mod tests {
         for text in
             ["{\"a\": [1, -2.5e300, true, null, \"\\ud83d\\ude00\"]}", "18446744073709551615"]
         {
-            assert!(is_document(text), "{text}");
+            assert!(Document::parse(text).is_some(), "{text}");
         }
         let deep = "[".repeat(200) + &"]".repeat(200);
         for text in ["1e999", "[1, -1e999]", "\"\\ud800\"", "{\"\\udc00\": 1}", "{", "1 2", &deep] {
-            assert!(!is_document(text), "{text}");
+            assert!(Document::parse(text).is_none(), "{text}");
             assert!(serde_json::from_str::<serde_json::Value>(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn of_members_of_one_name_the_last_counts() {
+        let document = Document::parse(r#"{"a": 1, "\u0061": [2], "b": "x\n"}"#).unwrap();
+        assert_eq!(document.member("a"), Some(&Document::Array(vec![Document::Int(2)])));
+        assert_eq!(document.member("b"), Some(&Document::Text("x\n".into())));
+        assert!(document.member("c").is_none() && document.elements().is_none());
     }
 }

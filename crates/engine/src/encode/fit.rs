@@ -1,8 +1,11 @@
 //! Making a value fit its column, or saying why it does not.
 
+use remora_index::paths::PathKeys;
+
 use super::{
-    document::is_document,
+    document::Document,
     literal::{parse_literal, single},
+    path::path_values,
 };
 use crate::{
     ColumnDef, ColumnType, DateTime, Decimal, Error, RequestPart, Result, Row, Schema, Value,
@@ -20,8 +23,16 @@ pub(crate) fn fit(column: &ColumnDef, value: &Value) -> Result<Value> {
     Ok(fitted)
 }
 
-/// Makes every value of a row fit its column, in place. Values that already fit are not copied.
-pub(crate) fn fit_row(schema: &Schema, row: &mut Row) -> Result<()> {
+/// A row that fits its table.
+pub(crate) struct FittedRow {
+    /// The row.
+    pub row: Row,
+    /// What the table's paths lead to in it.
+    pub paths: PathKeys,
+}
+
+/// Makes every value of a row fit its column. Values that already fit are not copied, and documents parsed once.
+pub(crate) fn fit_row(schema: &Schema, mut row: Row) -> Result<FittedRow> {
     if row.len() != schema.columns.len() {
         let message = format!(
             "a row of {} values for table {:?}, which has {} columns: give one for each",
@@ -31,8 +42,21 @@ pub(crate) fn fit_row(schema: &Schema, row: &mut Row) -> Result<()> {
         );
         return Err(Error::request(RequestPart::Row, message));
     }
-    let mut pairs = schema.columns.iter().zip(row);
-    pairs.try_for_each(|(column, value)| fit_in_place(column, value))
+    for (place, (column, value)) in schema.columns.iter().zip(&mut row).enumerate() {
+        let is_parsed_below = || schema.paths.iter().any(|path| path.column == place);
+        if !(matches!((column.kind, &*value), (ColumnType::Json, Value::Json(_)))
+            && is_parsed_below())
+        {
+            fit_in_place(column, value)?;
+        }
+    }
+    let mut paths = PathKeys::default();
+    if let Some(place) = path_values(&schema.paths, &row, &mut paths)
+        && let (Some(column), Some(value)) = (schema.columns.get(place), row.get(place))
+    {
+        return Err(misfit(column, value));
+    }
+    Ok(FittedRow { row, paths })
 }
 
 fn fit_in_place(column: &ColumnDef, value: &mut Value) -> Result<()> {
@@ -96,7 +120,7 @@ fn in_range(kind: ColumnType, value: &Value) -> bool {
         (ColumnType::Timestamp, Value::Timestamp(micros)) => {
             TIMESTAMP_RANGE_MICROS.contains(micros)
         }
-        (ColumnType::Json, Value::Json(text)) => is_document(text),
+        (ColumnType::Json, Value::Json(text)) => Document::parse(text).is_some(),
         _ => true,
     }
 }

@@ -14,12 +14,12 @@ pub(crate) use cell::{
     column_kind, decimal_of_cell, decode_cell, encode_cell, float_of_ordinal, int_of_ordinal,
     unpack_date, unpack_date_time,
 };
-pub(crate) use fit::{fit, fit_row};
+pub(crate) use fit::{FittedRow, fit, fit_row};
 pub(crate) use key::{append_key, decode_key, encode_key};
 pub(crate) use layout::{History, RowFormat, layout_of};
 pub(crate) use literal::parse_literal;
-pub use path::walk_path;
-pub(crate) use path::{KeyRange, push_values, ranges};
+pub(crate) use path::{KeyRange, path_values, ranges};
+pub use path::{Node, walk_path};
 pub(crate) use row::{decode_row, encode_row};
 pub(crate) use schema::{decode_schema, encode_schema};
 

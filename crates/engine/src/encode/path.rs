@@ -11,9 +11,10 @@
 use std::ops::Bound;
 
 use remora_index::paths::PathKeys;
-use serde_json::{Number, Value as Json};
+use serde_json::Value as Json;
 
-use crate::{PathTest, PathValue};
+use super::document::Document;
+use crate::{PathDef, PathTest, PathValue, Value};
 
 const NULL: u8 = 1;
 const BOOL: u8 = 2;
@@ -25,65 +26,95 @@ const OBJECT: u8 = 6;
 /// A range of values as bytes.
 pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// Visits what a path leads to in a document until a visit says that it is enough; each value at most once for each
-/// part of the path. Says whether one did.
-pub fn walk_path<'d>(
-    names: &[String],
-    document: &'d Json,
-    visit: &mut dyn FnMut(&'d Json) -> bool,
-) -> bool {
-    let Some((name, below)) = names.split_first() else { return visit(document) };
-    match document {
-        Json::Object(members) => {
-            members.get(name).is_some_and(|member| walk_path(below, member, visit))
-        }
-        Json::Array(elements) => {
-            // Were the others visited too, one value would be reached in many ways.
-            match name.parse().ok().and_then(|place: usize| elements.get(place)) {
-                Some(element) => walk_path(below, element, visit),
-                None => {
-                    let mut others = elements.iter().filter(|element| !element.is_array());
-                    others.any(|element| walk_path(names, element, visit))
-                }
-            }
-        }
-        _ => false,
+/// What a path is followed through.
+pub trait Node: Sized {
+    /// The member of this name of an object.
+    fn member(&self, name: &str) -> Option<&Self>;
+
+    /// The elements of an array.
+    fn elements(&self) -> Option<&[Self]>;
+}
+
+impl Node for Json {
+    fn member(&self, name: &str) -> Option<&Self> {
+        self.as_object()?.get(name)
+    }
+
+    fn elements(&self) -> Option<&[Self]> {
+        self.as_array().map(Vec::as_slice)
     }
 }
 
+/// Visits what a path leads to in a document until a visit says that it is enough; each value at most once for each
+/// part of the path. Says whether one did.
+pub fn walk_path<'d, N: Node>(
+    names: &[String],
+    document: &'d N,
+    visit: &mut dyn FnMut(&'d N) -> bool,
+) -> bool {
+    let Some((name, below)) = names.split_first() else { return visit(document) };
+    let Some(elements) = document.elements() else {
+        return document.member(name).is_some_and(|member| walk_path(below, member, visit));
+    };
+    // Were the others visited too, one value would be reached in many ways.
+    match name.parse().ok().and_then(|place: usize| elements.get(place)) {
+        Some(element) => walk_path(below, element, visit),
+        None => {
+            let mut others = elements.iter().filter(|element| element.elements().is_none());
+            others.any(|element| walk_path(names, element, visit))
+        }
+    }
+}
+
+/// What paths lead to in a row's documents. Gives the place of a value that is no document, which has no values.
+pub(crate) fn path_values<'p>(
+    paths: impl IntoIterator<Item = &'p PathDef>,
+    row: &[Value],
+    keys: &mut PathKeys,
+) -> Option<usize> {
+    keys.clear();
+    let (mut parsed, mut failed): (Option<(usize, Document<'_>)>, _) = (None, None);
+    for path in paths {
+        if let Some(Value::Json(text)) = row.get(path.column) {
+            parsed = parsed.take().filter(|(column, _)| *column == path.column);
+            parsed = parsed.or_else(|| Some((path.column, Document::parse(text)?)));
+            match &parsed {
+                Some((_, document)) => push_values(&path.names, document, keys),
+                None => failed = Some(path.column),
+            }
+        }
+        keys.end_path();
+    }
+    failed
+}
+
 /// Adds the values that a path leads to in a document.
-pub(crate) fn push_values(names: &[String], document: &Json, keys: &mut PathKeys) {
+fn push_values(names: &[String], document: &Document<'_>, keys: &mut PathKeys) {
     walk_path(names, document, &mut |found| {
-        keys.push(|key| push_json(found, key));
-        for element in found.as_array().into_iter().flatten() {
-            keys.push(|key| push_json(element, key));
+        keys.push(|key| push_document(found, key));
+        for element in found.elements().into_iter().flatten() {
+            keys.push(|key| push_document(element, key));
         }
         false
     });
 }
 
-fn push_json(value: &Json, key: &mut Vec<u8>) {
+fn push_document(value: &Document<'_>, key: &mut Vec<u8>) {
     match value {
-        Json::Null => key.push(NULL),
-        Json::Bool(truth) => key.extend([BOOL, u8::from(*truth)]),
-        Json::Number(number) => push_number(number, key),
-        Json::String(text) => push_text(text, key),
-        Json::Array(_) => key.push(ARRAY),
-        Json::Object(_) => key.push(OBJECT),
+        Document::Null => key.push(NULL),
+        Document::Bool(truth) => key.extend([BOOL, u8::from(*truth)]),
+        Document::Int(number) => push_whole((*number).into(), key),
+        Document::Uint(number) => push_whole((*number).into(), key),
+        Document::Float(number) => push_float(*number, 0, key),
+        Document::Text(text) => push_text(text, key),
+        Document::Array(_) => key.push(ARRAY),
+        Document::Object(_) => key.push(OBJECT),
     }
 }
 
 fn push_text(text: &str, key: &mut Vec<u8>) {
     key.push(TEXT);
     key.extend_from_slice(text.as_bytes());
-}
-
-fn push_number(number: &Number, key: &mut Vec<u8>) {
-    let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
-    match whole {
-        Some(whole) => push_whole(whole, key),
-        None => push_float(number.as_f64().unwrap_or_default(), 0, key),
-    }
 }
 
 /// Adds an integer of 64 bits.

@@ -13,7 +13,7 @@ use remora_index::{
 
 use crate::{
     ColumnDef, IndexSet, PathDef, Result, Schema, TableIndex, TextDef, Value, WordsDef,
-    encode::{column_kind, encode_cell, push_values},
+    encode::{FittedRow, column_kind, encode_cell, path_values},
     schema::text_order,
 };
 
@@ -72,30 +72,19 @@ pub(crate) fn missing_paths(
         return Ok(Vec::new());
     }
     let mut builders: Vec<PathBuilder> = specs.iter().map(|_| PathBuilder::default()).collect();
-    let mut keys = vec![PathKeys::default(); specs.len()];
+    let mut keys = PathKeys::default();
     for doc in 0..segment.doc_count() {
         match row(doc)? {
-            Some(row) => path_values(&paths, &row, &mut keys),
-            None => keys.iter_mut().for_each(PathKeys::clear),
+            // An earlier version wrote documents that cannot be parsed: they have no values.
+            Some(row) => _ = path_values(paths.iter().copied(), &row, &mut keys),
+            None => keys.clear(),
         }
-        builders.iter_mut().zip(&keys).for_each(|(builder, keys)| builder.add(keys));
+        for (place, builder) in builders.iter_mut().enumerate() {
+            builder.add(keys.of(place));
+        }
     }
     let built = builders.into_iter().zip(specs);
     built.map(|(builder, spec)| Ok((spec.id, builder.finish_alone(spec)?))).collect()
-}
-
-/// What paths lead to in a row's documents. An earlier version wrote some that cannot be parsed: they have no values.
-fn path_values(paths: &[&PathDef], row: &[Value], keys: &mut [PathKeys]) {
-    let mut parsed: Option<(usize, serde_json::Value)> = None;
-    for (path, keys) in paths.iter().zip(keys) {
-        keys.clear();
-        let Some(Value::Json(text)) = row.get(path.column) else { continue };
-        let known = parsed.take().filter(|(column, _)| *column == path.column);
-        let read = || serde_json::from_str(text).ok().map(|document| (path.column, document));
-        let Some(known) = known.or_else(read) else { continue };
-        let (_, document) = parsed.insert(known);
-        push_values(&path.names, document, keys);
-    }
 }
 
 /// The secondary indexes that segments store: one that another begins with is answered by that.
@@ -211,9 +200,8 @@ pub(crate) struct RowIndexer<'s> {
     schema: &'s Schema,
     builder: SegmentBuilder,
     documents: usize,
-    paths: Vec<&'s PathDef>,
-    /// What the paths lead to, document by document.
-    keys: Vec<PathKeys>,
+    /// What the paths lead to in a row.
+    paths: PathKeys,
 }
 
 impl<'s> RowIndexer<'s> {
@@ -223,8 +211,7 @@ impl<'s> RowIndexer<'s> {
             schema,
             builder: SegmentBuilder::new(&segment_spec(schema)),
             documents: 0,
-            paths: schema.paths.iter().collect(),
-            keys: vec![PathKeys::default(); schema.paths.len()],
+            paths: PathKeys::default(),
         }
     }
 
@@ -243,8 +230,22 @@ impl<'s> RowIndexer<'s> {
         indexer
     }
 
-    /// Adds the next row.
+    /// Adds the next row, out of a store.
     pub fn add(&mut self, key: &[u8], row: &[Value]) -> Result<()> {
+        let mut paths = std::mem::take(&mut self.paths);
+        // An earlier version wrote documents that cannot be parsed: they have no values.
+        let _ = path_values(&self.schema.paths, row, &mut paths);
+        let added = self.add_with(key, row, &paths);
+        self.paths = paths;
+        added
+    }
+
+    /// Adds the next row.
+    pub fn add_fitted(&mut self, key: &[u8], fitted: &FittedRow) -> Result<()> {
+        self.add_with(key, &fitted.row, &fitted.paths)
+    }
+
+    fn add_with(&mut self, key: &[u8], row: &[Value], paths: &PathKeys) -> Result<()> {
         let scratch = byte_cells(self.schema, row);
         let columns: Vec<Cell<'_>> = scratch.iter().map(ScratchCell::as_cell).collect();
         let texts: Vec<Vec<Cow<'_, str>>> =
@@ -253,9 +254,8 @@ impl<'s> RowIndexer<'s> {
             texts.iter().map(|texts| texts.iter().map(Cow::as_ref).collect()).collect();
         let words = self.schema.words.iter().map(|words| fields(words, row));
         let words: Vec<Vec<&str>> = words.collect();
-        path_values(&self.paths, row, &mut self.keys);
         let (columns, texts, words) = (&columns, &texts, &words);
-        self.builder.add(&Document { key, columns, texts, words, paths: &self.keys })?;
+        self.builder.add(&Document { key, columns, texts, words, paths })?;
         self.documents += 1;
         Ok(())
     }

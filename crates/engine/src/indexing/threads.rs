@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use remora_index::segment::Segment;
 
 use super::RowIndexer;
-use crate::{Error, Result, Row, Schema};
+use crate::{Error, Result, Schema, encode::FittedRow};
 
 /// How long a thread waits for more.
 const IDLE: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ pub(crate) struct Indexers(Sender<Task>);
 struct Task {
     schema: Arc<Schema>,
     /// The rows with their keys, ascending.
-    rows: Vec<(Vec<u8>, Row)>,
+    rows: Vec<(Vec<u8>, FittedRow)>,
     text_bytes: usize,
     segment: Sender<Result<Option<Arc<Segment>>>>,
 }
@@ -47,7 +47,7 @@ impl Indexers {
     pub fn index(
         &self,
         schema: &Arc<Schema>,
-        rows: Vec<(Vec<u8>, Row)>,
+        rows: Vec<(Vec<u8>, FittedRow)>,
         text_bytes: usize,
     ) -> Indexing {
         let (segment, outcome) = bounded(1);
@@ -106,13 +106,13 @@ impl Task {
 
 fn index(
     schema: &Schema,
-    rows: Vec<(Vec<u8>, Row)>,
+    rows: Vec<(Vec<u8>, FittedRow)>,
     text_bytes: usize,
 ) -> Result<Option<Arc<Segment>>> {
     let mut indexer = RowIndexer::new(schema);
     indexer.reserve_text(text_bytes);
     for (key, row) in rows {
-        indexer.add(&key, &row)?;
+        indexer.add_fitted(&key, &row)?;
     }
     Ok(indexer.finish()?.map(Arc::new))
 }

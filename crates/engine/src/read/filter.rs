@@ -168,13 +168,13 @@ impl Condition {
     pub fn filtered(&self, segment: &Segment, docs: Docs) -> Result<DocSet> {
         match docs {
             Docs::Every => self.select(segment),
+            Docs::Some(docs) if docs.is_empty() => Ok(docs),
             Docs::Some(DocSet::List(mut docs))
                 if docs.len() <= segment.doc_count() as usize / RETAIN_SHARE =>
             {
                 self.retain(segment, &mut docs)?;
                 Ok(DocSet::List(docs))
             }
-            Docs::Some(docs) if docs.is_empty() => Ok(docs),
             Docs::Some(docs) => Ok(self.select(segment)?.intersect(&docs)),
         }
     }

@@ -22,7 +22,7 @@ pub(crate) use large::{Built, LargeCommit};
 pub(crate) use prepared::{PreparedBatch, PreparedChange, PreparedTable, key_hash};
 pub(crate) use queue::{Definitions, Job, Taken, WriteQueue};
 pub(crate) use transactions::{OpenTransactions, ProtectedKeys, Since};
-pub(crate) use waiter::Waiter;
+pub(crate) use waiter::{Outcome, Waiter};
 
 use crate::{
     Error, Options, Result,

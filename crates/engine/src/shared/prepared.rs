@@ -13,7 +13,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::transactions::Since;
 use crate::{
-    Position, Result, Row, Schema,
+    Position, Result, Schema,
+    encode::FittedRow,
     indexing::Indexing,
     storage::store::{Keyspace, StoreBatch},
 };
@@ -58,7 +59,7 @@ pub(crate) struct PreparedChange {
     /// The encoded row; `None` if the row is gone.
     pub stored: Option<Vec<u8>>,
     /// The row, if it is to be indexed by the writer.
-    pub row: Option<Row>,
+    pub row: Option<FittedRow>,
     /// Whether there must be no row of the key before.
     pub must_be_absent: bool,
 }

@@ -221,14 +221,14 @@ impl Job {
 mod tests {
     use std::sync::Arc;
 
-    use crossbeam_channel::Receiver;
-
     use super::*;
     use crate::{
-        Position, indexing::Indexing, shared::PreparedTable, write::tests::fixture::schema,
+        indexing::Indexing,
+        shared::{Outcome, PreparedTable},
+        write::tests::fixture::schema,
     };
 
-    fn batch(bytes: usize) -> (Job, Receiver<Result<Position>>) {
+    fn batch(bytes: usize) -> (Job, Outcome) {
         let (waiter, outcome) = Waiter::new();
         (Job::Apply(PreparedBatch { bytes, ..PreparedBatch::default() }, waiter), outcome)
     }
@@ -305,7 +305,7 @@ mod tests {
         let (job, outcome) = batch(1);
         queue.push(job).unwrap();
         queue.fail(&Error::Poisoned("disk".to_owned()));
-        assert!(matches!(outcome.recv(), Ok(Err(Error::Poisoned(_)))));
+        assert!(matches!(outcome.wait(), Some(Err(Error::Poisoned(_)))));
         assert!(matches!(queue.push(batch(1).0), Err(Error::Poisoned(_))));
     }
 }

@@ -1,22 +1,101 @@
 //! Who waits for the outcome of a job of the writer.
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::{Position, Result};
 
 /// The writer's end of a [`crate::Pending`].
-pub(crate) struct Waiter(Sender<Result<Position>>);
+pub(crate) struct Waiter(Arc<Slot>);
+
+/// Where the outcome arrives. Who waits sleeps at once: many do while one sync takes its time, and a look again and
+/// again would take the cores from who works.
+pub(crate) struct Outcome(Arc<Slot>);
+
+#[derive(Default)]
+struct Slot {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Open,
+    Told(Result<Position>),
+    /// Nothing comes any more.
+    Over,
+}
 
 impl Waiter {
     /// A waiter and where the outcome arrives.
-    pub fn new() -> (Self, Receiver<Result<Position>>) {
-        let (sender, receiver) = bounded(1);
-        (Self(sender), receiver)
+    pub fn new() -> (Self, Outcome) {
+        let slot = Arc::<Slot>::default();
+        (Self(Arc::clone(&slot)), Outcome(slot))
     }
 
     /// Tells the outcome.
     pub fn answer(self, outcome: Result<Position>) {
-        // A caller that is gone does not want to know.
-        let _ = self.0.send(outcome);
+        *self.0.state.lock() = State::Told(outcome);
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        if matches!(*state, State::Open) {
+            *state = State::Over;
+        }
+        drop(state);
+        self.0.changed.notify_one();
+    }
+}
+
+impl Outcome {
+    /// Waits for it; `None` if the writer ended without an answer, or it was told before.
+    pub fn wait(self) -> Option<Result<Position>> {
+        let mut state = self.0.state.lock();
+        while matches!(*state, State::Open) {
+            self.0.changed.wait(&mut state);
+        }
+        state.take()
+    }
+
+    /// What [`Outcome::wait`] would give now, or `None` while it would wait.
+    pub fn poll(&self) -> Option<Option<Result<Position>>> {
+        let mut state = self.0.state.lock();
+        (!matches!(*state, State::Open)).then(|| state.take())
+    }
+}
+
+impl State {
+    fn take(&mut self) -> Option<Result<Position>> {
+        match std::mem::replace(self, Self::Over) {
+            Self::Told(outcome) => Some(outcome),
+            Self::Open | Self::Over => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_told_once_and_an_end_without_one_is_seen() {
+        let (waiter, outcome) = Waiter::new();
+        assert!(outcome.poll().is_none());
+        waiter.answer(Ok(Position(7)));
+        assert!(matches!(outcome.poll(), Some(Some(Ok(Position(7))))));
+        assert!(matches!(outcome.poll(), Some(None)));
+        assert!(outcome.wait().is_none());
+
+        let (waiter, outcome) = Waiter::new();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| outcome.wait());
+            drop(waiter);
+            assert!(waits.join().unwrap().is_none());
+        });
     }
 }

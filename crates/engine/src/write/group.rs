@@ -77,7 +77,7 @@ impl<'b> Runs<'b> {
         let mut indexer = RowIndexer::new(schema);
         for (key, change) in small.iter() {
             if let Some(row) = &change.row {
-                indexer.add(key, row)?;
+                indexer.add_fitted(key, row)?;
             }
         }
         let segment = indexer.finish()?.map(Arc::new);

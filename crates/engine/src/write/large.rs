@@ -162,7 +162,7 @@ impl LargeBatch {
         let commit = LargeCommit { number, tables, positions, unsaved_bytes };
         let (waiter, outcome) = Waiter::new();
         self.shared.queue.push(Job::Large(commit, waiter))?;
-        let outcome = outcome.recv().unwrap_or_else(|_| Err(self.shared.refusal()));
+        let outcome = outcome.wait().unwrap_or_else(|| Err(self.shared.refusal()));
         // After any other failure nobody knows whether it was committed: the next start does.
         let is_refused =
             matches!(outcome, Err(Error::Conflict(_) | Error::NotFound { .. } | Error::Full(_)));

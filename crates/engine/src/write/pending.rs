@@ -5,12 +5,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use crossbeam_channel::Receiver;
-
 use super::prepare::prepare;
 use crate::{
     ChangeBatch, Error, Position, Result,
-    shared::{DatabaseState, Job, Waiter},
+    shared::{DatabaseState, Job, Outcome, Waiter},
 };
 
 /// Batches that follow from each other, as those of a source do: one that fails, whenever that is,
@@ -58,7 +56,7 @@ impl Pipeline {
 /// A batch that was submitted: it is applied whether this is waited for or dropped.
 #[must_use = "whether the batch was applied is known only after a wait"]
 pub struct Pending {
-    outcome: Receiver<Result<Position>>,
+    outcome: Outcome,
     shared: Arc<DatabaseState>,
 }
 
@@ -85,16 +83,13 @@ impl Pending {
     ///   [`Error::Poisoned`] only the next start shows whether the batch was applied.
     pub fn wait(self) -> Result<Position> {
         // The writer drops what it does not answer only when it ends.
-        self.outcome.recv().unwrap_or_else(|_| Err(self.shared.refusal()))
+        self.outcome.wait().unwrap_or_else(|| Err(self.shared.refusal()))
     }
 
     /// What [`Pending::wait`] would answer now without waiting; `None` while it would wait. An
     /// outcome is told once.
     pub fn poll(&self) -> Option<Result<Position>> {
-        match self.outcome.try_recv() {
-            Ok(outcome) => Some(outcome),
-            Err(crossbeam_channel::TryRecvError::Empty) => None,
-            Err(crossbeam_channel::TryRecvError::Disconnected) => Some(Err(self.shared.refusal())),
-        }
+        let told = self.outcome.poll()?;
+        Some(told.unwrap_or_else(|| Err(self.shared.refusal())))
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn prepare(
 
 fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Result<PreparedChange> {
     let schema = format.schema();
-    let (mut row, must_be_absent) = match change {
+    let (row, must_be_absent) = match change {
         Change::Delete(parts) => {
             let key = encode_key(schema, &parts)?;
             return Ok(PreparedChange { key, stored: None, row: None, must_be_absent: false });
@@ -83,18 +83,19 @@ fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Resu
         Change::Put(row) => (row, false),
         Change::Insert(row) => (row, true),
     };
-    fit_row(schema, &mut row)?;
+    let fitted = fit_row(schema, row)?;
+    let row = &fitted.row;
     let parts: Vec<_> =
         schema.primary_key.iter().filter_map(|&part| row.get(part).cloned()).collect();
     let key = encode_key(schema, &parts)?;
-    let stored = format.encode(&row)?;
+    let stored = format.encode(row)?;
     if stored.len() > options.max_row_bytes {
         return Err(row_too_large(schema, &parts, stored.len(), options));
     }
     if stored.len() > MAX_INDEXED_BYTES {
-        check_indexed(schema, &row, &parts)?;
+        check_indexed(schema, row, &parts)?;
     }
-    Ok(PreparedChange { key, stored: Some(stored), row: Some(row), must_be_absent })
+    Ok(PreparedChange { key, stored: Some(stored), row: Some(fitted), must_be_absent })
 }
 
 /// The error for a row that is to be inserted and is there.
@@ -143,9 +144,9 @@ impl PreparedTable {
         }
         let required = RequiredRows::of(&self.schema)?;
         for change in &mut self.changes {
-            change.row = change.row.take().filter(|row| required.accept(row));
+            change.row = change.row.take().filter(|it| required.accept(&it.row));
             let row = change.row.as_ref();
-            self.text_bytes += row.map_or(0, |row| text_bytes(&self.schema, row));
+            self.text_bytes += row.map_or(0, |it| text_bytes(&self.schema, &it.row));
         }
         Ok(())
     }

@@ -1,13 +1,16 @@
 //! Collects the values of a path from documents.
 
-use super::{PathIndex, PathSpec, writer::PathWriter};
+use super::{PathIndex, PathSpec, first_bytes, writer::PathWriter};
 use crate::{IndexError, Result, SectionWriter};
 
-/// The values that paths of one document lead to. Kept between documents for its memory.
+/// The values that each path leads to in one document, path after path. Kept between documents for its memory.
 #[derive(Clone, Debug, Default)]
 pub struct PathKeys {
     bytes: Vec<u8>,
+    /// Where each value ends.
     ends: Vec<usize>,
+    /// How many values there are up to the end of each path.
+    counts: Vec<usize>,
 }
 
 impl PathKeys {
@@ -15,18 +18,34 @@ impl PathKeys {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.counts.clear();
     }
 
-    /// Adds a value, which `write` appends.
+    /// Adds a value of the path, which `write` appends.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         self.ends.push(self.bytes.len());
     }
 
-    /// The values.
-    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let mut start = 0;
-        self.ends.iter().map(move |&end| {
+    /// The values that follow are those of the next path.
+    pub fn end_path(&mut self) {
+        self.counts.push(self.ends.len());
+    }
+
+    /// How many paths there are.
+    pub fn paths(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// The values of a path, by its place.
+    pub fn of(&self, path: usize) -> impl Iterator<Item = &[u8]> {
+        let end_of = |counts: &[usize], at: Option<usize>| {
+            at.and_then(|at| counts.get(at)).copied().unwrap_or_default()
+        };
+        let (first, last) =
+            (end_of(&self.counts, path.checked_sub(1)), end_of(&self.counts, Some(path)));
+        let mut start = end_of(&self.ends, first.checked_sub(1));
+        self.ends.get(first..last).unwrap_or_default().iter().map(move |&end| {
             let value = self.bytes.get(start..end).unwrap_or_default();
             start = end;
             value
@@ -44,9 +63,9 @@ pub struct PathBuilder {
 }
 
 impl PathBuilder {
-    /// Adds the next document.
-    pub fn add(&mut self, values: &PathKeys) {
-        for value in values.iter() {
+    /// Adds the next document by its values.
+    pub fn add<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>) {
+        for value in values {
             self.bytes.extend_from_slice(value);
             self.ends.push((self.bytes.len(), self.doc_count));
         }
@@ -78,10 +97,13 @@ impl PathBuilder {
             let start = before.map_or(0, |(end, _)| *end);
             (self.bytes.get(start..end).unwrap_or_default(), doc)
         };
-        let mut order: Vec<u32> = (0..count).collect();
-        order.sort_unstable_by(|&a, &b| entry(a).cmp(&entry(b)));
-        let mut writer = PathWriter::new(self.doc_count);
-        for at in order {
+        let mut order: Vec<(u64, u32)> =
+            (0..count).map(|at| (first_bytes(entry(at).0), at)).collect();
+        order.sort_unstable_by(|(one, a), (other, b)| {
+            one.cmp(other).then_with(|| entry(*a).cmp(&entry(*b)))
+        });
+        let mut writer = PathWriter::with_room(self.doc_count, self.bytes.len());
+        for (_, at) in order {
             let (value, doc) = entry(at);
             writer.push(value, doc)?;
         }

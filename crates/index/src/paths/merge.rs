@@ -1,8 +1,8 @@
 //! Merges the values of a path: entries in one ordered pass, documents renumbered.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::cmp::Ordering;
 
-use super::{PathEntries, PathIndex, PathSpec, writer::PathWriter};
+use super::{PathEntries, PathIndex, PathSpec, first_bytes, writer::PathWriter};
 use crate::{Result, SectionWriter, text::GONE};
 
 /// Writes the merged sections of a path for `doc_count` documents. An input is its values, and the new number of each
@@ -13,44 +13,95 @@ pub(crate) fn merge(
     spec: &PathSpec,
     out: &mut SectionWriter,
 ) -> Result<()> {
-    let mut inputs: Vec<(PathEntries<'_>, &[u32])> = Vec::with_capacity(sources.len());
-    let mut next: BinaryHeap<Reverse<(Vec<u8>, u32, usize)>> = BinaryHeap::new();
-    for (path, map) in sources {
-        inputs.push((path.entries()?, map));
-    }
-    for (number, (entries, map)) in inputs.iter_mut().enumerate() {
-        if let Some(found) = live(entries, map, Vec::new())? {
-            next.push(Reverse((found.0, found.1, number)));
+    let mut inputs: Vec<Input<'_>> = Vec::with_capacity(sources.len());
+    for &(path, map) in sources {
+        let mut input = Input { entries: path.entries()?, map, first_bytes: 0, doc: 0 };
+        if input.advance()? {
+            inputs.push(input);
         }
     }
-    let mut writer = PathWriter::new(doc_count);
-    while let Some(Reverse((value, doc, number))) = next.pop() {
-        writer.push(&value, doc)?;
-        if let Some((entries, map)) = inputs.get_mut(number)
-            && let Some(found) = live(entries, map, value)?
-        {
-            next.push(Reverse((found.0, found.1, number)));
+    let bytes = sources.iter().map(|(path, _)| path.entries.len()).sum();
+    let mut writer = PathWriter::with_room(doc_count, bytes);
+    let mut heap = Heap::of(inputs);
+    while let Some(input) = heap.first() {
+        writer.push(&input.entries.value, input.doc)?;
+        match input.advance()? {
+            true => heap.settle_first(),
+            false => heap.remove_first(),
         }
     }
     writer.add_to(spec, out);
     Ok(())
 }
 
-/// The next entry of a document that is not gone, by its new number. The value is written into `room`.
-fn live(
-    entries: &mut PathEntries<'_>,
-    map: &[u32],
-    mut room: Vec<u8>,
-) -> Result<Option<(Vec<u8>, u32)>> {
-    while let Some((value, doc)) = entries.next()? {
-        match map.get(doc as usize) {
-            None | Some(&GONE) => {}
-            Some(&new) => {
-                room.clear();
-                room.extend_from_slice(value);
-                return Ok(Some((room, new)));
+/// One input at its next entry: the value stands where it was decoded.
+struct Input<'i> {
+    entries: PathEntries<'i>,
+    map: &'i [u32],
+    /// Decides most comparisons.
+    first_bytes: u64,
+    /// The new number of its document.
+    doc: u32,
+}
+
+impl Input<'_> {
+    /// Goes to the next entry of a document that is not gone; false behind the last.
+    fn advance(&mut self) -> Result<bool> {
+        while self.entries.step()?.is_some() {
+            match self.map.get(self.entries.doc as usize) {
+                None | Some(&GONE) => {}
+                Some(&new) => {
+                    self.doc = new;
+                    self.first_bytes = first_bytes(&self.entries.value);
+                    return Ok(true);
+                }
             }
         }
+        Ok(false)
     }
-    Ok(None)
+
+    fn compare(&self, other: &Self) -> Ordering {
+        let by_value = || self.entries.value.cmp(&other.entries.value);
+        let by_first = self.first_bytes.cmp(&other.first_bytes);
+        by_first.then_with(by_value).then(self.doc.cmp(&other.doc))
+    }
+}
+
+/// A binary heap whose first input is the one with the smallest entry. The standard one would have the entry moved out
+/// and in again for each step.
+struct Heap<'i>(Vec<Input<'i>>);
+
+impl<'i> Heap<'i> {
+    fn of(inputs: Vec<Input<'i>>) -> Self {
+        let mut heap = Self(inputs);
+        (0..heap.0.len() / 2).rev().for_each(|place| heap.sink(place));
+        heap
+    }
+
+    fn first(&mut self) -> Option<&mut Input<'i>> {
+        self.0.first_mut()
+    }
+
+    /// After the first one's entry became a greater one.
+    fn settle_first(&mut self) {
+        self.sink(0);
+    }
+
+    fn remove_first(&mut self) {
+        self.0.swap_remove(0);
+        self.sink(0);
+    }
+
+    fn sink(&mut self, mut place: usize) {
+        while let [left, rest @ ..] = self.0.get(2 * place + 1..).unwrap_or_default() {
+            let is_right = rest.first().is_some_and(|right| right.compare(left).is_lt());
+            let below = 2 * place + 1 + usize::from(is_right);
+            match (self.0.get(below), self.0.get(place)) {
+                (Some(child), Some(parent)) if child.compare(parent).is_lt() => {}
+                _ => return,
+            }
+            self.0.swap(place, below);
+            place = below;
+        }
+    }
 }

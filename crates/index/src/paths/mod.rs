@@ -22,7 +22,10 @@ mod merge;
 mod tests;
 mod writer;
 
-use std::ops::{Bound, ControlFlow};
+use std::{
+    cmp::Ordering,
+    ops::{Bound, ControlFlow},
+};
 
 pub use builder::{PathBuilder, PathKeys};
 pub(crate) use merge::merge;
@@ -57,6 +60,8 @@ pub struct PathIndex {
     block_count: usize,
     single: bool,
     ends: Slice,
+    /// The first bytes of each block's first value: most blocks are told apart without a look at their entries.
+    firsts: Vec<u64>,
     entries: Slice,
 }
 
@@ -90,7 +95,9 @@ impl PathIndex {
         let label = head.part(HEAD_BYTES..label_end as usize)?.to_vec();
         let ends = head.part(label_end as usize..head.len())?;
         let (single, entries_end) = (flags == SINGLE, entries.len() as u64);
-        let index = Self { label, doc_count, entry_count, block_count, single, ends, entries };
+        let firsts = Vec::with_capacity(block_count);
+        let mut index =
+            Self { label, doc_count, entry_count, block_count, single, ends, firsts, entries };
         let mut before = 0;
         for block in 0..block_count {
             let end = index.end(block);
@@ -98,6 +105,8 @@ impl PathIndex {
                 return Err(corrupt());
             }
             before = end;
+            let first = first_bytes(index.first_value(block)?);
+            index.firsts.push(first);
         }
         if before != entries_end {
             return Err(corrupt());
@@ -162,8 +171,8 @@ impl PathIndex {
         let first = self.block_before(low)?;
         let last = match high {
             Bound::Unbounded => self.block_count,
-            Bound::Included(value) => self.first_block(|first| first > value)?,
-            Bound::Excluded(value) => self.first_block(|first| first >= value)?,
+            Bound::Included(value) => self.first_block(value, Ordering::is_gt)?,
+            Bound::Excluded(value) => self.first_block(value, Ordering::is_ge)?,
         };
         let blocks = last.saturating_sub(first) as u64;
         Ok((blocks * BLOCK_ENTRIES as u64).min(self.entry_count))
@@ -259,18 +268,21 @@ impl PathIndex {
     fn block_before(&self, low: Bound<&[u8]>) -> Result<usize> {
         let block = match low {
             Bound::Unbounded => return Ok(0),
-            Bound::Included(low) => self.first_block(|first| first >= low)?,
-            Bound::Excluded(low) => self.first_block(|first| first > low)?,
+            Bound::Included(low) => self.first_block(low, Ordering::is_ge)?,
+            Bound::Excluded(low) => self.first_block(low, Ordering::is_gt)?,
         };
         Ok(block.saturating_sub(1))
     }
 
-    /// The first block of whose first value this holds; it holds for none before and all behind.
-    fn first_block(&self, holds: impl Fn(&[u8]) -> bool) -> Result<usize> {
-        let (mut low, mut high) = (0, self.block_count);
+    /// The first block whose first value compares so with a value; it is [`Ordering::is_ge`] or [`Ordering::is_gt`].
+    fn first_block(&self, value: &[u8], compares: fn(Ordering) -> bool) -> Result<usize> {
+        let bytes = first_bytes(value);
+        let mut low = self.firsts.partition_point(|first| *first < bytes);
+        let alike = self.firsts.iter().skip(low).take_while(|first| **first == bytes);
+        let mut high = low + alike.count();
         while low < high {
             let middle = low + (high - low) / 2;
-            match holds(self.first_value(middle)?) {
+            match compares(self.first_value(middle)?.cmp(value)) {
                 true => high = middle,
                 false => low = middle + 1,
             }
@@ -341,7 +353,7 @@ impl PathEntries<'_> {
                 return Ok(None);
             }
             self.left = self.index.end(self.block) as usize;
-            self.reader = VarintReader::new(&self.index.entries, self.index.start(self.block));
+            self.reader.go_to(self.index.start(self.block));
             self.block += 1;
             let length = self.reader.next()? as usize;
             self.value.clear();
@@ -372,12 +384,21 @@ impl PathEntries<'_> {
 
     /// Appends the next bytes to the value.
     fn take(&mut self, length: usize) -> Result<()> {
-        let at = self.reader.position();
-        let end = at.checked_add(length).ok_or_else(damaged)?;
-        let bytes = self.index.entries.get(at..end).ok_or_else(damaged)?;
+        let bytes = self.reader.take(length).ok_or_else(damaged)?;
         self.value.extend_from_slice(bytes);
-        self.reader = VarintReader::new(&self.index.entries, end);
         Ok(())
+    }
+}
+
+/// The first eight bytes of a value as a number that has their order.
+fn first_bytes(value: &[u8]) -> u64 {
+    match value.first_chunk() {
+        Some(chunk) => u64::from_be_bytes(*chunk),
+        None => {
+            let mut chunk = [0; 8];
+            chunk.iter_mut().zip(value).for_each(|(to, from)| *to = *from);
+            u64::from_be_bytes(chunk)
+        }
     }
 }
 

@@ -20,7 +20,8 @@ fn built(documents: &[Vec<Vec<u8>>]) -> PathIndex {
     for values in documents {
         keys.clear();
         values.iter().for_each(|value| keys.push(|out| out.extend_from_slice(value)));
-        builder.add(&keys);
+        keys.end_path();
+        builder.add(keys.of(0));
     }
     builder.finish_alone(&spec()).unwrap()
 }
@@ -142,7 +143,8 @@ proptest! {
         for values in &left {
             keys.clear();
             values.iter().for_each(|value| keys.push(|out| out.extend_from_slice(value)));
-            builder.add(&keys);
+            keys.end_path();
+            builder.add(keys.of(0));
         }
         builder.finish(&spec(), &mut whole).unwrap();
         prop_assert_eq!(merged.finish(), whole.finish());

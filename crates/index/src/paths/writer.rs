@@ -1,5 +1,7 @@
 //! Writes the sections of a path, entry by entry.
 
+use std::cmp::Ordering;
+
 use super::{BLOCK_ENTRIES, ENTRIES, HEAD, PathSpec, SINGLE};
 use crate::{Bitmap, IndexError, Result, SectionWriter, varint};
 
@@ -18,13 +20,13 @@ pub(super) struct PathWriter {
 }
 
 impl PathWriter {
-    /// For a segment of so many documents.
-    pub(super) fn new(doc_count: u32) -> Self {
+    /// For a segment of so many documents, with room for so many bytes of entries.
+    pub(super) fn with_room(doc_count: u32, bytes: usize) -> Self {
         Self {
             doc_count,
             entry_count: 0,
             ends: Vec::new(),
-            entries: Vec::new(),
+            entries: Vec::with_capacity(bytes),
             in_block: 0,
             value: Vec::new(),
             doc: 0,
@@ -39,11 +41,12 @@ impl PathWriter {
             return Err(IndexError::corrupt("a path has a document that is not there"));
         }
         let is_first = self.entry_count == 0;
-        let is_same = !is_first && self.value == value;
+        let order = if is_first { Ordering::Greater } else { value.cmp(&self.value) };
+        let is_same = order.is_eq();
         if is_same && doc == self.doc {
             return Ok(());
         }
-        if !is_first && (value, doc) < (self.value.as_slice(), self.doc) {
+        if order.is_lt() || (is_same && doc < self.doc) {
             return Err(IndexError::corrupt("the values of a path do not ascend"));
         }
         let length =

@@ -66,7 +66,7 @@ impl SegmentBuilder {
         if document.columns.len() != self.columns.len()
             || document.texts.len() != self.texts.len()
             || document.words.len() != self.words.len()
-            || document.paths.len() != self.paths.len()
+            || document.paths.paths() != self.paths.len()
         {
             return Err(IndexError::Invalid("a document's shape is not the spec's".to_owned()));
         }
@@ -83,8 +83,8 @@ impl SegmentBuilder {
         for (words, fields) in self.words.iter_mut().zip(document.words) {
             words.add(fields)?;
         }
-        for (path, values) in self.paths.iter_mut().zip(document.paths) {
-            path.add(values);
+        for (place, path) in self.paths.iter_mut().enumerate() {
+            path.add(document.paths.of(place));
         }
         self.doc_count += 1;
         Ok(())

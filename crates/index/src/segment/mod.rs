@@ -93,7 +93,7 @@ pub struct Document<'a> {
     /// For each part of the spec's words the texts of their fields, empty where they are NULL.
     pub words: &'a [Vec<&'a str>],
     /// For each path of the spec the values that it leads to.
-    pub paths: &'a [PathKeys],
+    pub paths: &'a PathKeys,
 }
 
 /// An immutable segment. Cheap to clone behind an `Arc`; safe to read from any thread.
