@@ -101,6 +101,8 @@ pub struct AccessPath {
     pub is_union: bool,
     /// Whether the text index says first which rows there are.
     pub by_text: bool,
+    /// The paths whose indexes do, by their places in [`crate::Schema::paths`].
+    pub by_paths: Vec<usize>,
     /// What has the rows in the order that is asked for; `None` where they are sorted.
     pub ordered_by: Option<TableIndex>,
     /// The indexes that the condition says something of.

@@ -1,7 +1,8 @@
 //! The values of documents as bytes that have their order.
 //!
 //! ```text
-//! value  := 1 | 2 bool:u8 | 3 number | 4 text | 5 | 6      null, a truth, a number, a text, an array, an object
+//! value  := 1 | 2 bool:u8 | 3 number | 4 text | 5 0? | 6   null, a truth, a number, a text, an array, an object;
+//!                                                          0 says that the array is an element of another
 //! number := double rest?                                   the zeros at the end of both together are left out
 //! double := the greatest 64-bit float that is not above the number; big endian, all bits of a negative one turned,
 //!           the first bit of another
@@ -22,6 +23,7 @@ const NUMBER: u8 = 3;
 const TEXT: u8 = 4;
 const ARRAY: u8 = 5;
 const OBJECT: u8 = 6;
+const NESTED: [u8; 2] = [ARRAY, 0];
 
 /// A range of values as bytes.
 pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -93,7 +95,10 @@ fn push_values(names: &[String], document: &Document<'_>, keys: &mut PathKeys) {
     walk_path(names, document, &mut |found| {
         keys.push(|key| push_document(found, key));
         for element in found.elements().into_iter().flatten() {
-            keys.push(|key| push_document(element, key));
+            keys.push(|key| match element {
+                Document::Array(_) => key.extend(NESTED),
+                _ => push_document(element, key),
+            });
         }
         false
     });
@@ -172,6 +177,9 @@ pub(crate) fn ranges(test: &PathTest) -> Vec<KeyRange> {
             let mut end = key.clone();
             end.push(u8::MAX);
             vec![(Bound::Included(key), Bound::Excluded(end))]
+        }
+        PathTest::Nested => {
+            vec![(Bound::Included(NESTED.to_vec()), Bound::Included(NESTED.to_vec()))]
         }
     }
 }

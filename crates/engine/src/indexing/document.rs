@@ -33,13 +33,17 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
     }
 }
 
+/// Which form the values of paths have: those of another are made anew, as those of a path that is new.
+const PATH_VALUES: u8 = 2;
+
 /// The paths that segments have the values of, in the schema's order. A path is known by its column's number and its
 /// names: so one that is declared again is the same.
 pub(crate) fn path_specs(schema: &Schema) -> Vec<PathSpec> {
     let mut specs: Vec<PathSpec> = Vec::with_capacity(schema.paths.len());
     for path in &schema.paths {
         let column = schema.columns.get(path.column).map_or(u32::MAX, |column| column.id);
-        let mut label = column.to_le_bytes().to_vec();
+        let mut label = vec![PATH_VALUES];
+        label.extend(column.to_le_bytes());
         for name in &path.names {
             label.extend((name.len() as u32).to_le_bytes());
             label.extend_from_slice(name.as_bytes());

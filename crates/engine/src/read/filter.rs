@@ -151,6 +151,23 @@ impl Condition {
         conjuncts.len() == parts && parts == columns.len() && columns.iter().all(is_one)
     }
 
+    /// The paths whose values say which rows there are; `None` where rows may satisfy it that none of them leads to.
+    pub fn paths(&self) -> Option<Vec<&PathSpec>> {
+        match self {
+            Self::Path { path, .. } => Some(vec![path]),
+            Self::All(parts) => {
+                let paths: Vec<&PathSpec> =
+                    parts.iter().filter_map(Self::paths).flatten().collect();
+                (!paths.is_empty()).then_some(paths)
+            }
+            Self::Any(parts) => {
+                let paths: Option<Vec<_>> = parts.iter().map(Self::paths).collect();
+                paths.map(|paths| paths.concat())
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it says nothing of any column but this one.
     fn is_of(&self, column: u32) -> bool {
         match self {

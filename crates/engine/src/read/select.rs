@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     AccessPath, Allowed, Position, QueryReport, Result, Selection, TableIndex,
+    indexing::path_specs,
     snapshot::{SegmentView, TableView},
 };
 
@@ -218,6 +219,11 @@ impl Plan {
             segments: view.segments.len(),
             ..AccessPath::default()
         };
+        let asked = self.condition.as_ref().and_then(Condition::paths).unwrap_or_default();
+        let specs = path_specs(&view.schema);
+        path.by_paths = (0..specs.len())
+            .filter(|&place| specs.get(place).is_some_and(|spec| asked.contains(&spec)))
+            .collect();
         let mut report = QueryReport::default();
         let (mut all, mut found) = (Vec::with_capacity(view.segments.len()), Found::new());
         for segment in &view.segments {
@@ -228,13 +234,17 @@ impl Plan {
                 None => Docs::Every,
             };
             let left = self.narrowed(segment, docs, &mut found);
-            path.scanned += usize::from(matches!(left.docs, Docs::Every));
-            path.examined += left.docs.count_live(segment);
+            let is_every = matches!(left.docs, Docs::Every);
+            let looked_at = left.docs.count_live(segment);
             let docs = match &self.condition {
                 Some(condition) => left.satisfying(condition, segment)?,
                 None => left.docs,
             };
-            path.matching += docs.count_live(segment);
+            let matching = docs.count_live(segment);
+            let is_by_paths = is_every && !path.by_paths.is_empty();
+            path.scanned += usize::from(is_every && !is_by_paths);
+            path.examined += if is_by_paths { matching } else { looked_at };
+            path.matching += matching;
             all.push(docs);
         }
         let narrowing = self.narrowing.as_ref();

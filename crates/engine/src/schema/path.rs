@@ -48,4 +48,6 @@ pub enum PathTest {
     Within(Bound<PathValue>, Bound<PathValue>),
     /// It is a text that begins with this.
     Begins(String),
+    /// It is an array within an array.
+    Nested,
 }

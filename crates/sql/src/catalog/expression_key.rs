@@ -4,8 +4,9 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, CastKind, DataType, Expr, ObjectName, Query, SelectItem, SetExpr, Value,
-    Visit, VisitMut, Visitor, VisitorMut,
+    self, BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr,
+    FunctionArguments, ObjectName, Query, SelectItem, SetExpr, Value, Visit, VisitMut, Visitor,
+    VisitorMut,
 };
 use remora_mysql::{Collation, LexMode};
 
@@ -77,6 +78,36 @@ impl ExpressionKey {
     pub(crate) fn is_for(&self, connection: Collation) -> bool {
         self.collation.is_none_or(|collation| collation == connection)
     }
+}
+
+/// The column and the path of a key over the members of arrays, `CAST(column->'path' AS … ARRAY)`.
+pub(crate) fn array_path(expression: &str) -> Option<(String, String)> {
+    let mut expr = parsed(expression)?;
+    while let Expr::Nested(inner) = expr {
+        expr = *inner;
+    }
+    let Expr::Cast { expr, array: true, .. } = expr else { return None };
+    let (document, path) = match *expr {
+        Expr::BinaryOp { left, op: BinaryOperator::Arrow, right } => (*left, *right),
+        Expr::Function(call) if call.name.to_string().eq_ignore_ascii_case("json_extract") => {
+            let FunctionArguments::List(list) = call.args else { return None };
+            let mut args = list.args.into_iter();
+            let mut next = || match args.next()? {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+                _ => None,
+            };
+            let pair = (next()?, next()?);
+            next().is_none().then_some(pair)?
+        }
+        _ => return None,
+    };
+    let column = match document {
+        Expr::Identifier(name) => name.value,
+        Expr::CompoundIdentifier(names) => names.into_iter().next_back()?.value,
+        _ => return None,
+    };
+    let Expr::Value(path) = path else { return None };
+    Some((column, path.value.into_string()?))
 }
 
 /// The syntax tree of an expression.

@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use remora_engine::{AccessPath, FoundBy, TableIndex};
 
 use crate::{
-    catalog::{Key, KeyKind, SqlTable},
+    catalog::{Key, KeyKind, PartOf, SqlTable, array_path},
+    meaning::json::Path,
     plan::Figures,
     resolve::{Place, SelectKind},
+    scan::paths::names,
 };
 
 /// One table's part in the answer to EXPLAIN.
@@ -88,6 +90,12 @@ impl Access {
             return;
         }
         match path.found_by.as_slice() {
+            [] if !path.by_paths.is_empty() => {
+                self.kind = Some("range");
+                let names = path.by_paths.iter().filter_map(|place| path_name(table, *place));
+                self.key = Some(names.collect::<Vec<_>>().join(","));
+                self.possible.extend(self.key.clone());
+            }
             [] => match path.ordered_by.filter(|_| wanted.in_order) {
                 Some(index) => {
                     self.kind = Some("index");
@@ -240,6 +248,22 @@ fn used(found_by: &FoundBy) -> usize {
 fn possible(table: &SqlTable, indexes: &[TableIndex]) -> Vec<String> {
     let helps = |key: &&Key| table.index_of(key).is_some_and(|(index, _)| indexes.contains(&index));
     table.keys.iter().filter(helps).map(|key| key.name.clone()).collect()
+}
+
+/// What SQL calls the index of a path: the key that declares it, or how it is asked.
+fn path_name(table: &SqlTable, place: usize) -> Option<String> {
+    let path = table.schema.paths.get(place)?;
+    let column = &table.schema.columns.get(path.column)?.name;
+    let declares = |key: &&Key| {
+        key.parts.iter().any(|part| {
+            let PartOf::Expression(expression) = &part.of else { return false };
+            let Some((of, text)) = array_path(expression) else { return false };
+            let found = Path::parse(&text).ok().and_then(|path| names(&path));
+            of.eq_ignore_ascii_case(column) && found.as_ref() == Some(&path.names)
+        })
+    };
+    let declared = table.keys.iter().find(declares).map(|key| key.name.clone());
+    Some(declared.unwrap_or_else(|| format!("{column}->'$.{}'", path.names.join("."))))
 }
 
 /// What SQL calls an index. One that the library declared has no name: it is called as its first column.

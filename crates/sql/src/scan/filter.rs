@@ -20,7 +20,7 @@ use remora_engine::{
 
 use remora_mysql::Collation;
 
-use super::EngineTable;
+use super::{EngineTable, paths::by_paths};
 use crate::{
     SqlType,
     meaning::{
@@ -48,6 +48,7 @@ pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilter
             Answer::Exact(_) => true,
             Answer::Superset(_) => false,
             Answer::Scan if beginning(table, filter).is_some() => false,
+            Answer::Scan if by_paths(table, filter).is_some() => false,
             Answer::Scan => return TableProviderFilterPushDown::Unsupported,
         },
     };
@@ -65,7 +66,11 @@ pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated
     let rest = filters.iter().filter(|filter| translate(table, filter).is_none());
     let texts: Vec<Answer> = rest.clone().map(|filter| text(table, filter)).collect();
     let exact = texts.iter().all(|answer| matches!(answer, Answer::Exact(_)));
-    translated.extend(rest.filter_map(|filter| Some(beginning(table, filter)?.filter)));
+    translated.extend(rest.clone().filter_map(|filter| Some(beginning(table, filter)?.filter)));
+    let by_paths: Vec<Filter> = rest.filter_map(|filter| by_paths(table, filter)).collect();
+    if !by_paths.is_empty() && table.has_ready_paths() {
+        translated.extend(by_paths);
+    }
     // Where no index has the order of a column the text index leaves fewer rows of which to ask the letters.
     let begun = filters.iter().filter(|filter| {
         beginning(table, filter).is_some_and(|begins| begins.is_all && !begins.has_index)
@@ -95,7 +100,7 @@ fn text(table: &EngineTable, filter: &Expr) -> Answer {
     search::plan(&search::Asked { table: &table.table, column: &column }, filter)
 }
 
-fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {
+pub(super) fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {
     match filter {
         Expr::BinaryExpr(binary) => binary_filter(table, binary),
         Expr::InList(list) => in_list(table, list),

@@ -8,6 +8,7 @@ mod few;
 mod filter;
 pub(crate) mod outer;
 mod overlaid;
+pub(crate) mod paths;
 pub(crate) mod settled;
 mod table;
 

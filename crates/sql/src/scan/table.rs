@@ -129,6 +129,12 @@ impl EngineTable {
         if self.is_kept { usize::MAX } else { self.rows }
     }
 
+    /// Whether all paths of its definition are indexed by now, in all segments.
+    pub(super) fn has_ready_paths(&self) -> bool {
+        let ready = self.reader.ready_paths(&self.engine_name);
+        ready.is_ok_and(|ready| ready.len() == self.table.schema.paths.len())
+    }
+
     /// About how many rows there are.
     pub(super) fn rows_now(&self) -> usize {
         self.rows

@@ -2,6 +2,7 @@
 
 mod access_paths;
 mod dml;
+mod documents;
 mod engine_status;
 mod explain;
 mod hostile;

@@ -8,7 +8,10 @@ use remora_engine::{
 
 use remora_mysql::ErrorCode;
 
-use super::draft::{Draft, DraftColumn, invalid_default};
+use super::{
+    draft::{Draft, DraftColumn, invalid_default},
+    key_columns::array_paths,
+};
 use crate::{
     Error, Result, SqlType,
     catalog::{
@@ -105,7 +108,7 @@ impl Draft {
             indexes: Vec::new(),
             synonyms: previous.as_ref().map(|it| it.synonyms.clone()).unwrap_or_default(),
             words: None,
-            paths: Vec::new(),
+            paths: array_paths(self),
             declared: Some(self.declared()),
         };
         schema.words = self.words(previous.as_deref(), &schema);

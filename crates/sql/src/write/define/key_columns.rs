@@ -3,17 +3,19 @@
 
 use std::sync::Arc;
 
-use remora_engine::HIDDEN_PREFIX;
+use remora_engine::{HIDDEN_PREFIX, PathDef};
 use remora_mysql::ErrorCode;
 
 use super::draft::{Draft, DraftColumn};
 use crate::{
     Column, Error, Result, SqlType,
     catalog::{
-        ColumnSpec, DefaultSpec, Generated, KeyKind, PartOf, SqlTable, TableName, key_column,
-        quoted_name,
+        ColumnSpec, DefaultSpec, Generated, KeyKind, PartOf, SqlTable, TableName, array_path,
+        key_column, quoted_name,
     },
+    meaning::json::Path,
     parse::read,
+    scan::paths::names as names_of,
     state::SessionState,
     transaction::{Overlay, TemporaryTable},
     write::rows::Query,
@@ -56,7 +58,25 @@ pub(super) async fn add_key_columns(
     Ok(())
 }
 
-/// Whether a key is over the members of arrays, for which there is no index.
+/// The paths that a draft's keys over the members of arrays lead along.
+pub(super) fn array_paths(draft: &Draft) -> Vec<PathDef> {
+    let mut paths: Vec<PathDef> = Vec::new();
+    for key in draft.keys.iter().filter(|key| key.kind == KeyKind::Plain) {
+        for part in &key.parts {
+            let PartOf::Expression(expression) = &part.of else { continue };
+            let Some((column, path)) = array_path(expression) else { continue };
+            let names = Path::parse(&path).ok().and_then(|path| names_of(&path));
+            let (Some(column), Some(names)) = (draft.column(&column), names) else { continue };
+            let path = PathDef { column, names };
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    paths
+}
+
+/// Whether a key is over the members of arrays: those are a path's values, and no column.
 fn is_of_arrays(expression: &str) -> Result<bool> {
     read(expression, |tokens| {
         while !tokens.at_end() {

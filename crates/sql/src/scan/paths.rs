@@ -1,0 +1,304 @@
+//! Conditions on JSON documents, as indexed paths narrow them: rows for which none of the path's values may do are
+//! not read. What is left is tested behind it, for a path of the engine leads through arrays where SQL's does not, and
+//! functions make numbers and texts of other values.
+
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
+
+use datafusion::{
+    arrow::datatypes::Field,
+    common::ScalarValue,
+    logical_expr::{
+        BinaryExpr, Expr, Operator,
+        expr::{InList, ScalarFunction},
+    },
+};
+use remora_engine::{ColumnType, Filter, PathTest, PathValue};
+
+use super::EngineTable;
+use crate::{
+    meaning::{
+        json::{Json, Path, Step},
+        types::ExprType,
+    },
+    search,
+};
+
+/// Up to this size doubles and integers compare alike.
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+/// How deep AND and OR are looked into.
+const DEEPEST: usize = 8;
+/// Most alternatives of a list.
+const MOST_LISTED: usize = 1_000;
+/// The collation of what `->>` gives, whose keys are the text and a space.
+const TEXTS_OF_DOCUMENTS: i64 = 46;
+
+/// What indexed paths say of a condition: it holds for every row for which the condition does. `None` if they say
+/// nothing.
+pub(super) fn by_paths(table: &EngineTable, filter: &Expr) -> Option<Filter> {
+    if table.table.schema.paths.is_empty() {
+        return None;
+    }
+    at_depth(table, filter, 0)
+}
+
+fn at_depth(table: &EngineTable, filter: &Expr, depth: usize) -> Option<Filter> {
+    match filter {
+        Expr::BinaryExpr(binary) => compared(table, binary, depth),
+        Expr::InList(list) => listed(table, list),
+        Expr::ScalarFunction(call) => called(table, call, depth),
+        _ => None,
+    }
+}
+
+/// A path that is indexed, and the column of its documents.
+struct Indexed {
+    column: String,
+    names: Vec<String>,
+}
+
+impl Indexed {
+    fn test(&self, test: PathTest) -> Filter {
+        Filter::Path(self.column.clone(), self.names.clone(), test)
+    }
+
+    /// The path that a document is asked for. `functions` may do that.
+    fn of(table: &EngineTable, expr: &Expr, functions: &[&str]) -> Option<Self> {
+        let Expr::ScalarFunction(call) = expr else { return None };
+        if call.name() == "json_unquote" && functions.contains(&"->>") {
+            let [inner] = call.args.as_slice() else { return None };
+            return Self::of(table, inner, &["json_extract"]);
+        }
+        let [document, path] = call.args.as_slice() else { return None };
+        functions.contains(&call.name()).then(|| Self::at(table, document, path))?
+    }
+
+    fn at(table: &EngineTable, document: &Expr, path: &Expr) -> Option<Self> {
+        let Expr::Column(named) = document else { return None };
+        let index = table.schema.index_of(&named.name).ok()?;
+        let position = *table.positions.get(index)?;
+        let schema = &table.table.schema;
+        let column = schema.columns.get(position).filter(|it| it.kind == ColumnType::Json)?;
+        let names = names(&Path::parse(&search::text(path)?).ok()?)?;
+        let mut paths = schema.paths.iter();
+        paths
+            .any(|it| it.column == position && it.names == names)
+            .then(|| Self { column: column.name.clone(), names })
+    }
+}
+
+/// The names of a path of names alone.
+pub(crate) fn names(path: &Path) -> Option<Vec<String>> {
+    let name = |step: &Step| match step {
+        Step::Key(name) => Some(name.clone()),
+        _ => None,
+    };
+    path.steps.iter().map(name).collect()
+}
+
+fn compared(table: &EngineTable, binary: &BinaryExpr, depth: usize) -> Option<Filter> {
+    let BinaryExpr { left, op, right } = binary;
+    match op {
+        Operator::Or => {
+            let side = |part: &Expr| {
+                at_depth(table, part, depth + 1).or_else(|| super::filter::translate(table, part))
+            };
+            let parts = parts(binary).filter(|_| depth < DEEPEST)?;
+            parts.into_iter().map(side).collect::<Option<_>>().map(Filter::Or)
+        }
+        Operator::And => {
+            let parts = parts(binary).filter(|_| depth < DEEPEST)?.into_iter();
+            let parts = parts.filter_map(|part| at_depth(table, part, depth + 1));
+            let parts: Vec<Filter> = parts.collect();
+            (!parts.is_empty()).then_some(Filter::And(parts))
+        }
+        _ => match (left.as_ref(), right.as_ref()) {
+            (Expr::ScalarFunction(call), literal @ Expr::Literal(..)) => {
+                function_compared(table, call, *op, literal)
+            }
+            (literal @ Expr::Literal(..), Expr::ScalarFunction(call)) => {
+                function_compared(table, call, op.swap()?, literal)
+            }
+            _ => None,
+        },
+    }
+}
+
+/// The conditions of a chain of AND or of OR, which leans to the left: as deep as it is long. `None` of too many.
+fn parts(binary: &BinaryExpr) -> Option<Vec<&Expr>> {
+    let mut parts = vec![binary.right.as_ref()];
+    let mut rest = binary.left.as_ref();
+    while let Expr::BinaryExpr(BinaryExpr { left, op, right }) = rest
+        && *op == binary.op
+    {
+        parts.push(right);
+        rest = left;
+        if parts.len() >= MOST_LISTED {
+            return None;
+        }
+    }
+    parts.push(rest);
+    Some(parts)
+}
+
+fn function_compared(
+    table: &EngineTable,
+    call: &ScalarFunction,
+    op: Operator,
+    literal: &Expr,
+) -> Option<Filter> {
+    let Expr::Literal(value, _) = literal else { return None };
+    match (call.name(), call.args.as_slice(), value) {
+        ("json_order", [a, b], ScalarValue::Int64(Some(0))) if op == Operator::Eq => {
+            let sides = (
+                Indexed::of(table, a, &["json_extract"]),
+                Indexed::of(table, b, &["json_extract"]),
+            );
+            let (path, value) = match sides {
+                (Some(path), None) => (path, b),
+                (None, Some(path)) => (path, a),
+                _ => return None,
+            };
+            Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
+        }
+        ("to_double", [of], ScalarValue::Float64(Some(number))) => {
+            let path = Indexed::of(table, of, &["->>", "json_value"])?;
+            numbers(&path, op, *number, (number.next_down(), number.next_up()))
+        }
+        ("cast_signed", [of], ScalarValue::Int64(Some(number))) => {
+            let path = Indexed::of(table, of, &["->>", "json_value", "json_extract"])?;
+            let number = *number as f64;
+            // It rounds, and cuts off.
+            numbers(&path, op, number, (number - 1.0, number + 1.0))
+        }
+        (
+            "collation_key",
+            [of, Expr::Literal(ScalarValue::Int64(Some(TEXTS_OF_DOCUMENTS)), _)],
+            key,
+        ) if op == Operator::Eq => text(&Indexed::of(table, of, &["->>"])?, key),
+        _ => None,
+    }
+}
+
+/// What is a number that compares so, or anything that may be taken for one: a text, a truth, an integer that has no
+/// sign. What is none counts as 0.
+fn numbers(path: &Indexed, op: Operator, number: f64, (low, high): (f64, f64)) -> Option<Filter> {
+    let holds_for_zero = match op {
+        Operator::Eq => number == 0.0,
+        Operator::Lt => 0.0 < number,
+        Operator::LtEq => 0.0 <= number,
+        Operator::Gt => 0.0 > number,
+        Operator::GtEq => 0.0 >= number,
+        _ => return None,
+    };
+    if holds_for_zero || number.is_nan() || number.abs() >= MOST_EXACT {
+        return None;
+    }
+    let (low, high) = (Included(PathValue::Float(low)), Included(PathValue::Float(high)));
+    let (low, high): (Bound<PathValue>, Bound<PathValue>) = match op {
+        Operator::Eq => (low, high),
+        Operator::Lt | Operator::LtEq => (Unbounded, high),
+        _ => (low, Unbounded),
+    };
+    let tests = [
+        PathTest::Within(low, high),
+        PathTest::Within(Excluded(PathValue::Float(i64::MAX as f64 / 2.0)), Unbounded),
+        PathTest::Begins(String::new()),
+        PathTest::In(vec![PathValue::Bool(false), PathValue::Bool(true)]),
+    ];
+    Some(Filter::Or(tests.into_iter().map(|test| path.test(test)).collect()))
+}
+
+/// A text of which this is the key, with spaces behind it or not. `None` if another value has that text too.
+fn text(path: &Indexed, key: &ScalarValue) -> Option<Filter> {
+    let ScalarValue::BinaryView(Some(key)) = key else { return None };
+    let text = std::str::from_utf8(key.strip_suffix(b" ")?).ok()?;
+    let is_of_another = serde_json::from_str::<serde_json::Value>(text).is_ok();
+    (!is_of_another).then(|| path.test(PathTest::Begins(text.to_owned())))
+}
+
+fn listed(table: &EngineTable, list: &InList) -> Option<Filter> {
+    let Expr::ScalarFunction(call) = list.expr.as_ref() else { return None };
+    if list.negated || list.list.len() > MOST_LISTED {
+        return None;
+    }
+    let mut parts = Vec::with_capacity(list.list.len());
+    for each in &list.list {
+        match each {
+            // A NULL in the list makes nothing true.
+            Expr::Literal(value, _) if value.is_null() => {}
+            each => parts.push(function_compared(table, call, Operator::Eq, each)?),
+        }
+    }
+    Some(Filter::Or(parts))
+}
+
+fn called(table: &EngineTable, call: &ScalarFunction, depth: usize) -> Option<Filter> {
+    match (call.name(), call.args.as_slice()) {
+        ("truth", [inner]) if depth < DEEPEST => at_depth(table, inner, depth + 1),
+        ("member of", [value, array]) => {
+            let path = Indexed::of(table, array, &["json_extract"])?;
+            Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
+        }
+        ("json_contains", [array, candidate]) => {
+            contains(&Indexed::of(table, array, &["json_extract"])?, candidate)
+        }
+        ("json_contains", [document, candidate, path]) => {
+            contains(&Indexed::at(table, document, path)?, candidate)
+        }
+        ("json_overlaps", [a, b]) => {
+            let of = |expr| Indexed::of(table, expr, &["json_extract"]);
+            let (path, other) = of(a).map(|path| (path, b)).or_else(|| Some((of(b)?, a)))?;
+            let values = match Json::parse(&search::text(other)?).ok()? {
+                Json::Array(values) => values.iter().map(path_value).collect::<Option<_>>()?,
+                value => vec![path_value(&value)?],
+            };
+            Some(path.test(PathTest::In(values)))
+        }
+        _ => None,
+    }
+}
+
+/// All scalars of a document are in an array, or in one within it.
+fn contains(path: &Indexed, candidate: &Expr) -> Option<Filter> {
+    let values: Vec<PathValue> = match Json::parse(&search::text(candidate)?).ok()? {
+        Json::Array(values) => values.iter().take(MOST_LISTED).filter_map(path_value).collect(),
+        value => vec![path_value(&value)?],
+    };
+    let parts = values.into_iter().map(|value| {
+        let tests = [PathTest::In(vec![value]), PathTest::Nested];
+        Filter::Or(tests.into_iter().map(|test| path.test(test)).collect())
+    });
+    let parts: Vec<Filter> = parts.collect();
+    (!parts.is_empty()).then_some(Filter::And(parts))
+}
+
+/// What a literal of SQL is in a document.
+fn json_of(expr: &Expr) -> Option<Json> {
+    let Expr::Literal(value, metadata) = expr else { return None };
+    if let Some(metadata) = metadata {
+        let field = Field::new("", value.data_type(), true);
+        let kind = ExprType::of_field(&field.with_metadata(metadata.to_hashmap()));
+        // Documents, moments and bits look like texts and numbers here.
+        if !(kind.is_text() || matches!(kind.kind, crate::SqlType::BigInt | crate::SqlType::Int)) {
+            return None;
+        }
+    }
+    match value {
+        ScalarValue::Int64(Some(number)) => Some(Json::Int(*number)),
+        ScalarValue::UInt64(Some(number)) => Some(Json::Uint(*number)),
+        _ => search::text(expr).map(Json::Text),
+    }
+}
+
+/// A scalar as the engine has it; `None` if it is none, or compares otherwise there.
+fn path_value(value: &Json) -> Option<PathValue> {
+    Some(match value {
+        Json::Null => PathValue::Null,
+        Json::Bool(truth) => PathValue::Bool(*truth),
+        Json::Int(number) if (*number as f64).abs() < MOST_EXACT => PathValue::Int(*number),
+        Json::Uint(number) if (*number as f64) < MOST_EXACT => PathValue::Uint(*number),
+        Json::Double(number) if number.abs() < MOST_EXACT => PathValue::Float(*number),
+        Json::Text(text) => PathValue::Text(text.clone()),
+        _ => return None,
+    })
+}
