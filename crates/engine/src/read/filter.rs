@@ -168,6 +168,41 @@ impl Condition {
         }
     }
 
+    /// The documents that paths leave, and whether it says no more. `None` where they say nothing of it.
+    pub fn left_by_paths(&self, segment: &Segment) -> Result<Option<(DocSet, bool)>> {
+        let len = segment.doc_count();
+        match self {
+            Self::Path { path, ranges } => Ok(Some((with_values(segment, path, ranges)?, true))),
+            Self::All(parts) => {
+                let (mut left, mut is_all) = (None, true);
+                for part in parts {
+                    let Some((docs, is_whole)) = part.left_by_paths(segment)? else {
+                        is_all = false;
+                        continue;
+                    };
+                    is_all &= is_whole;
+                    left = Some(match left {
+                        None => docs,
+                        Some(left) => left.intersect(&docs),
+                    });
+                }
+                Ok(left.map(|left| (left, is_all)))
+            }
+            Self::Any(parts) => {
+                let (mut left, mut is_all) = (DocSet::empty(), true);
+                for part in parts {
+                    let Some((docs, is_whole)) = part.left_by_paths(segment)? else {
+                        return Ok(None);
+                    };
+                    is_all &= is_whole;
+                    left = left.union(&docs, len);
+                }
+                Ok(Some((left, is_all)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Whether it says nothing of any column but this one.
     fn is_of(&self, column: u32) -> bool {
         match self {

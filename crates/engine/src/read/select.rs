@@ -179,6 +179,11 @@ impl Plan {
         let (mut looked_at, mut found) = (0_u64, Found::new());
         for segment in &view.segments {
             let mut left = self.narrowed(segment, Docs::Every, &mut found);
+            if let (Docs::Every, Some(condition)) = (&left.docs, &self.condition)
+                && let Some((docs, is_all)) = condition.left_by_paths(&segment.segment)?
+            {
+                left = Narrowed { docs: Docs::Some(docs), is_all };
+            }
             let is_small = u64::from(segment.segment.doc_count()) + looked_at <= most;
             if let (Docs::Every, Some(narrowing), false) = (&left.docs, &self.narrowing, is_small) {
                 // A look at all of them is sooner, but too much.
