@@ -15,7 +15,7 @@ pub(crate) fn merge(
 ) -> Result<()> {
     let mut inputs: Vec<Input<'_>> = Vec::with_capacity(sources.len());
     for &(path, map) in sources {
-        let mut input = Input { entries: path.entries()?, map, first_bytes: 0, doc: 0 };
+        let mut input = Input { entries: path.at_block(0), map, first_bytes: 0, doc: 0 };
         if input.advance()? {
             inputs.push(input);
         }
