@@ -174,7 +174,7 @@ impl Condition {
         match self {
             Self::Path { path, ranges } => Ok(Some((with_values(segment, path, ranges)?, true))),
             Self::All(parts) => {
-                let (mut left, mut is_all) = (None, true);
+                let (mut left, mut is_all): (Option<DocSet>, bool) = (None, true);
                 for part in parts {
                     let Some((docs, is_whole)) = part.left_by_paths(segment)? else {
                         is_all = false;
