@@ -1,7 +1,10 @@
 //! Rows by the Arrow PyCapsule interface, from which pyarrow, pandas, polars and others take them without a copy.
 
+use std::sync::Arc;
+
 use pyo3::{prelude::*, types::PyCapsule};
 use remora::arrow::{
+    datatypes::Schema,
     error::ArrowError,
     ffi_stream::FFI_ArrowArrayStream,
     record_batch::{RecordBatch, RecordBatchIterator, RecordBatchReader},
@@ -12,7 +15,8 @@ use remora::arrow::{
 /// # Errors
 /// `MemoryError` if Python has no room for a capsule.
 pub(crate) fn stream(py: Python<'_>, batches: Vec<RecordBatch>) -> PyResult<Bound<'_, PyCapsule>> {
-    let schema = batches.first().map(RecordBatch::schema).unwrap_or_default();
+    let schema = batches.first().map(RecordBatch::schema);
+    let schema = schema.unwrap_or_else(|| Arc::new(Schema::empty()));
     let batches = batches.into_iter().map(Ok::<_, ArrowError>);
     let reader: Box<dyn RecordBatchReader + Send> =
         Box::new(RecordBatchIterator::new(batches, schema));
