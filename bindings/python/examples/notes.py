@@ -7,7 +7,7 @@ import remora
 
 with remora.connect(sys.argv[1] if len(sys.argv) > 1 else ":memory:") as con:
     con.execute(
-        "CREATE TABLE IF NOT EXISTS notes (id INT PRIMARY KEY AUTO_INCREMENT, day DATE, body TEXT, place VARCHAR(50))"
+        "CREATE TABLE IF NOT EXISTS notes (id INT PRIMARY KEY AUTO_INCREMENT, day DATE, body TEXT, place VARCHAR(50), FULLTEXT (body))"
     )
     con.executemany(
         "INSERT INTO notes (day, body, place) VALUES (?, ?, ?)",

@@ -82,7 +82,7 @@ def test_what_arrow_cannot_say_is_told(con: remora.Connection) -> None:
 
 
 def test_a_search_is_a_table_too(con: remora.Connection) -> None:
-    con.execute("CREATE TABLE t (id INT PRIMARY KEY, body TEXT, year INT)")
+    con.execute("CREATE TABLE t (id INT PRIMARY KEY, body TEXT, year INT, FULLTEXT (body))")
     con.table("t").add({"id": n, "body": f"reef {n}", "year": 1990 + n} for n in range(50))
     found = con.search("t", "reef", order_by="_key", limit=10)
     assert found.to_arrow().to_pylist() == found.rows

@@ -43,7 +43,7 @@ def python(program: str, *args: str, **options: Any) -> "subprocess.CompletedPro
 
 def test_a_forked_child_is_refused_and_its_parent_is_not_harmed(place: str) -> None:
     con = remora.connect(place)
-    con.execute("CREATE TABLE t (id INT PRIMARY KEY, body TEXT)")
+    con.execute("CREATE TABLE t (id INT PRIMARY KEY, body TEXT, FULLTEXT (body))")
     con.execute("INSERT INTO t VALUES (1, 'reef')")
     con.commit()
     table, notes = con.table("t"), con.collection("notes")
@@ -109,7 +109,7 @@ def test_a_child_of_a_process_that_opened_nothing_works() -> None:
         child = os.fork()
         if child == 0:
             con = remora.connect()
-            con.execute("CREATE TABLE t (id INT PRIMARY KEY, body TEXT)")
+            con.execute("CREATE TABLE t (id INT PRIMARY KEY, body TEXT, FULLTEXT (body))")
             con.executemany("INSERT INTO t VALUES (?, 'reef')", [(n,) for n in range(100)])
             con.commit()
             found = con.execute("SELECT COUNT(*) FROM t a JOIN t b ON a.body = b.body").fetchone()

@@ -94,7 +94,7 @@ def test_the_interpreter_goes_on_while_a_statement_runs(con: remora.Connection) 
 
 def test_documents_and_searches_of_threads(con: remora.Connection) -> None:
     notes = con.collection("notes")
-    con.execute("CREATE TABLE t (id INT PRIMARY KEY, body TEXT)")
+    con.execute("CREATE TABLE t (id INT PRIMARY KEY, body TEXT, FULLTEXT (body))")
     table = con.table("t")
 
     def write(writer: int) -> None:

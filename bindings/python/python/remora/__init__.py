@@ -2,7 +2,7 @@
 
 >>> import remora
 >>> con = remora.connect(":memory:")
->>> _ = con.execute("CREATE TABLE birds (id INT PRIMARY KEY, name TEXT)")
+>>> _ = con.execute("CREATE TABLE birds (id INT PRIMARY KEY, name TEXT, FULLTEXT (name))")
 >>> con.table("birds").add([{"id": 1, "name": "Reef heron"}])
 1
 >>> con.search("birds", "reef").rows
