@@ -222,7 +222,7 @@ def test_parameters_by_name_and_by_place(con: remora.Connection) -> None:
     for wrong in ("text", b"bytes", 5):
         with pytest.raises(remora.ProgrammingError, match="sequence"):
             con.execute("SELECT ?", wrong)  # type: ignore[arg-type]
-    for values in ((), (1, 2)):
+    for values in ((1, 2), (1, 2, 3)):
         with pytest.raises(remora.ProgrammingError):
             con.execute("SELECT ?", values)
     with pytest.raises(remora.ProgrammingError, match="sequence"):
