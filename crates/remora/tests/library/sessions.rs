@@ -95,7 +95,10 @@ fn who_could_end_a_connection_ends_no_other_later() -> Tested {
 #[test]
 fn a_search_is_arrow_and_knows_its_columns() -> Tested {
     let db = Database::in_memory()?;
-    db.execute("CREATE TABLE t (a INT, b INT, body TEXT, PRIMARY KEY (a, b))", params![])?;
+    db.execute(
+        "CREATE TABLE t (a INT, b INT, body TEXT, PRIMARY KEY (a, b), FULLTEXT (body))",
+        params![],
+    )?;
     db.execute("INSERT INTO t VALUES (1, 2, 'reef'), (3, 4, 'reef at night')", params![])?;
     let table = db.table("t")?;
     assert!(table.is_of_sql()?);
