@@ -43,7 +43,8 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn all_files() -> Vec<PathBuf> {
-    let folders = ["src", "crates", "peers", "bench", "tests", "fuzz/fuzz_targets"];
+    let folders =
+        ["src", "crates", "peers", "bench", "tests", "fuzz/fuzz_targets", "bindings/python/src"];
     folders.iter().flat_map(|folder| rust_files(&root().join(folder))).collect()
 }
 

@@ -294,8 +294,8 @@ impl Database {
         &self,
         text: &str,
         values: impl AsRef<[Value]>,
-    ) -> Result<Vec<datafusion::arrow::record_batch::RecordBatch>> {
-        sql::batches(&self.query(text, values)?)
+    ) -> Result<Vec<arrow::record_batch::RecordBatch>> {
+        self.query(text, values)?.to_arrow()
     }
 
     /// Reads a statement that is to run many times.

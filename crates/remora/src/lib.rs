@@ -40,18 +40,18 @@ mod sql;
 mod table;
 mod value;
 
+#[cfg(feature = "sql")]
+pub use arrow;
 pub use collection::{
     Collection, Document, Find, FindPlan, FoundDocuments, Moment, PathIndex, Version,
 };
 pub use database::Database;
-#[cfg(feature = "sql")]
-pub use datafusion::arrow;
 pub use error::{Detail, Error, Result};
 pub use filter::{Field, Filter, IntoFilter, field, path};
 pub use options::{Durability, Options};
 pub use remora_engine::{Date, DateTime, Decimal, Value};
 pub use row::{Column, Row, Type};
 #[cfg(feature = "sql")]
-pub use sql::{Connection, Outcome, Prepared, Rows};
+pub use sql::{Answer, Canceller, Connection, Outcome, Prepared, Rows};
 pub use table::{Facet, Found, FoundRow, Search, Table, TableBuilder};
 pub use value::{IntoKey, IntoValue};

@@ -86,6 +86,13 @@ impl<T: IntoValue> IntoKey for T {
     }
 }
 
+/// Of any number of columns.
+impl IntoKey for Vec<Value> {
+    fn into_key(self) -> Vec<Value> {
+        self
+    }
+}
+
 impl<A: IntoValue, B: IntoValue> IntoKey for (A, B) {
     fn into_key(self) -> Vec<Value> {
         vec![self.0.into_value(), self.1.into_value()]

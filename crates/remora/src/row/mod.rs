@@ -1,11 +1,16 @@
 //! Rows: values under the names of their columns.
 
+#[cfg(feature = "sql")]
+mod arrow;
 mod deserialize;
 
 use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, Schema, Value};
 use serde::de::DeserializeOwned;
+
+#[cfg(feature = "sql")]
+pub(crate) use arrow::batches;
 
 use crate::{Error, Result};
 

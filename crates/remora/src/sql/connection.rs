@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::record_batch::RecordBatch;
+use arrow::record_batch::RecordBatch;
 use remora_engine::Value;
 use remora_sql::Session;
 
 use super::{
-    arrow::batches,
-    reply::Answer,
-    rows::{Outcome, Rows},
+    canceller::Canceller,
+    rows::{Answer, Outcome, Rows},
     statement::{rows_of, run_prepared, run_text},
 };
 use crate::{
@@ -38,13 +37,15 @@ pub struct Connection {
     /// There until it is dropped, or a statement broke off.
     session: Option<Session>,
     statements: Statements,
+    /// Ends what runs in the session, if somebody asked for it.
+    canceller: Option<Canceller>,
     handle: Arc<Handle>,
 }
 
 impl Connection {
     pub(crate) fn new(handle: Arc<Handle>) -> Self {
         let session = Some(handle.sessions.begin());
-        Self { session, statements: Statements::default(), handle }
+        Self { session, statements: Statements::default(), canceller: None, handle }
     }
 
     /// Runs a statement for what it changes.
@@ -53,7 +54,7 @@ impl Connection {
     /// Those of [`Database::execute`](crate::Database::execute). Within a transaction the statement is undone and the
     /// transaction goes on.
     pub fn execute(&mut self, text: &str, values: impl AsRef<[Value]>) -> Result<Outcome> {
-        Ok(self.run(text, values.as_ref())?.outcome())
+        Ok(self.run(text, values)?.outcome)
     }
 
     /// Runs a statement for its rows.
@@ -61,7 +62,7 @@ impl Connection {
     /// # Errors
     /// Those of [`Database::query`](crate::Database::query).
     pub fn query(&mut self, text: &str, values: impl AsRef<[Value]>) -> Result<Rows> {
-        rows_of(self.run(text, values.as_ref())?)
+        rows_of(self.run(text, values)?)
     }
 
     /// Runs a statement for its rows, as Arrow.
@@ -73,7 +74,26 @@ impl Connection {
         text: &str,
         values: impl AsRef<[Value]>,
     ) -> Result<Vec<RecordBatch>> {
-        batches(&self.query(text, values)?)
+        self.query(text, values)?.to_arrow()
+    }
+
+    /// What ends the statement that runs in this connection, from any thread.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if a statement broke off in it.
+    pub fn canceller(&mut self) -> Result<Canceller> {
+        let session = self.session.as_ref().ok_or(Error::Closed)?;
+        Ok(self.canceller.get_or_insert_with(|| Canceller::of(session)).clone())
+    }
+
+    /// Whether a transaction is open.
+    pub fn in_transaction(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.status().in_transaction)
+    }
+
+    /// Whether each statement is a transaction of its own, unless one is open: not after `SET autocommit = 0`.
+    pub fn is_autocommit(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.status().autocommit)
     }
 
     /// Runs what `work` does in one transaction, which is committed if it ends well and rolled back
@@ -86,7 +106,7 @@ impl Connection {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
-        if self.session.as_ref().is_some_and(|session| session.status().in_transaction) {
+        if self.in_transaction() {
             return Err(Error::request("a transaction is open in this connection").into());
         }
         self.execute("BEGIN", [])?;
@@ -109,12 +129,28 @@ impl Connection {
         }
     }
 
-    fn run(&mut self, text: &str, values: &[Value]) -> Result<Answer> {
+    /// Runs a statement for whatever it answers.
+    ///
+    /// ```
+    /// # let db = remora::Database::in_memory()?;
+    /// let mut connection = db.connection();
+    /// assert_eq!(connection.run("DO 1", [])?.rows, None);
+    /// let answer = connection.run("SELECT ? + 1", remora::params![1])?;
+    /// assert_eq!(answer.rows.map(|rows| rows.len()), Some(1));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Connection::execute`].
+    pub fn run(&mut self, text: &str, values: impl AsRef<[Value]>) -> Result<Answer> {
+        if let Some(canceller) = &self.canceller {
+            canceller.begin();
+        }
         let database = |session: &Option<Session>| {
             session.as_ref().and_then(|session| session.database().map(str::to_owned))
         };
         let before = database(&self.session);
-        let answer = self.answer(text, values);
+        let answer = self.answer(text, values.as_ref());
         let has_changes = self.session.iter_mut().any(|session| !session.take_changes().is_empty());
         // What the same text means may have changed: its mode, or its database.
         if has_changes || before != database(&self.session) {
@@ -156,7 +192,8 @@ impl Drop for OpenTransaction<'_> {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take() {
+        // One that somebody can cancel is nobody else's later.
+        if let (Some(session), None) = (self.session.take(), &self.canceller) {
             self.handle.sessions.end(session);
         }
     }

@@ -36,7 +36,7 @@ impl Prepared {
     /// # Errors
     /// Those of [`Database::execute`](crate::Database::execute).
     pub fn execute(&self, values: impl AsRef<[Value]>) -> Result<Outcome> {
-        Ok(run_prepared_once(&self.handle, &self.statement, values.as_ref())?.outcome())
+        Ok(run_prepared_once(&self.handle, &self.statement, values.as_ref())?.outcome)
     }
 
     /// Runs it for its rows.

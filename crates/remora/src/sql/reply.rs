@@ -6,29 +6,25 @@ use remora_engine::Value;
 use remora_mysql::{Collation, ErrorCode};
 use remora_sql::{Cell, Column as SqlColumn, Outcome as SqlOutcome, Reply, SqlType};
 
-use super::rows::{Outcome, Rows};
+use super::rows::{Answer, Outcome, Rows};
 use crate::row::{Column, Type};
 
-/// Everything that a statement answers.
+/// Takes everything that a statement answers.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct Taken {
     columns: Option<Arc<[Column]>>,
     rows: Vec<Vec<Value>>,
     outcome: Outcome,
 }
 
-impl Answer {
-    /// Its rows; `None` if it is a statement without any.
-    pub fn into_rows(self) -> Option<Rows> {
-        self.columns.map(|columns| Rows::new(columns, self.rows))
-    }
-
-    pub fn outcome(&self) -> Outcome {
-        self.outcome.clone()
+impl Taken {
+    pub fn answer(self) -> Answer {
+        let rows = self.columns.map(|columns| Rows::new(columns, self.rows));
+        Answer { rows, outcome: self.outcome }
     }
 }
 
-impl Reply for Answer {
+impl Reply for Taken {
     fn columns(&mut self, columns: &[SqlColumn]) -> remora_sql::Result<()> {
         if self.columns.is_some() {
             let message = "the statement answers with several result sets, as FACET does: run each as a \

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use arrow::record_batch::RecordBatch;
 use remora_engine::Value;
 use serde::de::DeserializeOwned;
 
 use crate::{
     Error, Result,
-    row::{Column, Row},
+    row::{Column, Row, batches},
 };
 
 /// How a statement ended.
@@ -19,6 +20,15 @@ pub struct Outcome {
     pub last_insert_id: u64,
     /// How many warnings it had; `SHOW WARNINGS` in a [`Connection`](crate::Connection) lists them.
     pub warnings: u16,
+}
+
+/// What a statement answered, whichever kind it is of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// Its rows; `None` if it is a statement without any.
+    pub rows: Option<Rows>,
+    /// How it ended.
+    pub outcome: Outcome,
 }
 
 /// The rows of a statement, all in memory.
@@ -69,6 +79,14 @@ impl Rows {
             row.deserialize().map_err(|error| error.at(format!("row {number}")))
         };
         numbered.map(read).collect()
+    }
+
+    /// The rows as Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) gives them.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if a value has none in Arrow, such as a date of zeros.
+    pub fn to_arrow(&self) -> Result<Vec<RecordBatch>> {
+        batches(&self.columns, &self.rows.iter().collect::<Vec<_>>())
     }
 
     /// The only row.

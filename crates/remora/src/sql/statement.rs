@@ -6,8 +6,8 @@ use remora_engine::Value;
 use remora_sql::Session;
 
 use super::{
-    reply::Answer,
-    rows::{Outcome, Rows},
+    reply::Taken,
+    rows::{Answer, Outcome, Rows},
 };
 use crate::{
     Error, Result,
@@ -18,7 +18,7 @@ use crate::{
 
 /// Runs a statement in a session of its own, for what it changes.
 pub(crate) fn execute_once(handle: &Handle, text: &str, parameters: &[Value]) -> Result<Outcome> {
-    Ok(run_once(handle, text, parameters)?.outcome())
+    Ok(run_once(handle, text, parameters)?.outcome)
 }
 
 /// Runs a statement in a session of its own, for its rows.
@@ -67,9 +67,9 @@ fn in_session(
 pub(super) fn run_text(session: &mut Option<Session>, text: &str) -> Result<Answer> {
     let (is_deep, text) = (runtime::may_be_deep(text), text.to_owned());
     lend(session, is_deep, async move |mut session| {
-        let mut answer = Answer::default();
-        let ran = session.query(text.as_bytes(), false, &mut answer).await;
-        (session, ran.map(|()| answer))
+        let mut taken = Taken::default();
+        let ran = session.query(text.as_bytes(), false, &mut taken).await;
+        (session, ran.map(|()| taken.answer()))
     })
 }
 
@@ -82,9 +82,9 @@ pub(super) fn run_prepared(
     check(prepared.statement.parameters, parameters)?;
     let (prepared, parameters) = (Arc::clone(prepared), parameters.to_vec());
     lend(session, prepared.is_deep, async move |mut session| {
-        let mut answer = Answer::default();
-        let ran = session.execute(&prepared.statement, &parameters, &mut answer).await;
-        (session, ran.map(|()| answer))
+        let mut taken = Taken::default();
+        let ran = session.execute(&prepared.statement, &parameters, &mut taken).await;
+        (session, ran.map(|()| taken.answer()))
     })
 }
 
@@ -106,7 +106,7 @@ fn check(expected: usize, parameters: &[Value]) -> Result<()> {
 
 /// The rows of an answer.
 pub(super) fn rows_of(answer: Answer) -> Result<Rows> {
-    answer.into_rows().ok_or_else(|| {
+    answer.rows.ok_or_else(|| {
         Error::request("the statement has been run and has no rows: run such with execute()")
     })
 }

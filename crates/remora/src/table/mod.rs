@@ -68,6 +68,14 @@ impl Table {
         &self.name
     }
 
+    /// Whether SQL made it, so that it is written with SQL alone.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the table was dropped, [`Error::Closed`] if the database was closed.
+    pub fn is_of_sql(&self) -> Result<bool> {
+        Ok(self.handle.engine.schema(&self.name)?.declared.is_some())
+    }
+
     /// Inserts a row, whose key must not be there. Cost: some microseconds, and a sync.
     ///
     /// # Errors

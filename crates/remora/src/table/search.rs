@@ -36,6 +36,8 @@ pub struct Search {
 pub struct Found {
     /// How many rows there are in all, exactly, whatever the page.
     pub total: u64,
+    /// The columns of the rows, also where there is no row.
+    pub columns: Arc<[Column]>,
     /// The rows of the page.
     pub rows: Vec<FoundRow>,
     /// The facets, in the order they were asked for.
@@ -73,6 +75,16 @@ impl Found {
     /// [`Error::Request`] names the column that does not fit.
     pub fn deserialize<T: DeserializeOwned>(&self) -> Result<Vec<T>> {
         self.rows.iter().map(|found| found.row.deserialize()).collect()
+    }
+
+    /// The rows as Arrow, as [`Database::query_arrow`](crate::Database::query_arrow) gives them.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if a value has none in Arrow, such as a date of zeros.
+    #[cfg(feature = "sql")]
+    pub fn to_arrow(&self) -> Result<Vec<arrow::record_batch::RecordBatch>> {
+        let rows: Vec<&Row> = self.rows.iter().map(|found| &found.row).collect();
+        crate::row::batches(&self.columns, &rows)
     }
 }
 
@@ -239,7 +251,8 @@ impl Search {
         let reply = reader.search(&self.request)?;
         let columns = columns_named(&schema, &reply.field_names);
         let found = reply.hits.into_iter().map(|hit| found_row(&columns, hit));
-        Ok(Found { total: reply.total, rows: found.collect(), facets, cursor: reply.cursor })
+        let rows = found.collect();
+        Ok(Found { total: reply.total, columns, rows, facets, cursor: reply.cursor })
     }
 
     /// How many rows there are, exactly, without reading any.

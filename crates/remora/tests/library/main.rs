@@ -3,6 +3,7 @@
 mod documents;
 mod opening;
 mod paths;
+mod sessions;
 mod statements;
 mod tables;
 

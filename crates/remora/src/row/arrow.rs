@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::{
+use arrow::{
     array::{
         ArrayRef, BinaryBuilder, Date32Array, Decimal128Array, DurationMicrosecondArray,
         Float32Array, Float64Array, Int64Array, NullArray, StringBuilder,
@@ -14,11 +14,8 @@ use datafusion::arrow::{
 };
 use remora_engine::{DateTime, Value};
 
-use super::rows::Rows;
-use crate::{
-    Error, Result,
-    row::{Column, Row, Type},
-};
+use super::{Column, Row, Type};
+use crate::{Error, Result};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8_192;
@@ -26,22 +23,20 @@ const BATCH_ROWS: usize = 8_192;
 const MAX_DIGITS: u8 = 38;
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// The rows in batches; one without rows if there are none, for the columns.
-pub(crate) fn batches(rows: &Rows) -> Result<Vec<RecordBatch>> {
-    let fields = rows.columns().iter();
+/// Rows of these columns in batches; one without rows if there are none, for the columns.
+pub(crate) fn batches(columns: &[Column], rows: &[&Row]) -> Result<Vec<RecordBatch>> {
+    let fields = columns.iter();
     let fields: Vec<Field> =
         fields.map(|column| Field::new(&column.name, data_type(column.kind), true)).collect();
     let schema = Arc::new(Schema::new(fields));
-    let all: Vec<&Row> = rows.iter().collect();
-    if all.is_empty() {
+    if rows.is_empty() {
         return Ok(vec![RecordBatch::new_empty(schema)]);
     }
     let batch = |rows: &[&Row]| {
-        let columns = rows.first().map_or(&[][..], |row| row.columns());
         let arrays = columns.iter().enumerate().map(|(place, column)| array(column, place, rows));
         RecordBatch::try_new(Arc::clone(&schema), arrays.collect::<Result<_>>()?).map_err(of_arrow)
     };
-    all.chunks(BATCH_ROWS).map(batch).collect()
+    rows.chunks(BATCH_ROWS).map(batch).collect()
 }
 
 fn of_arrow(error: ArrowError) -> Error {
@@ -83,8 +78,7 @@ fn array(column: &Column, place: usize, rows: &[&Row]) -> Result<ArrayRef> {
         DataType::Float32 => numbers!(Float32Array, |value| float(value).map(|it| it as f32)),
         DataType::Float64 => numbers!(Float64Array, float),
         DataType::Boolean => {
-            numbers!(datafusion::arrow::array::BooleanArray, |value| whole::<i64>(value)
-                .map(|it| it != 0))
+            numbers!(arrow::array::BooleanArray, |value| whole::<i64>(value).map(|it| it != 0))
         }
         DataType::Date32 => numbers!(Date32Array, days),
         DataType::Duration(_) => numbers!(DurationMicrosecondArray, |value| match value {

@@ -1,0 +1,277 @@
+//! A session of SQL, and the door to tables and collections.
+
+use std::{
+    cell::RefCell,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::ReentrantMutex;
+use pyo3::{prelude::*, types::PyIterator};
+use remora::{Canceller, Durability, Options, Outcome, Value};
+
+use crate::{
+    answer::Answer,
+    collection::Collection,
+    errors::{closed, programming, raised},
+    opened::{Slot, open},
+    parameters::Statement,
+    process::OfProcess,
+    signals::{Quick, is_main_thread, watched},
+    table::Table,
+};
+
+/// What statements of this connection are undone to where several are one.
+const SAVEPOINT: &str = "remora_executemany";
+
+/// A session of SQL and what it remembers.
+struct Session {
+    connection: remora::Connection,
+    quick: Quick,
+}
+
+/// A connection: one session of SQL, for one statement at a time of whichever thread.
+#[pyclass(frozen, module = "remora._remora")]
+pub(crate) struct Connection {
+    slot: Arc<Slot>,
+    /// A handler of a signal may come back to it in the same thread.
+    session: ReentrantMutex<RefCell<OfProcess<Session>>>,
+    canceller: Canceller,
+}
+
+impl Connection {
+    /// Runs `work` with the session, without the interpreter. In the main thread signals are looked after, unless
+    /// the text was quick before.
+    fn lend<T: Send>(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        work: impl FnOnce(&mut remora::Connection, &AtomicBool) -> remora::Result<T> + Send,
+    ) -> PyResult<T> {
+        self.slot.opened()?;
+        let is_main = is_main_thread(py)?;
+        py.detach(|| {
+            let session = self.session.lock();
+            let mut session = session.try_borrow_mut().map_err(|_| {
+                programming("the connection runs another statement in this thread, which a signal has interrupted")
+            })?;
+            let session = session.get_mut()?.ok_or_else(closed)?;
+            let begin = Instant::now();
+            let Session { connection, quick } = session;
+            let answer = if is_main && !quick.has(text) {
+                watched(&self.canceller, |ends| work(connection, ends))?
+            } else {
+                work(connection, &AtomicBool::new(false))
+            };
+            if is_main {
+                quick.note(text, begin.elapsed());
+            }
+            answer.map_err(raised)
+        })
+    }
+}
+
+#[pymethods]
+impl Connection {
+    /// Opens a directory, or takes the one that is open in this process; memory without a path. `sync_s` is how often
+    /// writes are synced in seconds: 0 each, None never.
+    #[new]
+    #[pyo3(signature = (path, autocommit, sync_s, max_query_memory_bytes, row_cache_bytes))]
+    fn new(
+        py: Python<'_>,
+        path: Option<PathBuf>,
+        autocommit: bool,
+        sync_s: Option<f64>,
+        max_query_memory_bytes: Option<u64>,
+        row_cache_bytes: Option<u64>,
+    ) -> PyResult<Self> {
+        let mut options = Options::default();
+        options.durability = match sync_s {
+            None => Durability::None,
+            Some(0.0) => Durability::Always,
+            Some(seconds) => Durability::Interval(
+                Duration::try_from_secs_f64(seconds)
+                    .map_err(|error| programming(format!("durability: {error}")))?,
+            ),
+        };
+        options.max_query_memory_bytes =
+            max_query_memory_bytes.unwrap_or(options.max_query_memory_bytes);
+        options.row_cache_bytes = row_cache_bytes.unwrap_or(options.row_cache_bytes);
+        py.detach(|| {
+            let opened = open(path.as_deref(), options)?;
+            let mut connection = opened.database()?.connection();
+            let canceller = connection.canceller().map_err(raised)?;
+            if !autocommit {
+                connection.execute("SET autocommit = 0", []).map_err(raised)?;
+            }
+            let session = Session { connection, quick: Quick::default() };
+            let session = ReentrantMutex::new(RefCell::new(OfProcess::new(session)));
+            Ok(Self { slot: Arc::new(Slot::new(opened)), session, canceller })
+        })
+    }
+
+    /// Where the database lives.
+    fn path(&self) -> PyResult<PathBuf> {
+        Ok(self.slot.opened()?.database()?.path())
+    }
+
+    /// Rolls back what is open, and closes the database with its last connection.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            let Some(opened) = self.slot.take() else { return Ok(()) };
+            let session = self.session.lock();
+            let mut session = session.try_borrow_mut().map_err(|_| {
+                programming("the connection runs a statement in this thread, which a signal has interrupted")
+            })?;
+            drop(session.take()?);
+            match Arc::into_inner(opened) {
+                Some(last) => last.close(),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Runs a statement.
+    #[pyo3(signature = (text, parameters = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        parameters: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Answer> {
+        let statement = Statement::new(text, parameters);
+        let values = statement.values(parameters)?;
+        let text = &*statement.text;
+        self.lend(py, text, |connection, _| connection.run(text, &values)).map(Answer::new)
+    }
+
+    /// Runs a statement with each of these parameters, in one step: all or nothing. How many rows were changed in all,
+    /// and the last id that was given.
+    fn run_many(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        parameters: &Bound<'_, PyAny>,
+    ) -> PyResult<(u64, u64)> {
+        // The names are those of the first.
+        let parameters = PyIterator::from_object(parameters)?.collect::<PyResult<Vec<_>>>()?;
+        let statement = Statement::new(text, parameters.first());
+        let values = parameters.iter().map(|it| statement.values(Some(it)));
+        let values = values.collect::<PyResult<Vec<_>>>()?;
+        let text = &*statement.text;
+        self.lend(py, "", |connection, ends| each(connection, text, &values, ends))
+    }
+
+    /// Whether a transaction is open.
+    fn in_transaction(&self, py: Python<'_>) -> PyResult<bool> {
+        self.lend_quick(py, |connection| connection.in_transaction())
+    }
+
+    /// Whether each statement is committed when it ends.
+    fn autocommit(&self, py: Python<'_>) -> PyResult<bool> {
+        self.lend_quick(py, |connection| connection.is_autocommit())
+    }
+
+    /// Ends the statement that runs, from another thread.
+    fn interrupt(&self) -> PyResult<()> {
+        self.slot.opened()?;
+        self.canceller.cancel();
+        Ok(())
+    }
+
+    /// A table that is there.
+    fn table(&self, name: &str) -> PyResult<Table> {
+        Table::new(Arc::clone(&self.slot), name)
+    }
+
+    /// The collection of this name, which is made if there is none.
+    fn collection(&self, py: Python<'_>, name: &str) -> PyResult<Collection> {
+        Collection::new(py, Arc::clone(&self.slot), name)
+    }
+
+    /// The names of tables and collections.
+    fn tables(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let opened = self.slot.opened()?;
+        py.detach(|| Ok(opened.database()?.tables()))
+    }
+
+    /// The names of collections.
+    fn collections(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let opened = self.slot.opened()?;
+        py.detach(|| Ok(opened.database()?.collections()))
+    }
+
+    /// Drops a table or a collection that SQL did not make.
+    fn drop(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let opened = self.slot.opened()?;
+        py.detach(|| opened.database()?.drop_table(name).map_err(raised))
+    }
+
+    /// Gives a collection another name.
+    fn rename_collection(&self, py: Python<'_>, from: &str, to: &str) -> PyResult<()> {
+        let opened = self.slot.opened()?;
+        py.detach(|| opened.database()?.rename_collection(from, to).map_err(raised))
+    }
+}
+
+impl Connection {
+    /// Asks the session what it knows.
+    fn lend_quick<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&remora::Connection) -> T + Send,
+    ) -> PyResult<T> {
+        self.slot.opened()?;
+        py.detach(|| {
+            let session = self.session.lock();
+            let session =
+                session.try_borrow().map_err(|_| programming("the connection runs a statement"))?;
+            Ok(ask(&session.get()?.ok_or_else(closed)?.connection))
+        })
+    }
+}
+
+/// Runs a statement with each of these values: all or nothing.
+fn each(
+    connection: &mut remora::Connection,
+    text: &str,
+    all: &[Vec<Value>],
+    ends: &AtomicBool,
+) -> remora::Result<(u64, u64)> {
+    let run = |connection: &mut remora::Connection| {
+        let (mut changed, mut last) = (0, 0);
+        for values in all {
+            if ends.load(Ordering::Relaxed) {
+                break;
+            }
+            let Outcome { rows_changed, last_insert_id, .. } =
+                connection.run(text, values)?.outcome;
+            changed += rows_changed;
+            last = if last_insert_id > 0 { last_insert_id } else { last };
+        }
+        Ok((changed, last))
+    };
+    if connection.is_autocommit() && !connection.in_transaction() {
+        return connection.transaction(|open| {
+            let done = run(open)?;
+            match ends.load(Ordering::Relaxed) {
+                // Rolled back; who interrupted it is told why.
+                true => Err(remora::Error::Closed),
+                false => Ok(done),
+            }
+        });
+    }
+    connection.execute(&format!("SAVEPOINT {SAVEPOINT}"), [])?;
+    let done = run(connection);
+    let end = match done.is_ok() && !ends.load(Ordering::Relaxed) {
+        true => "RELEASE SAVEPOINT",
+        false => "ROLLBACK TO SAVEPOINT",
+    };
+    // A definition has committed it, and with it what was done.
+    let _ = connection.execute(&format!("{end} {SAVEPOINT}"), []);
+    done
+}

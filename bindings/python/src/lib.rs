@@ -1,0 +1,36 @@
+//! Remora inside a Python program: the module `remora._remora`, over which the package `remora` is written.
+//!
+//! From the bottom: `errors` (Python's exceptions), `process` (what a forked child must not touch), `json`,
+//! `from_python` and `to_python` (values), `parameters` (values by name), `filter`; `arrow` and `answer` (rows);
+//! `opened` (databases that are open in this process), `signals` (Ctrl+C); `table`, `collection`, `connection`.
+//!
+//! The interpreter is let go of (`Python::detach`) before anything of the engine is called, so that other threads run
+//! meanwhile, and locks are taken only after that.
+
+mod answer;
+mod arrow;
+mod collection;
+mod connection;
+mod errors;
+mod filter;
+mod from_python;
+mod json;
+mod opened;
+mod parameters;
+mod process;
+mod signals;
+mod table;
+mod to_python;
+
+/// The engine of the package `remora`.
+#[pyo3::pymodule]
+mod _remora {
+    #[pymodule_export]
+    use crate::{
+        answer::Answer,
+        collection::{Collection, Documents},
+        connection::Connection,
+        filter::{Field, Filter, field, path},
+        table::{Found, Table},
+    };
+}

@@ -1,0 +1,44 @@
+//! Ends a statement from outside.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use remora_sql::Session;
+
+/// Ends the statement that runs in a [`Connection`](crate::Connection), from any thread. Cheap to clone.
+///
+/// ```
+/// let db = remora::Database::in_memory()?;
+/// let mut connection = db.connection();
+/// let canceller = connection.canceller()?;
+/// std::thread::spawn(move || {
+///     std::thread::sleep(std::time::Duration::from_millis(50));
+///     canceller.cancel();
+/// });
+/// // Ended, it is 1.
+/// assert_eq!(connection.query("SELECT SLEEP(60)", [])?.one::<i32>()?, 1);
+/// # Ok::<(), remora::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Canceller {
+    interrupter: Arc<AtomicBool>,
+}
+
+impl Canceller {
+    pub(super) fn of(session: &Session) -> Self {
+        Self { interrupter: session.interrupter() }
+    }
+
+    /// Ends the statement that runs, with [`Error::Busy`](crate::Error::Busy) and MySQL's number 1317, soon: what it
+    /// changed is undone, a transaction that it is in goes on. Nothing happens if none runs.
+    pub fn cancel(&self) {
+        self.interrupter.store(true, Ordering::Relaxed);
+    }
+
+    /// A statement begins, which nobody has cancelled.
+    pub(super) fn begin(&self) {
+        self.interrupter.store(false, Ordering::Relaxed);
+    }
+}
