@@ -77,13 +77,21 @@ fn an_array_goes_into_a_table_and_out_in_every_form() {
         let of = |table: &str| folder.export(&["--table", table, "--format", "json", "--pretty"]);
         assert_eq!(of(&again), of("flat"), "{name}");
     }
-    let whole: Json = serde_json::from_str(&folder.export(&["--table", "flat", "--format", "json"])).unwrap();
+    let whole: Json =
+        serde_json::from_str(&folder.export(&["--table", "flat", "--format", "json"])).unwrap();
     assert_eq!(whole.as_array().unwrap().len(), 2);
-    let mongo = documents(&folder.export(&["--table", "flat", "--format", "mongo", "--where", "id > 2"]));
+    let mongo =
+        documents(&folder.export(&["--table", "flat", "--format", "mongo", "--where", "id > 2"]));
     assert_eq!(mongo[0]["at"], json!({"$date": "2024-01-02T03:04:05Z"}));
     for (arguments, message) in [
-        (&["--table", "flat", "--columns", "id,nothing"][..], "has no column \"nothing\": it has id, title"),
-        (&["--table", "flat", "--pretty", "--format", "csv"], "only json and mongo are written over lines"),
+        (
+            &["--table", "flat", "--columns", "id,nothing"][..],
+            "has no column \"nothing\": it has id, title",
+        ),
+        (
+            &["--table", "flat", "--pretty", "--format", "csv"],
+            "only json and mongo are written over lines",
+        ),
         (&["--table", "flat", "--where", "id >"], "number"),
         (&["--table", "flat", "--where", "nothing = 1"], "nothing"),
         (&["--collection", "flat"], "there is no collection \"flat\""),
@@ -104,11 +112,18 @@ const FLAT: &str = "name = 'flat'\nprimary_key = ['by.name']\n\
 #[test]
 fn documents_go_into_a_collection_under_ids_of_their_own_or_made_ones() {
     let folder = Folder::new();
-    let lines = "{\"isbn\":5,\"a\":{\"id\":9},\"n\":1.10}\n{\"isbn\":3,\"n\":12345678901234567890123}\n";
+    let lines =
+        "{\"isbn\":5,\"a\":{\"id\":9},\"n\":1.10}\n{\"isbn\":3,\"n\":12345678901234567890123}\n";
     let file = folder.file("books.jsonl", lines);
-    assert_eq!(folder.import(&["--collection", "made", &file]), "2 documents into collection 'made'\n");
+    assert_eq!(
+        folder.import(&["--collection", "made", &file]),
+        "2 documents into collection 'made'\n"
+    );
     assert_eq!(folder.export(&["--collection", "made"]), lines);
-    assert_eq!(folder.import(&["--collection", "made", &file]), "0 documents into collection 'made'\n");
+    assert_eq!(
+        folder.import(&["--collection", "made", &file]),
+        "0 documents into collection 'made'\n"
+    );
     folder.import(&["--collection", "books", "--key", "isbn", &file]);
     let sorted: String = lines.lines().rev().map(|line| line.to_owned() + "\n").collect();
     assert_eq!(folder.export(&["--collection", "books"]), sorted);
@@ -151,7 +166,10 @@ fn a_pipe_is_read_and_written() {
     let text = b"{\n \"_id\": {\"$oid\": \"5d505646cf6d4fe581014ab2\"},\n \"n\": {\"$numberLong\": \"5\"}\n}\n";
     child.stdin.take().unwrap().write_all(text).unwrap();
     assert!(child.wait_with_output().unwrap().status.success());
-    assert_eq!(folder.export(&["--collection", "c", "-o", "-"]), "{\"_id\":\"5d505646cf6d4fe581014ab2\",\"n\":5}\n");
+    assert_eq!(
+        folder.export(&["--collection", "c", "-o", "-"]),
+        "{\"_id\":\"5d505646cf6d4fe581014ab2\",\"n\":5}\n"
+    );
 }
 
 #[test]
@@ -161,23 +179,46 @@ fn hostile_documents_are_one_error_and_nothing_stored() {
     let huge = format!("{{\"id\":1,\"a\":\"{}\"}}", "x".repeat(65 << 20));
     let cases: [(&str, &str, &str); 9] = [
         ("deep.json", &deep, "deep.json:1: nests deeper than 100 levels"),
-        ("twice.json", "{\"id\":1,\n\"id\":2}", "twice.json:1: the name \"id\" comes twice in an object: keep one at byte 4 of line 2"),
+        (
+            "twice.json",
+            "{\"id\":1,\n\"id\":2}",
+            "twice.json:1: the name \"id\" comes twice in an object: keep one at byte 4 of line 2",
+        ),
         ("half.json", "[{\"id\":1,\"a\":\"\\ud83d\"}]", "half.json:1: not JSON: "),
-        ("nan.json", "[{\"id\":1},\n{\"id\":2,\"a\":[NaN]}]", "nan.json:2: not JSON: expected value at byte 14, in a[0]"),
+        (
+            "nan.json",
+            "[{\"id\":1},\n{\"id\":2,\"a\":[NaN]}]",
+            "nan.json:2: not JSON: expected value at byte 14, in a[0]",
+        ),
         ("big.json", "[{\"id\":1,\"a\":1e999}]", "big.json:1: not JSON: number out of range"),
         ("huge.jsonl", &huge, "huge.jsonl:1: the record is longer than 64 MiB"),
-        ("cut.json", "[{\"id\":1},{\"id\":2},{\"a", "cut.json:1: not JSON at byte 22 of the file: the file ends within the document"),
+        (
+            "cut.json",
+            "[{\"id\":1},{\"id\":2},{\"a",
+            "cut.json:1: not JSON at byte 22 of the file: the file ends within the document",
+        ),
         ("bytes.json", "{\"id\":1,\"a\":\"\u{0}\"}", "bytes.json:1: not JSON: control character"),
-        ("open.json", "[{\"id\":1}", "open.json:1: not JSON at byte 9 of the file: the file ends before the ']' of its array"),
+        (
+            "open.json",
+            "[{\"id\":1}",
+            "open.json:1: not JSON at byte 9 of the file: the file ends before the ']' of its array",
+        ),
     ];
     for (name, text, message) in cases {
         let file = folder.file(name, text);
         for into in ["--table", "--collection"] {
             let error = folder.refused("import", &[into, "t", &file]);
             assert!(error.contains(message), "{error}");
-            assert_eq!(error.matches("not JSON").count(), message.matches("not JSON").count(), "{error}");
+            assert_eq!(
+                error.matches("not JSON").count(),
+                message.matches("not JSON").count(),
+                "{error}"
+            );
             let left = folder.refused("export", &["--table", "t"]);
-            assert!(left.contains("there is no table \"t\"") || left.contains("no data directory"), "{left}");
+            assert!(
+                left.contains("there is no table \"t\"") || left.contains("no data directory"),
+                "{left}"
+            );
         }
     }
 }
@@ -185,13 +226,24 @@ fn hostile_documents_are_one_error_and_nothing_stored() {
 #[test]
 fn so_many_bad_documents_are_passed_over() {
     let folder = Folder::new();
-    let lines: String = (1..=9)
-        .map(|id| if id % 4 == 0 { format!("{{\"id\":{id},}}\n") } else { format!("{{\"id\":{id}}}\n") })
-        .collect();
+    let lines: String =
+        (1..=9)
+            .map(|id| {
+                if id % 4 == 0 {
+                    format!("{{\"id\":{id},}}\n")
+                } else {
+                    format!("{{\"id\":{id}}}\n")
+                }
+            })
+            .collect();
     let file = folder.file("rows.jsonl", &lines);
     let error = folder.refused("import", &["--table", "t", "--skip-bad", "1", &file]);
-    assert!(error.contains("rows.jsonl:8: not JSON: trailing comma") && error.contains("--skip-bad N"), "{error}");
-    let arguments = ["import", "--data", &folder.path("data"), "--table", "t", "--skip-bad", "2", &file];
+    assert!(
+        error.contains("rows.jsonl:8: not JSON: trailing comma") && error.contains("--skip-bad N"),
+        "{error}"
+    );
+    let arguments =
+        ["import", "--data", &folder.path("data"), "--table", "t", "--skip-bad", "2", &file];
     let output = run(&arguments);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "7 rows into table 't', 2 skipped\n");
     assert!(String::from_utf8_lossy(&output.stderr).contains("skipped "), "each is reported");
@@ -296,7 +348,10 @@ fn tiedot_database(folder: &Path, documents: &[(u64, &str)]) {
 fn a_database_of_tiedot_is_taken_over() {
     let folder = Folder::new();
     let source = PathBuf::from(folder.path("tiedot"));
-    let documents = [(8_674_665_223_082_153_551, r#"{"Author":{"Name":"Ann"},"x":"\u003c"}"#), (6, r#"{"Author":{"Name":"Bo"}}"#)];
+    let documents = [
+        (8_674_665_223_082_153_551, r#"{"Author":{"Name":"Ann"},"x":"\u003c"}"#),
+        (6, r#"{"Author":{"Name":"Bo"}}"#),
+    ];
     tiedot_database(&source, &documents);
     let path = source.display().to_string();
     let said = folder.import(&["--tiedot", &path]);
@@ -314,15 +369,28 @@ fn a_database_of_tiedot_is_taken_over() {
     std::fs::write(source.join("Feeds/dat_0"), records).unwrap();
     let other = ["import", "--data", &folder.path("other"), "--tiedot", &path];
     let error = refused(&other);
-    assert!(error.contains("Feeds/dat_0, byte 0: the document 6 is half written or damaged: not JSON"), "{error}");
+    assert!(
+        error.contains("Feeds/dat_0, byte 0: the document 6 is half written or damaged: not JSON"),
+        "{error}"
+    );
     assert!(error.contains("--skip-bad N"), "{error}");
     let none = refused(&["export", "--data", &folder.path("other"), "--collection", "Feeds"]);
     assert!(none.contains("there is no collection"), "{none}");
     let output = run(&[&other[..], &["--skip-bad", "1"]].concat());
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(said, "1 document into collection 'Feeds', 1 indexed path, 1 skipped\n");
-    assert!(folder.refused("import", &["--tiedot", &path, "Votes"]).contains("has no collection 'Votes'; it has Feeds"));
+    assert!(
+        folder
+            .refused("import", &["--tiedot", &path, "Votes"])
+            .contains("has no collection 'Votes'; it has Feeds")
+    );
     std::fs::create_dir(source.join("a.b")).unwrap();
-    assert!(folder.refused("import", &["--tiedot", &path]).contains("cannot be named \"a.b\" here"));
-    assert!(folder.refused("import", &["--tiedot", &folder.path("data")]).contains("is no database of tiedot's"));
+    assert!(
+        folder.refused("import", &["--tiedot", &path]).contains("cannot be named \"a.b\" here")
+    );
+    assert!(
+        folder
+            .refused("import", &["--tiedot", &folder.path("data")])
+            .contains("is no database of tiedot's")
+    );
 }

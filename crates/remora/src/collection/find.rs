@@ -225,12 +225,14 @@ impl Find {
         let asked = self.asked()?;
         let condition = if asked.is_exact() { None } else { asked.condition.as_ref() };
         let (mut passed, mut left) = (0, self.limit);
-        let scan = asked.reader.scan(asked.request(vec![0, DOC_PLACE], None)).map_err(Error::from)?;
+        let scan =
+            asked.reader.scan(asked.request(vec![0, DOC_PLACE], None)).map_err(Error::from)?;
         for batch in scan {
             let batch = batch.map_err(Error::from)?;
             for place in 0..batch.rows {
                 let mut row = batch.columns.iter().map(|column| column.value(place));
-                let (Some(Value::Int(id)), Some(Value::Json(text))) = (row.next(), row.next()) else {
+                let (Some(Value::Int(id)), Some(Value::Json(text))) = (row.next(), row.next())
+                else {
                     return Err(other_row().into());
                 };
                 if let Some(condition) = condition

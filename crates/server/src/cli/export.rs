@@ -51,7 +51,8 @@ fn rows(database: &Database, table: &str, options: &ExportOptions) -> Result<Str
     let filter = condition.map(|condition| condition.on_columns(&schema)).transpose()?;
     let columns = options.columns.clone();
     let (format, compression) = form_of(options);
-    let export = files::ExportOptions { columns, filter, ..files::ExportOptions::new(format, compression) };
+    let export =
+        files::ExportOptions { columns, filter, ..files::ExportOptions::new(format, compression) };
     let export = files::ExportOptions { pretty: options.pretty, ..export };
     files::check_export(database, table, &export)?;
     let counting = Counting::new(options);

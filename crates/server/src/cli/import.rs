@@ -29,8 +29,8 @@ use crate::{
     requests::{MAX_COLLECTION_NAME_CHARS, is_collection_name},
     settings::Settings,
 };
-use progress::Display;
 use collection::into_collection;
+use progress::Display;
 use remote::RemoteTable;
 
 /// Rows of a batch that goes over a wire; its bytes are limited by the server's frames.
@@ -229,7 +229,11 @@ fn describe(schema: &Schema, records: usize) -> String {
         thousands(records as u64),
         columns.collect::<Vec<_>>().join(", "),
         file.primary_key.join(", "),
-        if file.primary_key == ["_row"] { ", which numbers the rows; --key names another" } else { "" },
+        if file.primary_key == ["_row"] {
+            ", which numbers the rows; --key names another"
+        } else {
+            ""
+        },
         if searched.is_empty() { "no column holds text".to_owned() } else { searched.join(", ") }
     )
 }

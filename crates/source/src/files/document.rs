@@ -288,7 +288,8 @@ impl<'t, 'k> Node<'_, 't, 'k> {
         let mut next = first;
         while let Some(name) = next {
             if !names.insert(name.clone()) {
-                let problem = format!("the name {:?} comes twice in an object: keep one", shorten(&name));
+                let problem =
+                    format!("the name {:?} comes twice in an object: keep one", shorten(&name));
                 return self.walk.fail(problem);
             }
             let flat = is_flat.then(|| match self.flat.as_deref() {

@@ -68,10 +68,9 @@ pub fn export_table(
 ) -> Result<ExportReport> {
     let schema = database.schema(table)?;
     let columns = places(&schema, &options.columns)?;
-    let mut writer =
-        RowWriter::new(Arc::clone(&schema), options.format, options.compression, out)?
-            .columns(columns)
-            .pretty(options.pretty)?;
+    let mut writer = RowWriter::new(Arc::clone(&schema), options.format, options.compression, out)?
+        .columns(columns)
+        .pretty(options.pretty)?;
     let mut rows = 0;
     let mut write = |row: &Row| {
         if options.cancel.load(Ordering::Relaxed) {

@@ -158,7 +158,8 @@ fn find_key(sample: &Sample, table: &str) -> Option<String> {
 fn key_columns(key: &KeyChoice, columns: &[ColumnDef]) -> Result<Vec<usize>> {
     let position = |name: &String| {
         columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-            let names: Vec<_> = columns.iter().map(|column| column.name.as_str()).take(20).collect();
+            let names: Vec<_> =
+                columns.iter().map(|column| column.name.as_str()).take(20).collect();
             Error::Schema(format!(
                 "no field \"{name}\" in the sample: it cannot be the primary key; there are {}",
                 names.join(", ")
@@ -213,7 +214,8 @@ mod tests {
 
     fn infer(text: &str, key: &KeyChoice) -> Result<Schema> {
         let mut input = Input::from_stream("f", Cursor::new(text.to_owned())).unwrap();
-        infer_schema(std::slice::from_mut(&mut input), "t", key, &Reading::default()).map(|found| found.schema)
+        infer_schema(std::slice::from_mut(&mut input), "t", key, &Reading::default())
+            .map(|found| found.schema)
     }
 
     fn kinds(schema: &Schema) -> Vec<(&str, ColumnType)> {

@@ -69,7 +69,9 @@ impl JsonStreamReader {
             match (next, self.place, self.is_array) {
                 (None, _, false) | (None, Place::End, true) => return Ok(false),
                 (None, _, true) => {
-                    return Err(self.wrong("the file ends before the ']' of its array: it was cut off, get it whole"));
+                    return Err(self.wrong(
+                        "the file ends before the ']' of its array: it was cut off, get it whole",
+                    ));
                 }
                 (Some(b']'), Place::Start | Place::BehindDocument, true) => {
                     self.bytes.take(1);
@@ -80,7 +82,9 @@ impl JsonStreamReader {
                     self.place = Place::BehindComma;
                 }
                 (Some(_), Place::BehindDocument, true) => {
-                    return Err(self.wrong("between two documents of an array stands a comma, and nothing else"));
+                    return Err(self.wrong(
+                        "between two documents of an array stands a comma, and nothing else",
+                    ));
                 }
                 (Some(_), Place::End, _) => {
                     return Err(self.wrong("something stands behind the array: a file is one array, or documents without one"));
@@ -120,9 +124,8 @@ impl JsonStreamReader {
                 Next::More => {}
                 Next::Whole => return Ok(fits),
                 Next::Wrong(message) => {
-                    return Err(self.wrong(&format!(
-                        "{message}, in the document that begins on line {line}"
-                    )));
+                    return Err(self
+                        .wrong(&format!("{message}, in the document that begins on line {line}")));
                 }
             }
         }
@@ -307,7 +310,10 @@ impl Bytes {
             let left = usize::try_from(offset - self.offset).unwrap_or(usize::MAX);
             let count = self.held()?.len().min(left);
             if count == 0 {
-                return Err(Error::format(&self.file, "is shorter than what was read of it before"));
+                return Err(Error::format(
+                    &self.file,
+                    "is shorter than what was read of it before",
+                ));
             }
             self.take(count);
         }
@@ -340,11 +346,10 @@ mod tests {
     /// The documents with their lines, and the error that ended the reading.
     fn read(bytes: &[u8], sizes: &[usize], max_bytes: usize) -> (Documents, Option<String>) {
         let pieces = Pieces { bytes: Cursor::new(bytes.to_vec()), sizes: sizes.to_vec(), at: 0 };
-        let mut reader =
-            match JsonStreamReader::new("f", Box::new(pieces), Layout::Object, 0, 1) {
-                Ok(reader) => reader,
-                Err(error) => return (Vec::new(), Some(error.to_string())),
-            };
+        let mut reader = match JsonStreamReader::new("f", Box::new(pieces), Layout::Object, 0, 1) {
+            Ok(reader) => reader,
+            Err(error) => return (Vec::new(), Some(error.to_string())),
+        };
         reader.max_bytes = max_bytes;
         let mut batch = RecordBatch::default();
         let error = loop {
@@ -368,7 +373,10 @@ mod tests {
     #[test]
     fn documents_of_arrays_and_without() {
         assert_eq!(texts(b" [ {\"a\": \"]}\\\"\"} ,\n[1,{}], 2 ,\"x\",true] \n").len(), 5);
-        assert_eq!(texts(b"{\"a\":1}{\"b\":\n2}\n\n3 \"x\"[]"), ["{\"a\":1}", "{\"b\":\n2}", "3", "\"x\"", "[]"]);
+        assert_eq!(
+            texts(b"{\"a\":1}{\"b\":\n2}\n\n3 \"x\"[]"),
+            ["{\"a\":1}", "{\"b\":\n2}", "3", "\"x\"", "[]"]
+        );
         for empty in ["", " \n", "[]", " [ ] ", "\u{feff}[]\n"] {
             assert!(texts(empty.as_bytes()).is_empty(), "{empty:?}");
         }

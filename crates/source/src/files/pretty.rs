@@ -77,7 +77,8 @@ mod tests {
             push_pretty(json.as_bytes(), &mut out);
             let value: Box<serde_json::value::RawValue> = serde_json::from_str(json).unwrap();
             let value: serde_json::Value = serde_json::from_str(value.get()).unwrap();
-            let expected = serde_json::to_string_pretty(&value).unwrap().replace(": 1.5,", ": 1.50,");
+            let expected =
+                serde_json::to_string_pretty(&value).unwrap().replace(": 1.5,", ": 1.50,");
             assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
     }

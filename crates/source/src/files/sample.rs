@@ -109,7 +109,9 @@ impl Sample {
         let layout = reader.layout().clone();
         let (mut record, mut next) = (RecordBatch::default(), RecordBatch::default());
         // What ends with the sample is not malformed for that.
-        let read = |reader: &mut dyn RecordReader, batch: &mut RecordBatch| match reader.read_into(batch) {
+        let read = |reader: &mut dyn RecordReader, batch: &mut RecordBatch| match reader
+            .read_into(batch)
+        {
             Err(_) if cut => Ok(false),
             other => other,
         };

@@ -69,12 +69,17 @@ impl Directory {
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let text = small_file(&path.join(PARTITIONS_FILE))?.ok_or_else(|| {
-            Error::format(&name, format!("is no database of tiedot's: it has no file {PARTITIONS_FILE}"))
+            Error::format(
+                &name,
+                format!("is no database of tiedot's: it has no file {PARTITIONS_FILE}"),
+            )
         })?;
-        let partitions = text.trim().parse().ok().filter(|count| (1..=MAX_PARTITIONS).contains(count));
+        let partitions =
+            text.trim().parse().ok().filter(|count| (1..=MAX_PARTITIONS).contains(count));
         let partitions = partitions.ok_or_else(|| {
             let text = text.trim().chars().take(40).collect::<String>();
-            let message = format!("{PARTITIONS_FILE} says {text:?}, not how many partitions there are");
+            let message =
+                format!("{PARTITIONS_FILE} says {text:?}, not how many partitions there are");
             Error::format(&name, message)
         })?;
         let sizes = read_sizes(path, &name)?;
@@ -86,7 +91,14 @@ impl Directory {
                 indexes.push(name_of(&folder)?.split(PATH_SEPARATOR).map(str::to_owned).collect());
             }
             let is_left_by_scrub = is_left_by_scrub(&name);
-            collections.push(Collection { name, indexes, is_left_by_scrub, path, partitions, sizes });
+            collections.push(Collection {
+                name,
+                indexes,
+                is_left_by_scrub,
+                path,
+                partitions,
+                sizes,
+            });
         }
         Ok(Self { collections })
     }

@@ -97,7 +97,8 @@ impl<'f> HashTable<'f> {
             let number = u64::try_from(next).unwrap_or(0);
             // Chains go forward, so that they end.
             if number <= bucket || number < self.sizes.first_buckets() || number >= there {
-                let message = format!("bucket {bucket} is followed by bucket {next}, which cannot be");
+                let message =
+                    format!("bucket {bucket} is followed by bucket {next}, which cannot be");
                 return wrong(self.problem(bucket * bucket_bytes, message));
             }
             bucket = number;
@@ -123,10 +124,13 @@ impl<'f> HashTable<'f> {
                 (Some(0), ..) => {}
                 (Some(1), Some(key), Some(value)) => match (varint(key), varint(value)) {
                     (Some(key), Some(value)) => entries.push(Entry { key, value, offset }),
-                    _ => wrong(self.problem(offset, "an entry of the table of ids has no numbers".into()))?,
+                    _ => wrong(
+                        self.problem(offset, "an entry of the table of ids has no numbers".into()),
+                    )?,
                 },
                 _ => {
-                    let message = "an entry of the table of ids is neither there nor removed".into();
+                    let message =
+                        "an entry of the table of ids is neither there nor removed".into();
                     wrong(self.problem(offset, message))?;
                 }
             }

@@ -48,7 +48,8 @@ impl<'c> Reader<'c> {
     /// # Errors
     /// A file cannot be read, or the first error of `visit`, which ends it.
     pub fn each(&self, visit: &mut dyn FnMut(Found) -> Result<()>) -> Result<()> {
-        (0..self.collection.partitions).try_for_each(|partition| self.partition(partition, visit))?;
+        (0..self.collection.partitions)
+            .try_for_each(|partition| self.partition(partition, visit))?;
         self.files_beyond(visit)
     }
 
@@ -101,7 +102,8 @@ impl<'c> Reader<'c> {
             ));
         }
         let is_twice = earlier.iter().any(|other| other.key == id);
-        is_twice.then(|| format!("the id {id} stands twice in the table of ids: the first is taken"))
+        is_twice
+            .then(|| format!("the id {id} stands twice in the table of ids: the first is taken"))
     }
 
     /// The document that an entry leads to.
@@ -116,7 +118,8 @@ impl<'c> Reader<'c> {
         let bytes = match records.read(value)? {
             Ok(bytes) => bytes,
             Err(reason) => {
-                let message = format!("the id {id} leads to byte {value} of {records_name}, {reason}");
+                let message =
+                    format!("the id {id} leads to byte {value} of {records_name}, {reason}");
                 return Ok(Err(Problem { file: ids_name.to_owned(), offset, message }));
             }
         };

@@ -39,14 +39,17 @@ impl<'f> Records<'f> {
     /// The text of the record at a place, with its padding; or why there is none.
     pub fn read(&mut self, offset: i64) -> Result<std::result::Result<Vec<u8>, &'static str>> {
         let place = u64::try_from(offset).ok();
-        let Some(place) = place.filter(|place| place.saturating_add(HEADER_BYTES) <= self.bytes) else {
+        let Some(place) = place.filter(|place| place.saturating_add(HEADER_BYTES) <= self.bytes)
+        else {
             return Ok(Err("beyond the end of the file"));
         };
         let mut head = [0; HEADER_BYTES as usize];
         self.fill(&mut head, place)?;
         let room = match self.header(&head, place) {
             Header::There { room } => room,
-            Header::Deleted { .. } => return Ok(Err("where no document stands: it was deleted, or never written")),
+            Header::Deleted { .. } => {
+                return Ok(Err("where no document stands: it was deleted, or never written"));
+            }
             Header::Damaged => return Ok(Err("where no record begins")),
         };
         let mut text = vec![0; usize::try_from(room).unwrap_or(0)];
@@ -63,7 +66,8 @@ impl<'f> Records<'f> {
         let (mut window, mut window_start) = (Vec::new(), 0);
         while place + HEADER_BYTES <= self.bytes {
             let within = usize::try_from(place - window_start).unwrap_or(usize::MAX);
-            let Some(head) = window.get(within..).filter(|rest: &&[u8]| rest.len() >= HEADER_BYTES as usize)
+            let Some(head) =
+                window.get(within..).filter(|rest: &&[u8]| rest.len() >= HEADER_BYTES as usize)
             else {
                 let left = usize::try_from(self.bytes - place).unwrap_or(usize::MAX);
                 window = vec![0; WINDOW_BYTES.min(left)];
@@ -84,7 +88,9 @@ impl<'f> Records<'f> {
                 wrong(self.stretch(start, place))?;
             }
             if is_there && !self.is_seen(place) {
-                let message = "a document to which no id leads: it was written or moved when tiedot ended".to_owned();
+                let message =
+                    "a document to which no id leads: it was written or moved when tiedot ended"
+                        .to_owned();
                 wrong(Problem { file: self.name.to_owned(), offset: place, message })?;
             }
             place += HEADER_BYTES + room;

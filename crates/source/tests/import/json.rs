@@ -20,7 +20,8 @@ fn load(
     let done = infer_schema(&mut input, "t", key, &reading).and_then(|inferred| {
         let schema = Arc::new(inferred.schema);
         let options = ImportOptions { reading: reading.clone(), skip_bad, ..small(2, 2) };
-        let report = Importer::new(&sink, Arc::clone(&schema), options).run(&mut input, &mut |_| {})?;
+        let report =
+            Importer::new(&sink, Arc::clone(&schema), options).run(&mut input, &mut |_| {})?;
         Ok((Schema::clone(&schema), report))
     });
     (sink, done)
@@ -47,7 +48,9 @@ fn one_array_lines_and_pretty_documents_are_the_same_rows() {
     let lines = documents.replace("} {\"id", "}\n{\"id");
     let pretty = lines.replace(",\"", ",\n  \"");
     let mut found = Vec::new();
-    for (name, text) in [("a.json", &array), ("a.jsonl", &lines), ("-", &lines), ("-", &pretty), ("-", &array)] {
+    for (name, text) in
+        [("a.json", &array), ("a.jsonl", &lines), ("-", &lines), ("-", &pretty), ("-", &array)]
+    {
         let (sink, done) = load(name, text, &PLAIN, &KeyChoice::Auto, 0);
         let (schema, report) = done.unwrap();
         assert_eq!(report.rows, 3, "{name}");
@@ -55,7 +58,10 @@ fn one_array_lines_and_pretty_documents_are_the_same_rows() {
         found.push(rows_of(&sink));
     }
     found.windows(2).for_each(|pair| assert_eq!(pair[0], pair[1]));
-    assert_eq!(found[0][1], [Value::Int(2), Value::Json("{\"b\":[2]}".into()), super::json::text("y")]);
+    assert_eq!(
+        found[0][1],
+        [Value::Int(2), Value::Json("{\"b\":[2]}".into()), super::json::text("y")]
+    );
 }
 
 #[test]
@@ -80,7 +86,10 @@ fn nested_objects_are_columns_where_asked_for() {
     assert_eq!(schema.primary_key, [2]);
     let rows = rows_of(&sink);
     let date = Value::Date(Date { year: 2024, month: 1, day: 2 });
-    assert_eq!(rows[1], [Value::Int(2), Value::Float(2.5), text("y"), Value::Null, Value::Null, date]);
+    assert_eq!(
+        rows[1],
+        [Value::Int(2), Value::Float(2.5), text("y"), Value::Null, Value::Null, date]
+    );
     assert_eq!(rows[0][3], Value::Json(r#"[1,{"m":2}]"#.into()));
 }
 
@@ -93,7 +102,8 @@ fn a_path_into_a_document_is_a_key() {
     let (schema, report) = done.unwrap();
     assert_eq!(columns(&schema)[2], ("a.b", ColumnType::Text));
     assert_eq!((schema.primary_key, report.rows), (vec![2], 3));
-    let values: Vec<_> = rows_of(&sink).iter().map(|row| (row[1].clone(), row[2].clone())).collect();
+    let values: Vec<_> =
+        rows_of(&sink).iter().map(|row| (row[1].clone(), row[2].clone())).collect();
     assert!(values.contains(&(Value::Int(3), text("k1"))), "{values:?}");
     // Without a key rows are numbered.
     let (sink, done) = load("f.jsonl", documents, &PLAIN, &KeyChoice::Auto, 0);
@@ -112,7 +122,9 @@ fn exports_of_mongo_are_values() {
         r#""price":{"$numberDecimal":"0.1"}}"#,
         "\n",
     );
-    for documents in [documents.to_owned(), format!("[{}]", documents.trim_end().replace('\n', ","))] {
+    for documents in
+        [documents.to_owned(), format!("[{}]", documents.trim_end().replace('\n', ","))]
+    {
         let (sink, done) = load("c.json", &documents, &PLAIN, &KeyChoice::Auto, 0);
         let (schema, _) = done.unwrap();
         let expected = [
@@ -150,7 +162,8 @@ fn so_many_bad_documents_are_passed_over() {
         let (sink, done) = load("a.json", SEVEN, &PLAIN, &KeyChoice::Auto, skip_bad);
         let (_, report) = done.unwrap();
         assert_eq!((report.rows, report.skipped, sink.rows.borrow().len()), (5, 2, 5));
-        let shown: Vec<_> = report.problems.iter().map(|it| (it.line, it.message.as_str())).collect();
+        let shown: Vec<_> =
+            report.problems.iter().map(|it| (it.line, it.message.as_str())).collect();
         assert!(shown[0].0 == 4 && shown[0].1.contains("\"id\" comes twice"), "{shown:?}");
         assert!(shown[1].0 == 6 && shown[1].1.contains(", in id"), "{shown:?}");
     }
@@ -159,9 +172,15 @@ fn so_many_bad_documents_are_passed_over() {
 #[test]
 fn what_is_no_document_stops_whatever_may_be_passed_over() {
     for (text, message) in [
-        ("[{\"id\":1} {\"id\":2}]", "a.json:1: not JSON at byte 10 of the file: between two documents"),
+        (
+            "[{\"id\":1} {\"id\":2}]",
+            "a.json:1: not JSON at byte 10 of the file: between two documents",
+        ),
         ("[{\"id\":1},\n{\"id\":2", "ends within the document that begins on line 2"),
-        ("[{\"id\":1},\n{\"id\":2}\n", "a.json:3: not JSON at byte 20 of the file: the file ends before the ']'"),
+        (
+            "[{\"id\":1},\n{\"id\":2}\n",
+            "a.json:3: not JSON at byte 20 of the file: the file ends before the ']'",
+        ),
     ] {
         let (sink, done) = load("a.json", text, &PLAIN, &KeyChoice::Auto, u64::MAX);
         let error = done.map(drop).unwrap_err().to_string();
@@ -192,7 +211,8 @@ fn tables_have_so_many_columns_and_no_more() {
         format!("{{{}}}\n", members.join(","))
     };
     let text: String = (0..5).map(|at| wide(at * 1000)).collect();
-    let error = load("f.jsonl", &text, &PLAIN, &KeyChoice::Auto, 0).1.map(drop).unwrap_err().to_string();
+    let error =
+        load("f.jsonl", &text, &PLAIN, &KeyChoice::Auto, 0).1.map(drop).unwrap_err().to_string();
     assert!(error.contains("more than 4096 different members"), "{error}");
 }
 

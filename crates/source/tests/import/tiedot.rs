@@ -276,18 +276,28 @@ fn what_a_crash_leaves_is_told_with_its_place() {
     let mut collection = some(3);
     let (entry, place) = collection.places[&1];
     collection.partitions[0].records[place] = 0;
-    let message = format!("Feeds/id_0, byte {entry}: the id 1 leads to byte {place} of Feeds/dat_0, where no document stands");
+    let message = format!(
+        "Feeds/id_0, byte {entry}: the id 1 leads to byte {place} of Feeds/dat_0, where no document stands"
+    );
     told_once(&collection, &[0, 2], &message);
     // Moved behind, and the entry is not there yet.
     let mut collection = some(3);
     let place = collection.partitions[0].append(b"{\"n\":3}");
-    told_once(&collection, &[0, 1, 2], &format!("Feeds/dat_0, byte {place}: a document to which no id leads"));
+    told_once(
+        &collection,
+        &[0, 1, 2],
+        &format!("Feeds/dat_0, byte {place}: a document to which no id leads"),
+    );
     // Overwritten by halves.
     let mut collection = some(3);
     let place = collection.places[&2].1;
     collection.partitions[0].records[place + 11..place + 20].copy_from_slice(b"{\"n\": 77}");
     collection.partitions[0].records[place + 19..place + 21].copy_from_slice(b"77");
-    told_once(&collection, &[0, 1], &format!("Feeds/dat_0, byte {place}: the document 2 is half written or damaged: not JSON"));
+    told_once(
+        &collection,
+        &[0, 1],
+        &format!("Feeds/dat_0, byte {place}: the document 2 is half written or damaged: not JSON"),
+    );
     // A room that cannot be: neither the record nor what is within can be walked over.
     let mut collection = some(3);
     let place = collection.places[&1].1;
@@ -295,7 +305,10 @@ fn what_a_crash_leaves_is_told_with_its_place() {
     let (problems, documents) = told(&collection);
     assert_eq!(documents, [0, 2]);
     assert!(problems[0].contains("where no record begins"), "{problems:?}");
-    assert!(problems.iter().any(|it| it.contains(&format!("Feeds/dat_0, byte {place}: "))), "{problems:?}");
+    assert!(
+        problems.iter().any(|it| it.contains(&format!("Feeds/dat_0, byte {place}: "))),
+        "{problems:?}"
+    );
     // Two entries lead to one record; one id has two entries.
     let mut collection = some(3);
     let place = collection.places[&1].1;
@@ -312,7 +325,10 @@ fn what_a_crash_leaves_is_told_with_its_place() {
     let bucket = (0..8).find(|&bucket| collection.partitions[0].next(bucket) > 0).unwrap();
     collection.partitions[0].table[bucket * BUCKET..][..10].copy_from_slice(&varint(1));
     let (problems, documents) = told(&collection);
-    assert!(problems[0].contains(&format!("bucket {bucket} is followed by bucket 1, which cannot be")), "{problems:?}");
+    assert!(
+        problems[0].contains(&format!("bucket {bucket} is followed by bucket 1, which cannot be")),
+        "{problems:?}"
+    );
     // What was chained is without an id.
     assert_eq!(problems.len() - 1, 30 - documents.len());
 }
@@ -327,8 +343,16 @@ fn partitions_that_are_wrong_are_told() {
     let (documents, problems) = read(folder.path()).unwrap();
     assert_eq!(documents.into_keys().collect::<Vec<_>>(), [0, 2]);
     let messages: Vec<_> = problems.iter().map(ToString::to_string).collect();
-    assert!(messages.iter().any(|it| it.contains("the id 5 does not belong to this partition")), "{messages:?}");
-    assert!(messages.iter().any(|it| it == "Feeds/id_1, byte 0: is missing, with the documents that it had"), "{messages:?}");
+    assert!(
+        messages.iter().any(|it| it.contains("the id 5 does not belong to this partition")),
+        "{messages:?}"
+    );
+    assert!(
+        messages
+            .iter()
+            .any(|it| it == "Feeds/id_1, byte 0: is missing, with the documents that it had"),
+        "{messages:?}"
+    );
     fs::write(folder.path().join("number_of_partitions"), "1").unwrap();
     fs::write(folder.path().join("Feeds/dat_1"), "").unwrap();
     let messages: Vec<_> = read(folder.path()).unwrap().1.iter().map(ToString::to_string).collect();
@@ -349,7 +373,11 @@ fn what_is_no_database_is_refused() {
         assert!(error.to_string().contains(message), "{error} / {message}");
         fs::write(&path, before).unwrap();
     };
-    refused("number_of_partitions", None, "is no database of tiedot's: it has no file number_of_partitions");
+    refused(
+        "number_of_partitions",
+        None,
+        "is no database of tiedot's: it has no file number_of_partitions",
+    );
     for wrong in ["", "0", "-1", "two", "99999999"] {
         refused("number_of_partitions", Some(wrong), "not how many partitions there are");
     }

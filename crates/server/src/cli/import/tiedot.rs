@@ -75,7 +75,9 @@ fn choose<'s>(
 fn load(database: &Database, source: &tiedot::Collection, left: &mut u64) -> Result<()> {
     let name = &source.name;
     if source.is_left_by_scrub {
-        eprintln!("collection '{name}' was left by a scrub that did not end; it is loaded under this name");
+        eprintln!(
+            "collection '{name}' was left by a scrub that did not end; it is loaded under this name"
+        );
     }
     let library = remora::Database::over(database.clone());
     let is_new = library.find_collection(name)?.is_none();

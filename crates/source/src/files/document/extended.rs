@@ -120,7 +120,9 @@ fn object_id(text: String) -> Result<String, String> {
 
 fn integer<N: std::str::FromStr + ToString>(text: &str, name: &str) -> Result<String, String> {
     let number: Result<N, _> = text.parse();
-    number.map(|number| number.to_string()).map_err(|_| format!("{name} {text:?} is no such integer"))
+    number
+        .map(|number| number.to_string())
+        .map_err(|_| format!("{name} {text:?} is no such integer"))
 }
 
 /// A number that is one of JSON and of doubles; it keeps its digits.
@@ -136,7 +138,8 @@ fn number(text: String, name: &str) -> Result<Converted, String> {
 
 /// A moment as RFC 3339 has it.
 fn moment(value: &Json) -> Result<String, String> {
-    let wrong = || format!("$date {value} is neither milliseconds since 1970 nor a moment with an offset");
+    let wrong =
+        || format!("$date {value} is neither milliseconds since 1970 nor a moment with an offset");
     let milliseconds = match value {
         Json::Number(number) => number.as_i64(),
         Json::Object(members) if members.len() == 1 => {
@@ -170,7 +173,8 @@ fn expression(pattern: Option<&Json>, options: Option<&Json>) -> Result<Converte
 }
 
 fn binary(base64: Option<&Json>, kind: Option<&Json>) -> Result<Converted, String> {
-    let wrong = || "$binary has no text of base64 with a subtype of two hexadecimal digits".to_owned();
+    let wrong =
+        || "$binary has no text of base64 with a subtype of two hexadecimal digits".to_owned();
     let bytes = base64.and_then(Json::as_str).and_then(decode_base64).ok_or_else(wrong)?;
     let kind = match kind {
         Some(Json::String(text)) => u8::from_str_radix(text, 16).ok(),

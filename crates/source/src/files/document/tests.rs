@@ -35,7 +35,10 @@ fn numbers_keep_their_digits() {
 fn what_is_hostile_is_refused_with_its_place() {
     let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(99), "]".repeat(99));
     let cases = [
-        (r#"{"a":1,"b":{"c":1,"c":2}}"#, r#"the name "c" comes twice in an object: keep one at byte 21, in b"#),
+        (
+            r#"{"a":1,"b":{"c":1,"c":2}}"#,
+            r#"the name "c" comes twice in an object: keep one at byte 21, in b"#,
+        ),
         (r#"{"a":["x",{"b":"\ud800"}]}"#, ", in a[1].b"),
         (r#"{"a":"\udc00\ud800"}"#, "not JSON: "),
         (r#"{"a":NaN}"#, "not JSON: expected value at byte 6, in a"),
@@ -58,9 +61,15 @@ fn what_is_hostile_is_refused_with_its_place() {
         }
     }
     let long = "[".repeat(200_000);
-    assert!(read(&format!("{{\"a\":{long}"), Rows::Members).unwrap_err().contains("deeper than 100"));
+    assert!(
+        read(&format!("{{\"a\":{long}"), Rows::Members).unwrap_err().contains("deeper than 100")
+    );
     let many: String = (0..100).map(|at| format!("\"m{at}\":1,")).collect();
-    assert!(read(&format!("{{{many}\"m50\":2}}"), Rows::Members).unwrap_err().contains("\"m50\" comes twice"));
+    assert!(
+        read(&format!("{{{many}\"m50\":2}}"), Rows::Members)
+            .unwrap_err()
+            .contains("\"m50\" comes twice")
+    );
     let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_DOCUMENT_BYTES));
     assert!(read(&long, Rows::Documents).unwrap_err().contains("16 MiB"));
     assert!(read(&long, Rows::Members).is_ok());
@@ -75,7 +84,8 @@ fn the_deepest_document_is_read() {
 #[test]
 fn members_of_nested_objects_are_columns() {
     let text = r#"{"a":{"b":1,"c":{"d":"x","e":{}}},"f":[{"g":{"h":1}}],"i":null,"j.k":2,"l":{"m":{"n":[]}}}"#;
-    let flat = r#"{"a.b":1,"a.c.d":"x","a.c.e":{},"f":[{"g":{"h":1}}],"i":null,"j.k":2,"l.m.n":[]}"#;
+    let flat =
+        r#"{"a.b":1,"a.c.d":"x","a.c.e":{},"f":[{"g":{"h":1}}],"i":null,"j.k":2,"l.m.n":[]}"#;
     assert_eq!(read(text, Rows::FlatMembers).unwrap(), flat);
     assert_eq!(read(flat, Rows::FlatMembers).unwrap(), flat);
     let message = read(r#"{"a.b":1,"a":{"b":2}}"#, Rows::FlatMembers).unwrap_err();
@@ -105,7 +115,8 @@ fn keys_are_found_at_their_paths() {
     let (text, found) = keys(text, &["a.b", "c", "a.d"], Rows::Members).unwrap();
     assert_eq!(found, [Some("\"é\\n\""), Some("1"), Some("-7.50")].map(|it| it.map(str::to_owned)));
     let row: Json = serde_json::from_str(&text).unwrap();
-    let expected = json!({"x": [5, "6"], "a": {"b": "é\n", "d": -7.5}, "c": 1, "a.b": "é\n", "a.d": -7.5});
+    let expected =
+        json!({"x": [5, "6"], "a": {"b": "é\n", "d": -7.5}, "c": 1, "a.b": "é\n", "a.d": -7.5});
     assert_eq!(row, expected);
 }
 
@@ -116,7 +127,10 @@ fn extended_json_is_what_it_stands_for() {
         (r#"{"$numberLong":"-9223372036854775808"}"#, "-9223372036854775808"),
         (r#"{"$numberInt":"7"}"#, "7"),
         (r#"{"$numberDouble":"-0.0"}"#, "-0.0"),
-        (r#"{"$numberDecimal":"1234567890.12345678901234567890"}"#, "1234567890.12345678901234567890"),
+        (
+            r#"{"$numberDecimal":"1234567890.12345678901234567890"}"#,
+            "1234567890.12345678901234567890",
+        ),
         (r#"{"$numberDecimal":"1E+3"}"#, "1E+3"),
         (r#"{"$date":"2019-08-11T17:54:14.692Z"}"#, r#""2019-08-11T17:54:14.692Z""#),
         (r#"{"$date":"2019-08-11T17:54:14.692+0200"}"#, r#""2019-08-11T15:54:14.692Z""#),
@@ -128,7 +142,10 @@ fn extended_json_is_what_it_stands_for() {
             r#"{"$binary":{"subType":"04","base64":"c//SZESzTGmQ6OfR38A11A=="}}"#,
             r#""73ffd264-44b3-4c69-90e8-e7d1dfc035d4""#,
         ),
-        (r#"{"$uuid":"73ffd264-44b3-4c69-90e8-e7d1dfc035d4"}"#, r#""73ffd264-44b3-4c69-90e8-e7d1dfc035d4""#),
+        (
+            r#"{"$uuid":"73ffd264-44b3-4c69-90e8-e7d1dfc035d4"}"#,
+            r#""73ffd264-44b3-4c69-90e8-e7d1dfc035d4""#,
+        ),
         (r#"{"$regularExpression":{"pattern":"^H","options":"i"}}"#, r#""/^H/i""#),
         (r#"{"$regex":"^H","$options":""}"#, r#""/^H/""#),
         (r#"{"$timestamp":{"t":1565545664,"i":1}}"#, r#"{"i":1,"t":1565545664}"#),
@@ -191,9 +208,9 @@ fn any_json() -> impl Strategy<Value = Json> {
 fn flat(value: &Json) -> Option<serde_json::Map<String, Json>> {
     fn add(path: &str, value: &Json, out: &mut serde_json::Map<String, Json>) -> Option<()> {
         match value {
-            Json::Object(members) if !members.is_empty() => {
-                members.iter().try_for_each(|(name, value)| add(&format!("{path}.{name}"), value, out))
-            }
+            Json::Object(members) if !members.is_empty() => members
+                .iter()
+                .try_for_each(|(name, value)| add(&format!("{path}.{name}"), value, out)),
             _ => out.insert(path.to_owned(), value.clone()).is_none().then_some(()),
         }
     }
