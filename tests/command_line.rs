@@ -7,6 +7,9 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "command_line/json.rs"]
+mod json;
+
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,

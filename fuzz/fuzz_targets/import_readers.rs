@@ -7,7 +7,8 @@ use libfuzzer_sys::fuzz_target;
 use remora_engine::Schema;
 use remora_source::{
     files::{
-        FilePosition, Format, Input, KeyChoice, RecordBatch, RowParser, infer_schema, open_reader,
+        FilePosition, Format, Input, KeyChoice, Reading, RecordBatch, RowParser, Rows, Shape, infer_schema,
+        open_reader,
     },
     schema_file::SchemaFile,
 };
@@ -23,11 +24,24 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 });
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(mut input) = Input::from_stream("f", Cursor::new(bytes.to_vec())) else { return };
-    let _ = infer_schema(std::slice::from_mut(&mut input), "t", &KeyChoice::Auto, None);
-    for format in [Format::JsonLines, Format::Csv, Format::Tsv, Format::Cirrus] {
+    let formats = [
+        Format::JsonLines,
+        Format::Json,
+        Format::Mongo,
+        Format::Csv,
+        Format::Tsv,
+        Format::Cirrus,
+    ];
+    let shapes = [Rows::Members, Rows::FlatMembers]
+        .map(|rows| Shape { rows, key: vec!["a".to_owned(), "a.b".to_owned()] });
+    for shape in &shapes {
+        let Ok(mut input) = Input::from_stream("f", Cursor::new(bytes.to_vec())) else { return };
+        let reading = Reading { format: None, shape: shape.clone() };
+        let _ = infer_schema(std::slice::from_mut(&mut input), "t", &KeyChoice::Auto, &reading);
+    }
+    for (format, shape) in formats.iter().flat_map(|&format| shapes.iter().map(move |shape| (format, shape))) {
         let stream = Box::new(Cursor::new(bytes.to_vec()));
-        let opened = open_reader("f", stream, format, &FilePosition::default());
+        let opened = open_reader("f", stream, format, shape, &FilePosition::default());
         let Ok(mut reader) = opened else { continue };
         let mut parser = RowParser::new(&SCHEMA, reader.layout());
         let mut batch = RecordBatch::default();

@@ -25,6 +25,9 @@ pub enum Error {
     /// The engine's answer.
     #[error("{0}")]
     Engine(#[from] remora_engine::Error),
+    /// The library's answer, which has collections.
+    #[error("{0}")]
+    Library(#[from] remora::Error),
     /// A file to import or export.
     #[error("{0}")]
     Source(#[from] remora_source::Error),

@@ -1,10 +1,11 @@
-//! Where Remora's changes come from: files (JSON Lines, CSV, TSV, CirrusSearch dumps), read into rows, and tables
-//! written back to files; the sources of a sphinx.conf; a MySQL or MariaDB that is followed.
+//! Where Remora's changes come from: files (JSON, JSON Lines, CSV, TSV, CirrusSearch dumps), read into rows, and tables
+//! written back to files; the sources of a sphinx.conf; databases of tiedot; a MySQL or MariaDB that is followed.
 
 mod error;
 pub mod files;
 pub mod mysql;
 pub mod schema_file;
 pub mod sphinx_conf;
+pub mod tiedot;
 
 pub use error::{Error, RecordProblem, Result};

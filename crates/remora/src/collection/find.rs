@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::{
-    BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, Moment, each_document, other_row, read,
+    BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, Moment, each_document, other_row, parse, read,
 };
 use crate::{
     Error, Field, Filter, IntoFilter, Result, field,
@@ -194,6 +194,64 @@ impl Find {
         }
         ids.drain(..self.offset.min(ids.len()));
         Ok(ids)
+    }
+
+    /// Visits the documents by id, each with its text, within the limit and the offset; `visit`'s first error ends it.
+    /// Cost: that of [`Find::run`]; some documents are in memory at a time, however many there are.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let votes = db.collection("votes")?;
+    /// votes.insert_json(r#"{"for": 7}"#)?;
+    /// votes.insert_json(r#"{"for": 2}"#)?;
+    /// let mut texts = Vec::new();
+    /// votes.find("for > 5").each_json(|_, text| {
+    ///     texts.push(text.to_owned());
+    ///     Ok::<(), remora::Error>(())
+    /// })?;
+    /// assert_eq!(texts, [r#"{"for":7}"#]);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Find::run`], [`Error::Request`] if an order is asked for, and that of `visit`.
+    pub fn each_json<E: From<Error>>(
+        mut self,
+        mut visit: impl FnMut(i64, &str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !self.sort.is_empty() {
+            return Err(Error::request("documents are visited by id: leave the order out").into());
+        }
+        let asked = self.asked()?;
+        let condition = if asked.is_exact() { None } else { asked.condition.as_ref() };
+        let (mut passed, mut left) = (0, self.limit);
+        let scan =
+            asked.reader.scan(asked.request(vec![0, DOC_PLACE], None)).map_err(Error::from)?;
+        for batch in scan {
+            let batch = batch.map_err(Error::from)?;
+            for place in 0..batch.rows {
+                let mut row = batch.columns.iter().map(|column| column.value(place));
+                let (Some(Value::Int(id)), Some(Value::Json(text))) = (row.next(), row.next())
+                else {
+                    return Err(other_row().into());
+                };
+                if let Some(condition) = condition
+                    && !matches(condition, &parse(id, &text)?)
+                {
+                    continue;
+                }
+                passed += 1;
+                if passed <= self.offset {
+                    continue;
+                }
+                if left == 0 {
+                    return Ok(());
+                }
+                left -= 1;
+                visit(id, &text)?;
+            }
+        }
+        Ok(())
     }
 
     /// How it is answered at this moment.

@@ -179,6 +179,16 @@ impl Collection {
         Ok(ids)
     }
 
+    /// Ids that nobody else is given, one above the other: the first of so many. For those who write documents through
+    /// an engine that they have open ([`crate::Database::over`]).
+    ///
+    /// # Errors
+    /// [`Error::Request`] if there are no more, [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or
+    /// [`Error::Closed`] if it cannot be written.
+    pub fn reserve_ids(&self, count: usize) -> Result<i64> {
+        self.handle.ids.take(&self.handle.engine, &self.name, count)
+    }
+
     /// Inserts a document under an id of the caller's.
     ///
     /// # Errors

@@ -197,6 +197,15 @@ impl Filter {
     pub fn parse(text: &str) -> Result<Self> {
         parse::parse(text).map(Self)
     }
+
+    /// The condition as the engine has it, on the columns of this table: for those who have the engine open
+    /// ([`crate::Database::over`]).
+    ///
+    /// # Errors
+    /// [`crate::Error::Request`] if a column is compared with what it cannot hold, or a path is asked for.
+    pub fn on_columns(&self, schema: &remora_engine::Schema) -> Result<remora_engine::Filter> {
+        of_table(&self.0, schema)
+    }
 }
 
 impl std::ops::BitAnd for Filter {

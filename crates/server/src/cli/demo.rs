@@ -11,7 +11,9 @@ use std::{
 };
 
 use remora_engine::{Database, Durability, SearchRequest, Selection, Value};
-use remora_source::files::{DatabaseSink, ImportOptions, Importer, Input, KeyChoice, infer_schema};
+use remora_source::files::{
+    DatabaseSink, ImportOptions, Importer, Input, KeyChoice, Reading, infer_schema,
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
@@ -83,8 +85,8 @@ fn load(database: &Database, table: &str, file: Option<&Path>) -> Result<()> {
     };
     let mut inputs = [input];
     let start = Instant::now();
-    let schema = infer_key_or_number(&mut inputs, table)?;
-    database.create_table(schema)?;
+    let inferred = infer_schema(&mut inputs, table, &KeyChoice::Auto, &Reading::default())?;
+    database.create_table(inferred.schema)?;
     let schema = database.schema(table)?;
     let sink = DatabaseSink::new(database);
     let report = Importer::new(&sink, Arc::clone(&schema), ImportOptions::default())
@@ -97,13 +99,6 @@ fn load(database: &Database, table: &str, file: Option<&Path>) -> Result<()> {
         names.join(", ")
     );
     Ok(())
-}
-
-/// A file without a key is shown all the same: its rows are numbered.
-fn infer_key_or_number(inputs: &mut [Input], table: &str) -> Result<remora_engine::Schema> {
-    let inferred = infer_schema(inputs, table, &KeyChoice::Auto, None)
-        .or_else(|_| infer_schema(inputs, table, &KeyChoice::Generated, None))?;
-    Ok(inferred.schema)
 }
 
 async fn run(

@@ -1,27 +1,35 @@
-//! `remora import`: files into a table, of a data directory or of a running server; a sphinx.conf's indexes.
+//! `remora import`: files into a table or a collection, of a data directory or of a running server; a sphinx.conf's
+//! indexes; a database of tiedot's.
 
+mod collection;
 mod progress;
 mod remote;
 mod sphinx_conf;
+mod tiedot;
 
 use std::{path::Path, process::ExitCode, sync::Arc};
 
 use remora_engine::{Database, Options, Schema};
 use remora_source::{
-    files::{self, ImportReport, Importer, Input, KeyChoice, RowSink, infer_schema},
+    files::{
+        self, Format, ImportReport, Importer, Input, KeyChoice, Reading, RowSink, Rows, Shape,
+        infer_schema,
+    },
     schema_file::SchemaFile,
 };
 
 use super::{
-    ImportOptions, OnError,
+    ImportFormat, ImportOptions,
     output::{counted, thousands},
 };
 use crate::{
     Error, Result,
     dump::refuse_half_loaded,
     open::{keep_from_others, open_with_collations},
+    requests::{MAX_COLLECTION_NAME_CHARS, is_collection_name},
     settings::Settings,
 };
+use collection::into_collection;
 use progress::Display;
 use remote::RemoteTable;
 
@@ -32,7 +40,7 @@ const REMOTE_BATCH_BYTES: usize = 384 << 10;
 /// Imports the files.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is no target or the table may not be imported into,
+/// [`Error::Usage`] if there is no target or the table or collection may not be imported into,
 /// [`Error::Settings`] if a dump was loaded into the directory by halves, [`Error::Io`] or
 /// [`Error::Source`] if a file or a description of a table cannot be read or a row is refused,
 /// [`Error::Engine`] if the database refuses, [`Error::Remote`] if a server does.
@@ -43,6 +51,10 @@ pub fn import(options: &ImportOptions) -> Result<ExitCode> {
     if options.data.is_none() && options.to.is_none() {
         return Err(Error::Usage("name a target: --data or --to".to_owned()));
     }
+    if let Some(directory) = &options.tiedot {
+        return tiedot::import(options, directory);
+    }
+    check_collection(options)?;
     let mut inputs = Vec::new();
     for file in &options.files {
         // Before a data directory is made for it.
@@ -54,7 +66,10 @@ pub fn import(options: &ImportOptions) -> Result<ExitCode> {
     let report = match (&options.data, &options.to) {
         (Some(data), _) => {
             let database = open(data)?;
-            let result = into_database(&database, options, &mut inputs);
+            let result = match options.collection {
+                Some(_) => into_collection(&database, options, &mut inputs),
+                None => into_database(&database, options, &mut inputs),
+            };
             database.close()?;
             result?
         }
@@ -79,18 +94,38 @@ fn engine_options(settings: &Settings) -> Options {
     Options { durability, ..settings.engine_options() }
 }
 
+/// What of the options concerns a collection.
+fn check_collection(options: &ImportOptions) -> Result<()> {
+    let Some(name) = &options.collection else { return Ok(()) };
+    if !is_collection_name(name) {
+        return Err(Error::Usage(format!(
+            "a collection cannot be named {name:?}: names have 1 to {MAX_COLLECTION_NAME_CHARS} characters, none of \
+             / \\ . # ` and no space at their ends"
+        )));
+    }
+    if options.key.len() > 1 {
+        let message = "the id of a collection is one number: name one path as --key".to_owned();
+        return Err(Error::Usage(message));
+    }
+    if options.to.is_some() && options.key.is_empty() && !options.with_ids {
+        let message = "ids are made where the data directory is: name the path to the documents' own with --key, \
+                       or import with --data"
+            .to_owned();
+        return Err(Error::Usage(message));
+    }
+    Ok(())
+}
+
 fn into_database(
     database: &Database,
     options: &ImportOptions,
     inputs: &mut [Input],
 ) -> Result<ImportReport> {
-    let schema = if database.tables().iter().any(|name| name == options.table()) {
-        database.schema(options.table())?
-    } else {
-        let schema = new_schema(options, inputs)?;
-        database.create_table(schema)?;
-        database.schema(options.table())?
-    };
+    let is_new = !database.tables().iter().any(|name| name == options.table());
+    if is_new {
+        database.create_table(new_schema(options, inputs)?)?;
+    }
+    let schema = database.schema(options.table())?;
     if schema.declared.is_some() {
         return Err(Error::Usage(format!(
             "table {:?} was defined by SQL, or follows a source: its rows are written by SQL (LOAD DATA), or there",
@@ -98,7 +133,19 @@ fn into_database(
         )));
     }
     let sink = files::DatabaseSink::new(database);
-    run(&sink, schema, options, files::ImportOptions::default(), inputs)
+    let report = run(&sink, schema, options, files::ImportOptions::default(), inputs);
+    if is_new && report.is_err() {
+        drop_empty(database, options.table())?;
+    }
+    report
+}
+
+/// Drops what was made for an import that stored nothing.
+fn drop_empty(database: &Database, table: &str) -> Result<()> {
+    if database.statistics(table)?.rows == 0 {
+        database.drop_table(table)?;
+    }
+    Ok(())
 }
 
 fn into_server(
@@ -108,7 +155,16 @@ fn into_server(
 ) -> Result<ImportReport> {
     let table = RemoteTable::connect(address, options)?;
     let schema = match table.schema(options.table())? {
+        Some(schema) if options.collection.is_some() && !collection::is_one(&schema) => {
+            return Err(Error::Usage(collection::no_collection(options.table())));
+        }
         Some(schema) => schema,
+        None if options.collection.is_some() => {
+            return Err(Error::Usage(format!(
+                "the server has no collection {:?}: make it there first",
+                options.table()
+            )));
+        }
         None => table.create(&new_schema(options, inputs)?)?,
     };
     let sizes = files::ImportOptions {
@@ -126,14 +182,39 @@ fn new_schema(options: &ImportOptions, inputs: &mut [Input]) -> Result<Schema> {
         options.table().clone_into(&mut file.name);
         return Ok(file.to_schema()?);
     }
-    let key = match options.primary_key.as_slice() {
+    let key = match options.key.as_slice() {
         [] => KeyChoice::Auto,
         [row] if row == "_row" => KeyChoice::Generated,
         names => KeyChoice::Columns(names.to_vec()),
     };
-    let inference = infer_schema(inputs, options.table(), &key, None)?;
+    let inference = infer_schema(inputs, options.table(), &key, &reading(options))?;
     eprint!("{}", describe(&inference.schema, inference.records));
     Ok(inference.schema)
+}
+
+/// How the options say that files are read.
+fn reading(options: &ImportOptions) -> Reading {
+    let format = options.format.map(|format| match format {
+        ImportFormat::Jsonl => Format::JsonLines,
+        ImportFormat::Json => Format::Json,
+        ImportFormat::Mongo => Format::Mongo,
+        ImportFormat::Csv => Format::Csv,
+        ImportFormat::Tsv => Format::Tsv,
+        ImportFormat::Cirrus => Format::Cirrus,
+    });
+    let rows = match (&options.collection, options.flatten) {
+        (Some(_), _) if options.with_ids => Rows::IdsAndDocuments,
+        (Some(_), _) => Rows::Documents,
+        (None, true) => Rows::FlatMembers,
+        (None, false) => Rows::Members,
+    };
+    let is_path = |name: &&String| rows == Rows::Documents || name.contains('.');
+    let key = match rows {
+        // The dotted path is a column's name already.
+        Rows::FlatMembers => Vec::new(),
+        _ => options.key.iter().filter(is_path).cloned().collect(),
+    };
+    Reading { format, shape: Shape { rows, key } }
 }
 
 /// The inferred definition in a few lines.
@@ -143,11 +224,16 @@ fn describe(schema: &Schema, records: usize) -> String {
         file.texts.iter().flat_map(|text| text.columns.iter().map(String::as_str)).collect();
     let columns = file.columns.iter().map(|column| format!("{} {}", column.name, column.kind));
     format!(
-        "Table '{}', from the first {} rows:\n  columns   {}\n  key       {}\n  searched  {}\n",
+        "Table '{}', from the first {} rows:\n  columns   {}\n  key       {}{}\n  searched  {}\n",
         schema.name,
         thousands(records as u64),
         columns.collect::<Vec<_>>().join(", "),
         file.primary_key.join(", "),
+        if file.primary_key == ["_row"] {
+            ", which numbers the rows; --key names another"
+        } else {
+            ""
+        },
         if searched.is_empty() { "no column holds text".to_owned() } else { searched.join(", ") }
     )
 }
@@ -159,11 +245,8 @@ fn run(
     sizes: files::ImportOptions,
     inputs: &mut [Input],
 ) -> Result<ImportReport> {
-    let on_error = match options.on_error {
-        OnError::Stop => files::OnError::Stop,
-        OnError::Skip => files::OnError::Skip,
-    };
-    let importer = Importer::new(sink, schema, files::ImportOptions { on_error, ..sizes });
+    let (reading, skip_bad) = (reading(options), options.skip_bad());
+    let importer = Importer::new(sink, schema, files::ImportOptions { reading, skip_bad, ..sizes });
     let mut display = Display::new();
     let mut rows = 0;
     let report = importer.run(inputs, &mut |progress| {
@@ -173,8 +256,8 @@ fn run(
     display.finish();
     if let Err(remora_source::Error::Record(_)) = &report {
         eprintln!(
-            "{} before the line that is no row stay in the table: mend it and import the file \
-             again, or pass over such lines with --on-error skip",
+            "{} of earlier batches stay, and nothing of the batch with what is no row: mend it and import the file \
+             again, or pass over such lines with --skip-bad N or --on-error skip",
             counted(rows, "row")
         );
     }
@@ -200,5 +283,9 @@ fn tell(options: &ImportOptions, report: &ImportReport) {
         0 => String::new(),
         count => format!(", {} skipped", thousands(count)),
     };
-    println!("{} into table '{}'{skipped}", counted(report.rows, "row"), options.table());
+    let (count, name) = (report.rows, options.table());
+    match options.collection {
+        Some(_) => println!("{} into collection '{name}'{skipped}", counted(count, "document")),
+        None => println!("{} into table '{name}'{skipped}", counted(count, "row")),
+    }
 }

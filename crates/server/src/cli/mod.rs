@@ -29,6 +29,7 @@ use crate::{Error, Result};
 ///
 /// Try it:          remora demo
 /// Load your data:  remora import --data DIR --table NAME FILES...
+/// Or documents:    remora import --data DIR --collection NAME FILES...
 /// Or as Sphinx:    remora import -c sphinx.conf, then remora serve -c sphinx.conf
 /// Serve it:        remora serve --data DIR
 /// Follow a MySQL:  remora serve --mysql mysql://user:password@host:3306/shop
@@ -48,10 +49,10 @@ pub enum Mode {
     Demo(DemoOptions),
     /// Serve a data directory until SIGTERM.
     Serve(ServeOptions),
-    /// Load files into a table: JSON Lines, CSV, TSV or a Wikipedia CirrusSearch dump, plain or
-    /// compressed with gzip or zstd.
+    /// Load files into a table or a collection: JSON, JSON Lines, mongoexport's, CSV, TSV or a Wikipedia CirrusSearch
+    /// dump, plain or compressed with gzip or zstd; or the indexes of a sphinx.conf, or a database of tiedot's.
     Import(ImportOptions),
-    /// Write a table's rows to a file or to standard output.
+    /// Write a table's rows, or a collection's documents, to a file or to standard output.
     Export(ExportOptions),
     /// Ask a running server, or a data directory without a server, at a prompt.
     Shell(ShellOptions),
@@ -113,9 +114,17 @@ pub struct ImportOptions {
         short,
         long,
         value_name = "SPHINX.CONF",
-        conflicts_with_all = ["to", "token", "user", "table", "primary_key", "schema", "on_error"]
+        conflicts_with_all = ["to", "token", "user", "table", "key", "schema", "on_error", "skip_bad", "tiedot"]
     )]
     pub config: Option<PathBuf>,
+    /// Load the collections of this database directory of tiedot's, with their ids and indexes. No tiedot may have it
+    /// open.
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["to", "token", "user", "table", "collection", "key", "schema", "format", "flatten", "with_ids"]
+    )]
+    pub tiedot: Option<PathBuf>,
     /// Load into this data directory; made if it is missing.
     #[arg(long, value_name = "DIR", group = "target")]
     pub data: Option<PathBuf>,
@@ -130,32 +139,77 @@ pub struct ImportOptions {
     #[arg(long, value_name = "NAME", requires = "to", conflicts_with = "token")]
     pub user: Option<String>,
     /// The table. Made if it is missing, from --schema or from what the first rows hold.
-    #[arg(long, value_name = "NAME", required_unless_present = "config")]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["config", "collection", "tiedot"])]
     pub table: Option<String>,
-    /// The column, or the columns with commas between, that name a row. Guessed if not given.
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub primary_key: Vec<String>,
+    /// The collection, for documents as they are. Made if it is missing.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["table", "config", "schema", "flatten"])]
+    pub collection: Option<String>,
+    /// What the files are: told by their first bytes and by their names if not given.
+    #[arg(long, value_enum, conflicts_with = "config")]
+    pub format: Option<ImportFormat>,
+    /// The column, or the columns with commas between, that name a row; a dotted path leads into nested objects. Guessed if
+    /// not given, and if nothing looks like a key, rows are numbered in a column _row. Of a collection the path to the
+    /// document's id, an integer; ids are made if not given.
+    #[arg(long, value_name = "PATHS", value_delimiter = ',', visible_alias = "primary-key")]
+    pub key: Vec<String>,
+    /// Make columns of the members of nested objects too, named by their dotted paths, instead of JSON.
+    #[arg(long, conflicts_with = "config")]
+    pub flatten: bool,
+    /// The documents of the collection stand beside their ids, as 'remora export --with-ids' writes them:
+    /// {"id": 7, "doc": {...}}.
+    #[arg(long, requires = "collection", conflicts_with = "key")]
+    pub with_ids: bool,
     /// The table's definition in TOML or JSON: name, primary_key, columns and texts, as a section
     /// [tables.NAME] of a remora.toml has them. Without it the first rows tell.
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
-    /// What to do with a line that is no row.
+    /// What to do with a line or document that is no row. Nothing of the batch that it is in is stored by an import
+    /// that it stops: up to 16,384 rows or 16 MiB.
     #[arg(long, value_enum, default_value_t = OnError::Stop)]
     pub on_error: OnError,
-    /// The files, read one after the other. A file that was read before goes on where it stopped. With -c: the
-    /// names of indexes, all if none is given; what a table held before is replaced.
-    #[arg(required_unless_present = "config")]
+    /// Report and pass over up to so many of them, and stop at the next.
+    #[arg(long, value_name = "N", conflicts_with = "on_error")]
+    pub skip_bad: Option<u64>,
+    /// The files, read one after the other; - is the standard input. A file that was read before goes on where it stopped.
+    /// With -c: the names of indexes, all if none is given; what a table held before is replaced. With --tiedot: the
+    /// names of collections, all if none is given.
+    #[arg(required_unless_present_any = ["config", "tiedot"])]
     pub files: Vec<PathBuf>,
 }
 
 impl ImportOptions {
-    /// The table, which is named unless a sphinx.conf is.
+    /// The table or the collection, one of which is named unless a sphinx.conf is, or a database of tiedot's.
     fn table(&self) -> &str {
-        self.table.as_deref().unwrap_or_default()
+        self.table.as_deref().or(self.collection.as_deref()).unwrap_or_default()
+    }
+
+    /// How many malformed records are passed over.
+    fn skip_bad(&self) -> u64 {
+        match self.on_error {
+            OnError::Skip => u64::MAX,
+            OnError::Stop => self.skip_bad.unwrap_or(0),
+        }
     }
 }
 
-/// What to do with a line that is no row.
+/// What an imported file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ImportFormat {
+    /// One JSON object a line.
+    Jsonl,
+    /// An array of JSON objects, or objects one behind the other, over any lines.
+    Json,
+    /// The same in MongoDB's extended JSON, as mongoexport writes it.
+    Mongo,
+    /// Comma-separated values with a header line.
+    Csv,
+    /// Tab-separated values with a header line.
+    Tsv,
+    /// A dump of Wikipedia's CirrusSearch.
+    Cirrus,
+}
+
+/// What to do with a line or document that is no row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnError {
     /// Stop there; what was read before is kept.
@@ -170,13 +224,29 @@ pub struct ExportOptions {
     /// The data directory.
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// The table.
-    #[arg(long, value_name = "NAME")]
-    pub table: String,
-    /// How rows are written.
-    #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
-    pub format: ExportFormat,
-    /// The file to write, compressed if it ends in .gz or .zst; standard output if not given.
+    /// The table. Of a collection these are rows of an id and a document.
+    #[arg(long, value_name = "NAME", required_unless_present = "collection")]
+    pub table: Option<String>,
+    /// The collection, for its documents alone.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["table", "columns"])]
+    pub collection: Option<String>,
+    /// How rows are written: told by the name of the file if not given, else jsonl.
+    #[arg(long, value_enum)]
+    pub format: Option<ExportFormat>,
+    /// The columns to write, with commas between, in this order. All if not given.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// Only rows for which this holds, on columns; of a collection on dotted paths:
+    /// "year >= 1990 AND (country = 'NO' OR NOT tags IN ('old'))".
+    #[arg(long = "where", visible_alias = "filter", value_name = "CONDITION")]
+    pub condition: Option<String>,
+    /// Write JSON over several lines, for people.
+    #[arg(long)]
+    pub pretty: bool,
+    /// Write each document of the collection beside its id, {"id": 7, "doc": {...}}, as 'remora import --with-ids' reads it.
+    #[arg(long, requires = "collection")]
+    pub with_ids: bool,
+    /// The file to write, compressed if it ends in .gz or .zst; standard output if not given or -.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -186,6 +256,10 @@ pub struct ExportOptions {
 pub enum ExportFormat {
     /// One JSON object a line.
     Jsonl,
+    /// An array of JSON objects.
+    Json,
+    /// MongoDB's extended JSON, one object a line, as mongoimport reads it.
+    Mongo,
     /// Comma-separated values with a header line.
     Csv,
     /// Tab-separated values with a header line.

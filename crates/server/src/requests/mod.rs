@@ -1,6 +1,7 @@
 //! What the line protocol and HTTP do alike, for whoever asks: tables found by their names and by
 //! the asker's rights, queries answered through the result cache, keys as they are typed.
 
+mod collection_name;
 mod key;
 mod optimize;
 mod query;
@@ -13,6 +14,7 @@ use remora_engine::Database;
 use remora_protocol::line::{LineError, ParseLimits, code};
 use remora_sql::Identity;
 
+pub(crate) use collection_name::{MAX_COLLECTION_NAME_CHARS, is_collection_name};
 pub(crate) use key::parse_key;
 pub(crate) use query::{Query, shown_columns};
 

@@ -6,17 +6,32 @@ use super::{
     cirrus::{CirrusReader, action_id},
     delimited::DelimitedReader,
     json_lines::JsonLinesReader,
+    json_stream::JsonStreamReader,
     lines::{LineReader, skip_bytes},
     position::FilePosition,
-    record::RecordReader,
+    record::{Layout, RecordReader},
+    shape::{Rows, Shape},
 };
 use crate::{Error, Result};
+
+/// How files are read.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// The form of the files; `None` finds out for each.
+    pub format: Option<Format>,
+    /// What becomes of JSON documents.
+    pub shape: Shape,
+}
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// One JSON object on each line.
     JsonLines,
+    /// An array of JSON objects, or objects one behind the other, over any lines.
+    Json,
+    /// The same in MongoDB's extended JSON, as `mongoexport` writes it.
+    Mongo,
     /// Comma-separated values with a header line.
     Csv,
     /// Tab-separated values with a header line.
@@ -29,7 +44,9 @@ impl Format {
     /// The form by its name on the command line.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
-            "jsonl" | "ndjson" | "json" => Self::JsonLines,
+            "jsonl" | "ndjson" => Self::JsonLines,
+            "json" => Self::Json,
+            "mongo" => Self::Mongo,
             "csv" => Self::Csv,
             "tsv" => Self::Tsv,
             "cirrus" => Self::Cirrus,
@@ -40,19 +57,22 @@ impl Format {
     /// The form of a file, by its first bytes and then by its name.
     ///
     /// # Errors
-    /// It is a JSON array, or has zero bytes.
+    /// It has zero bytes.
     pub fn detect(name: &str, head: &[u8]) -> Result<Self> {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
         let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
         match head.first() {
             Some(b'{') if action_id(line).is_some() => Ok(Self::Cirrus),
-            Some(b'{') => Ok(Self::JsonLines),
-            Some(b'[') => Err(Error::format(
-                name,
-                "is a JSON array: make one object on each line of it (jq -c '.[]')",
-            )),
+            Some(b'{' | b'[') if is_of_mongo(head) => Ok(Self::Mongo),
+            Some(b'[') => Ok(Self::Json),
+            Some(b'{') => Ok(match Self::by_name(name) {
+                Some(Self::Json) => Self::Json,
+                Some(Self::JsonLines) => Self::JsonLines,
+                _ if goes_on(line, head) => Self::Json,
+                _ => Self::JsonLines,
+            }),
             _ if line.contains(&0) => {
-                Err(Error::format(name, "is not text: JSON Lines, CSV and TSV can be read"))
+                Err(Error::format(name, "is not text: JSON, JSON Lines, CSV and TSV can be read"))
             }
             _ => Ok(Self::by_name(name).unwrap_or(match line.contains(&b'\t') {
                 true => Self::Tsv,
@@ -69,28 +89,56 @@ impl Format {
     }
 }
 
+/// Whether the first document begins as those of `mongoexport` do: its `_id` is an object id.
+fn is_of_mongo(head: &[u8]) -> bool {
+    let mut tokens = head.iter().filter(|byte| !byte.is_ascii_whitespace() && **byte != b'[');
+    br#"{"_id":{"$oid":"#.iter().all(|byte| tokens.next() == Some(byte))
+}
+
+/// Whether a document goes on behind its first line.
+fn goes_on(line: &[u8], head: &[u8]) -> bool {
+    let is_whole_line = line.len() < head.len();
+    let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(line);
+    is_whole_line && parsed.is_err_and(|error| error.is_eof())
+}
+
 /// Reads the records of a stream that begins at the start of its file, from a position on.
 ///
 /// # Errors
-/// The stream cannot be read, ends before the position, or has no header where one is needed.
+/// The stream cannot be read, ends before the position, has no header where one is needed, or has no documents
+/// where the shape asks for them.
 pub fn open_reader(
     file: &str,
     mut stream: Box<dyn Read + Send>,
     format: Format,
+    shape: &Shape,
     from: &FilePosition,
 ) -> Result<Box<dyn RecordReader>> {
-    if let Format::Csv | Format::Tsv = format {
-        let separator = if format == Format::Csv { b',' } else { b'\t' };
-        let mut reader = DelimitedReader::new(file, stream, separator)?;
-        reader.skip_to(from.offset)?;
-        return Ok(Box::new(reader));
+    let layout = Layout::Document { shape: shape.clone(), extended: format == Format::Mongo };
+    match format {
+        Format::Json | Format::Mongo => {
+            let reader = JsonStreamReader::new(file, stream, layout, from.offset, from.line)?;
+            return Ok(Box::new(reader));
+        }
+        Format::JsonLines => {
+            skip_bytes(file, &mut *stream, from.offset)?;
+            let lines = LineReader::new(file, stream, from.offset, from.line);
+            return Ok(Box::new(JsonLinesReader::new(lines, layout)));
+        }
+        Format::Csv | Format::Tsv | Format::Cirrus if shape.rows != Rows::Members => {
+            let message = "is not JSON: only documents are flattened or go into a collection";
+            return Err(Error::format(file, message));
+        }
+        Format::Csv | Format::Tsv => {
+            let separator = if format == Format::Csv { b',' } else { b'\t' };
+            let mut reader = DelimitedReader::new(file, stream, separator)?;
+            reader.skip_to(from.offset)?;
+            return Ok(Box::new(reader));
+        }
+        Format::Cirrus => {}
     }
     skip_bytes(file, &mut *stream, from.offset)?;
-    let lines = LineReader::new(file, stream, from.offset, from.line);
-    Ok(match format {
-        Format::Cirrus => Box::new(CirrusReader::new(lines)),
-        _ => Box::new(JsonLinesReader::new(lines)),
-    })
+    Ok(Box::new(CirrusReader::new(LineReader::new(file, stream, from.offset, from.line))))
 }
 
 #[cfg(test)]
@@ -107,12 +155,18 @@ mod tests {
             ("x.csv.gz", "id,a\tb\n", Format::Csv),
             ("x.TSV.zst", "id\n", Format::Tsv),
             ("x.jsonl", "", Format::JsonLines),
+            ("x.json", "{\"id\":1}\n", Format::Json),
+            ("x", " [{\"id\":1}]", Format::Json),
+            ("-", "{\n \"id\":1}", Format::Json),
+            ("-", "{\"id\":\n{\"id\":2}\n", Format::Json),
+            ("-", "{\"id\":}\n{\"id\":2}\n", Format::JsonLines),
+            ("x.json", "{\"_id\":{\"$oid\":\"5\"}}\n", Format::Mongo),
+            ("x.json", "[{ \"_id\": {\n\"$oid\": \"5\"}}]\n", Format::Mongo),
             ("-", "id,text\n", Format::Csv),
         ];
         for (name, head, format) in cases {
             assert_eq!(Format::detect(name, head.as_bytes()).unwrap(), format, "{name} {head}");
         }
-        assert!(Format::detect("x", b" [1]").unwrap_err().to_string().contains("array"));
         assert!(Format::detect("x", b"a\0b").is_err());
     }
 }

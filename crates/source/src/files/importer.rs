@@ -6,7 +6,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use remora_engine::{Change, ChangeBatch, Schema, TableChanges};
 
 use super::{
-    format::{Format, open_reader},
+    format::{Format, Reading, open_reader},
     input::Input,
     pipeline::{self, PipelineContext, RowBatch, Sizes},
     position::FilePosition,
@@ -20,22 +20,13 @@ use crate::{Error, RecordProblem, Result};
 
 const HEAD_BYTES: usize = 64 << 10;
 
-/// What happens at a malformed record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnError {
-    /// The import ends there; the rows before it are applied.
-    Stop,
-    /// The record is counted and passed over.
-    Skip,
-}
-
 /// Settings of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
-    /// The form of the files; `None` finds out for each.
-    pub format: Option<Format>,
-    /// What happens at a malformed record.
-    pub on_error: OnError,
+    /// How the files are read.
+    pub reading: Reading,
+    /// How many malformed records are passed over; the next one stops the import, with nothing of its batch applied.
+    pub skip_bad: u64,
     /// Most rows of a batch.
     pub batch_rows: usize,
     /// A batch ends behind the record that brings it to so many bytes.
@@ -51,8 +42,8 @@ pub struct ImportOptions {
 impl Default for ImportOptions {
     fn default() -> Self {
         Self {
-            format: None,
-            on_error: OnError::Stop,
+            reading: Reading::default(),
+            skip_bad: 0,
             batch_rows: 16_384,
             batch_bytes: 16 << 20,
             threads: 2,
@@ -78,8 +69,8 @@ impl<'a> Importer<'a> {
     /// Imports the inputs one after another; `progress` is called behind each batch.
     ///
     /// # Errors
-    /// A file cannot be read, the sink refuses, a record is malformed under `OnError::Stop`, or
-    /// the import was cancelled. What was applied until then stays.
+    /// A file cannot be read, the sink refuses, more records are malformed than may be passed over, or the import was
+    /// cancelled. The batches before stay.
     pub fn run(
         &self,
         inputs: &mut [Input],
@@ -100,8 +91,9 @@ impl<'a> Importer<'a> {
             let head = input.sample(HEAD_BYTES)?;
             let stream = input.open()?;
             let file = input.name();
-            let format = self.options.format.map_or_else(|| Format::detect(file, &head), Ok)?;
-            let reader = open_reader(file, stream, format, &run.position)?;
+            let Reading { format, shape } = &self.options.reading;
+            let format = format.map_or_else(|| Format::detect(file, &head), Ok)?;
+            let reader = open_reader(file, stream, format, shape, &run.position)?;
             let shared = PipelineContext {
                 file,
                 schema: &self.schema,
@@ -147,25 +139,30 @@ impl<'a> Importer<'a> {
         Sizes { batch_rows, batch_bytes, threads }
     }
 
-    fn take(&self, mut batch: RowBatch, run: &mut Run<'_>) -> Result<()> {
-        let stopped_by = match self.options.on_error {
-            OnError::Stop => cut_at_first_problem(&mut batch),
-            OnError::Skip => None,
-        };
-        let RowBatch { rows, spans, problems, ignored, end } = batch;
-        let last_problem = problems.last().map(|(_, span, _)| *span);
+    fn take(&self, batch: RowBatch, run: &mut Run<'_>) -> Result<()> {
+        let RowBatch { rows, spans, mut problems, ignored, end } = batch;
+        let left = usize::try_from(self.left(run)).unwrap_or(usize::MAX);
+        if problems.len() > left {
+            return Err(Error::Record(problems.swap_remove(left).1));
+        }
+        let last_problem = problems.last().map(|(span, _)| *span);
         let last = later(spans.last().copied(), last_problem);
-        for (_, span, problem) in problems {
+        for (span, problem) in problems {
             run.skip(span, problem);
         }
         run.count_ignored(ignored);
         self.apply(Part { rows, spans, last, end }, run)?;
         run.tell();
-        stopped_by.map_or(Ok(()), |problem| Err(Error::Record(problem)))
+        Ok(())
     }
 
-    /// Applies a part whole. If the sink finds a row of it wrong, halves are tried until that row
-    /// is found.
+    /// How many malformed records may still be passed over.
+    fn left(&self, run: &Run<'_>) -> u64 {
+        self.options.skip_bad.saturating_sub(run.report.skipped)
+    }
+
+    /// Applies a part whole. If the sink finds a row of it wrong and rows may be passed over, halves are tried until
+    /// that row is found.
     fn apply(&self, part: Part, run: &mut Run<'_>) -> Result<()> {
         let mut parts = vec![part];
         while let Some(part) = parts.pop() {
@@ -175,8 +172,9 @@ impl<'a> Importer<'a> {
                 Err(Error::Engine(error @ remora_engine::Error::Request { .. })) => {
                     match part.spans.as_slice() {
                         [] => return Err(error.into()),
+                        spans if self.left(run) == 0 => return Err(refused(spans, &error, run)),
                         [span] => {
-                            self.refuse(*span, &error, run)?;
+                            run.skip(*span, problem_at(*span, error.to_string(), run));
                             parts.push(Part { rows: Vec::new(), spans: Vec::new(), ..part });
                         }
                         _ => parts.extend(part.halves()),
@@ -199,33 +197,24 @@ impl<'a> Importer<'a> {
         let positions = source.into_iter().collect();
         self.sink.apply(ChangeBatch { tables, positions })
     }
+}
 
-    fn refuse(&self, span: Span, error: &remora_engine::Error, run: &mut Run<'_>) -> Result<()> {
-        let (file, line, offset) = (run.file.clone(), span.line, span.offset);
-        let problem = RecordProblem { file, line, offset, message: error.to_string() };
-        match self.options.on_error {
-            OnError::Stop => Err(Error::Record(problem)),
-            OnError::Skip => {
-                run.skip(span, problem);
-                Ok(())
-            }
-        }
-    }
+/// What the sink refused: a row alone, or one of several, of which nothing was applied.
+fn refused(spans: &[Span], error: &remora_engine::Error, run: &Run<'_>) -> Error {
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
+        return Error::Sink(error.to_string());
+    };
+    let message = match spans {
+        [_] => error.to_string(),
+        _ => format!("one of the rows up to line {}: {error}", last.line),
+    };
+    Error::Record(problem_at(*first, message, run))
+}
+
+fn problem_at(span: Span, message: String, run: &Run<'_>) -> RecordProblem {
+    RecordProblem { file: run.file.clone(), line: span.line, offset: span.offset, message }
 }
 
 fn later(one: Option<Span>, other: Option<Span>) -> Option<Span> {
     [one, other].into_iter().flatten().max_by_key(|span| span.end_offset)
-}
-
-/// Drops the first problem's record and all behind it.
-fn cut_at_first_problem(batch: &mut RowBatch) -> Option<RecordProblem> {
-    if batch.problems.is_empty() {
-        return None;
-    }
-    let (rows_before, _, problem) = batch.problems.swap_remove(0);
-    batch.problems.clear();
-    batch.rows.truncate(rows_before);
-    batch.spans.truncate(rows_before);
-    batch.end = false;
-    Some(problem)
 }

@@ -7,7 +7,7 @@
 use remora_engine::{ColumnDef, ColumnType, Normalization, Schema, TextDef};
 
 use super::{
-    format::Format,
+    format::Reading,
     input::Input,
     row::ROW_NUMBER_COLUMN,
     sample::{ColumnSample, Sample},
@@ -29,7 +29,7 @@ const SEARCHED_NAMES: [&str; 8] =
 /// How the primary key is found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KeyChoice {
-    /// A column named `id`, `_id`, `pk`, `key` or `<table>_id` with distinct values.
+    /// A column named `id`, `_id`, `pk`, `key`, `<table>_id` or `_row` with distinct values, else `Generated`.
     #[default]
     Auto,
     /// These columns.
@@ -53,26 +53,35 @@ pub struct Inference {
 /// a schema. Costs one pass over that sample; streams can still be read from their start.
 ///
 /// # Errors
-/// An input cannot be read, holds no record, or no column can be the key.
+/// An input cannot be read, holds no record or only malformed ones, a key column is none of them, or there are more
+/// columns than a table has.
 pub fn infer_schema(
     inputs: &mut [Input],
     table: &str,
     key: &KeyChoice,
-    format: Option<Format>,
+    reading: &Reading,
 ) -> Result<Inference> {
     let files = inputs.len().clamp(1, SAMPLE_FILES);
     let mut sample = Sample::default();
     for input in inputs.iter_mut().take(SAMPLE_FILES) {
-        sample.read(input, format, SAMPLE_BYTES / files, SAMPLE_RECORDS.div_ceil(files))?;
+        sample.read(input, reading, SAMPLE_BYTES / files, SAMPLE_RECORDS.div_ceil(files))?;
     }
     if sample.records == 0 {
+        if let Some(problem) = sample.problem {
+            return Err(Error::Record(problem));
+        }
         let names: Vec<_> = inputs.iter().map(Input::name).take(3).collect();
         return Err(Error::Schema(format!(
             "no record in {}: give a file that has one, or a schema with --schema",
             names.join(", ")
         )));
     }
-    let schema = schema_of(&sample, table, key)?;
+    let key = match key {
+        KeyChoice::Auto => find_key(&sample, table)
+            .map_or(KeyChoice::Generated, |name| KeyChoice::Columns(vec![name])),
+        chosen => chosen.clone(),
+    };
+    let schema = schema_of(&sample, table, &key)?;
     Ok(Inference { schema, records: sample.records, malformed: sample.malformed })
 }
 
@@ -86,7 +95,7 @@ fn schema_of(sample: &Sample, table: &str, key: &KeyChoice) -> Result<Schema> {
         column(&seen.name, kind, is_indexed(seen, kind))
     }));
     refuse_equal_names(&columns)?;
-    let primary_key = find_key(sample, table, key, &columns)?;
+    let primary_key = key_columns(key, &columns)?;
     for (id, column) in columns.iter_mut().enumerate() {
         column.id = u32::try_from(id).unwrap_or(u32::MAX);
         column.nullable = !primary_key.contains(&id);
@@ -134,46 +143,33 @@ fn refuse_equal_names(columns: &[ColumnDef]) -> Result<()> {
     }
 }
 
-fn find_key(
-    sample: &Sample,
-    table: &str,
-    key: &KeyChoice,
-    columns: &[ColumnDef],
-) -> Result<Vec<usize>> {
-    let position = |name: &str| {
+/// The field that names a row, if there is one that looks like it.
+fn find_key(sample: &Sample, table: &str) -> Option<String> {
+    let of_table = format!("{}_id", table.rsplit('.').next().unwrap_or(table));
+    ["id", "_id", "pk", "key", &of_table, ROW_NUMBER_COLUMN].iter().find_map(|name| {
+        let mut columns = sample.columns.iter();
+        let is_key = |seen: &&ColumnSample| {
+            seen.name.eq_ignore_ascii_case(name) && seen.can_be_key(sample.records)
+        };
+        columns.find(is_key).map(|seen| seen.name.clone())
+    })
+}
+
+fn key_columns(key: &KeyChoice, columns: &[ColumnDef]) -> Result<Vec<usize>> {
+    let position = |name: &String| {
         columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+            let names: Vec<_> =
+                columns.iter().map(|column| column.name.as_str()).take(20).collect();
             Error::Schema(format!(
-                "no field \"{name}\" in the sample: it cannot be the primary key"
+                "no field \"{name}\" in the sample: it cannot be the primary key; there are {}",
+                names.join(", ")
             ))
         })
     };
     match key {
-        KeyChoice::Columns(names) => names.iter().map(|name| position(name)).collect(),
-        KeyChoice::Generated => Ok(vec![0]),
-        KeyChoice::Auto => {
-            let of_table = format!("{}_id", table.rsplit('.').next().unwrap_or(table));
-            ["id", "_id", "pk", "key", &of_table]
-                .iter()
-                .find_map(|name| {
-                    let seen = sample.columns.iter().find(|seen| {
-                        seen.name.eq_ignore_ascii_case(name) && seen.can_be_key(sample.records)
-                    })?;
-                    position(&seen.name).ok()
-                })
-                .map(|at| vec![at])
-                .ok_or_else(|| no_key(table, columns))
-        }
+        KeyChoice::Columns(names) => names.iter().map(position).collect(),
+        KeyChoice::Auto | KeyChoice::Generated => Ok(vec![0]),
     }
-}
-
-fn no_key(table: &str, columns: &[ColumnDef]) -> Error {
-    let names: Vec<_> = columns.iter().map(|column| column.name.as_str()).take(20).collect();
-    Error::Schema(format!(
-        "no field of {table} named id, _id, pk, key or {table}_id has a distinct value in each \
-         record: name one with --primary-key ({}), or let the records be numbered with \
-         --primary-key {ROW_NUMBER_COLUMN}",
-        names.join(", ")
-    ))
 }
 
 /// One index over all longer texts; over all texts if none is long.
@@ -218,7 +214,8 @@ mod tests {
 
     fn infer(text: &str, key: &KeyChoice) -> Result<Schema> {
         let mut input = Input::from_stream("f", Cursor::new(text.to_owned())).unwrap();
-        infer_schema(std::slice::from_mut(&mut input), "t", key, None).map(|found| found.schema)
+        infer_schema(std::slice::from_mut(&mut input), "t", key, &Reading::default())
+            .map(|found| found.schema)
     }
 
     fn kinds(schema: &Schema) -> Vec<(&str, ColumnType)> {
@@ -286,11 +283,14 @@ mod tests {
     #[test]
     fn a_key_must_be_distinct_or_named() {
         let text = "{\"id\":1,\"a\":5}\n{\"id\":1,\"a\":6}\n";
-        let message = infer(text, &KeyChoice::Auto).unwrap_err().to_string();
-        assert!(message.contains("--primary-key (id, a)"), "{message}");
+        let numbered = infer(text, &KeyChoice::Auto).unwrap();
+        assert_eq!((numbered.columns[0].name.as_str(), numbered.primary_key), ("_row", vec![0]));
+        let again = infer("{\"_row\":7,\"a\":5}", &KeyChoice::Auto).unwrap();
+        assert_eq!((again.columns.len(), again.primary_key), (2, vec![0]));
         let named = infer(text, &KeyChoice::Columns(vec!["a".into(), "id".into()])).unwrap();
         assert_eq!(named.primary_key, [1, 0]);
-        assert!(infer(text, &KeyChoice::Columns(vec!["b".into()])).is_err());
+        let message = infer(text, &KeyChoice::Columns(vec!["b".into()])).unwrap_err().to_string();
+        assert!(message.contains("no field \"b\"") && message.contains("id, a"), "{message}");
         let numbered = infer(text, &KeyChoice::Generated).unwrap();
         assert_eq!(numbered.columns[0].name, "_row");
         assert_eq!(numbered.primary_key, [0]);

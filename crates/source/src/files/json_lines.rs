@@ -1,4 +1,4 @@
-//! JSON Lines: one object on each line; blank lines are passed over.
+//! JSON Lines: one document on each line; blank lines are passed over.
 
 use super::{
     lines::{Line, LineReader},
@@ -11,17 +11,18 @@ pub(crate) const TOO_LONG: &str = "the record is longer than 64 MiB: split it or
 /// Reads JSON Lines.
 pub(crate) struct JsonLinesReader {
     lines: LineReader,
+    layout: Layout,
 }
 
 impl JsonLinesReader {
-    pub fn new(lines: LineReader) -> Self {
-        Self { lines }
+    pub fn new(lines: LineReader, layout: Layout) -> Self {
+        Self { lines, layout }
     }
 }
 
 impl RecordReader for JsonLinesReader {
     fn layout(&self) -> &Layout {
-        &Layout::Object
+        &self.layout
     }
 
     fn read_into(&mut self, batch: &mut RecordBatch) -> Result<bool> {

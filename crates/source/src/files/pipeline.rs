@@ -32,8 +32,8 @@ pub(crate) struct RowBatch {
     pub rows: Vec<Row>,
     /// Where each row stands.
     pub spans: Vec<Span>,
-    /// Records that are no rows, each with how many rows stand before it.
-    pub problems: Vec<(usize, Span, RecordProblem)>,
+    /// Records that are no rows.
+    pub problems: Vec<(Span, RecordProblem)>,
     /// Names of fields that no column takes, and how often.
     pub ignored: Vec<(String, u64)>,
     /// Whether the file ends behind it.
@@ -153,7 +153,7 @@ fn parse(
             }
             Err(message) => {
                 let (file, line, offset) = (shared.file.to_owned(), span.line, span.offset);
-                problems.push((rows.len(), span, RecordProblem { file, line, offset, message }));
+                problems.push((span, RecordProblem { file, line, offset, message }));
             }
         }
     }

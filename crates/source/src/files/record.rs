@@ -4,6 +4,7 @@
 //! makes rows of it. A record is a list of byte fields: a JSON line is one field, a CSV line one
 //! field for each column, a CirrusSearch pair the page's id and the document.
 
+use super::shape::Shape;
 use crate::Result;
 
 /// Reads records of one file, in order, within bounded memory.
@@ -20,8 +21,15 @@ pub trait RecordReader: Send {
 /// What the fields of a record are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One field: a JSON object.
+    /// One field: a JSON object, as a request has it: the last of two members of one name stands.
     Object,
+    /// One field: a JSON document, which is read strictly.
+    Document {
+        /// What becomes of it.
+        shape: Shape,
+        /// Whether objects may stand for values of MongoDB.
+        extended: bool,
+    },
     /// Two fields: an id, and a JSON object.
     IdAndObject,
     /// One field for each of these names, as text.

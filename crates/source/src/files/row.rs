@@ -1,6 +1,6 @@
 //! Records into rows: fields are found by their column's name and turned into its type.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use remora_engine::{ColumnType, Row, Schema, Value};
 use rustc_hash::FxHashMap;
@@ -11,8 +11,10 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::{
+    document::read_document,
     literal::{fit_float, fit_int, fit_uint, parse_literal},
     record::{Layout, Record},
+    shape::{Rows, Shape},
 };
 
 /// The column that numbers the rows of files that have no key of their own.
@@ -30,7 +32,7 @@ pub struct RowParser {
     lookup: FxHashMap<String, usize>,
     key_columns: Vec<usize>,
     row_number: Option<usize>,
-    layout: Layout,
+    layout: Arc<Layout>,
     fields: Vec<Option<usize>>,
     ignored: BTreeMap<String, u64>,
 }
@@ -61,7 +63,7 @@ impl RowParser {
             lookup,
             key_columns: schema.primary_key.clone(),
             row_number,
-            layout: layout.clone(),
+            layout: Arc::new(layout.clone()),
             fields: Vec::new(),
             ignored: BTreeMap::new(),
         };
@@ -80,8 +82,13 @@ impl RowParser {
             return Err(problem.to_owned());
         }
         let mut row = vec![Value::Null; self.columns.len()];
-        match self.layout {
+        match &*Arc::clone(&self.layout) {
             Layout::Object => self.parse_object(record.field(0), &mut row)?,
+            Layout::Document { shape, extended } => {
+                if self.parse_document(record, shape, *extended, &mut row)? {
+                    return Ok(row);
+                }
+            }
             Layout::IdAndObject => {
                 self.parse_object(record.field(1), &mut row)?;
                 self.fill_key(record.field(0), &mut row)?;
@@ -114,6 +121,31 @@ impl RowParser {
                 false => not_json(&error),
             })
         })
+    }
+
+    /// True if the row is whole: a collection's, whose id may still be missing.
+    fn parse_document(
+        &mut self,
+        record: &Record<'_>,
+        shape: &Shape,
+        extended: bool,
+        row: &mut Row,
+    ) -> Result<bool, String> {
+        let text = utf8(record.field(0).unwrap_or_default())?;
+        let document = read_document(text, record.span().line, shape, extended)?;
+        if shape.rows != Rows::Documents {
+            self.parse_object(Some(document.text.as_bytes()), row)?;
+            return Ok(false);
+        }
+        if let (Some(path), Some(key)) = (shape.key.first(), document.keys.first())
+            && let Some(id) = row.first_mut()
+        {
+            *id = Value::Int(document_id(path, key.as_deref())?);
+        }
+        if let Some(cell) = row.get_mut(1) {
+            *cell = Value::Json(document.text.into());
+        }
+        Ok(true)
     }
 
     fn parse_fields(&mut self, record: &Record<'_>, row: &mut Row) -> Result<(), String> {
@@ -169,6 +201,19 @@ impl RowParser {
             self.ignored.insert(name.to_owned(), 1);
         }
     }
+}
+
+/// The id that stands at a key path.
+fn document_id(path: &str, key: Option<&str>) -> Result<i64, String> {
+    let key = key.ok_or_else(|| {
+        format!("nothing stands at the key path {path}: give it a number, or import without --key, so that ids are made")
+    })?;
+    key.parse().map_err(|_| {
+        format!(
+            "the key {path}: {} is not an integer of 64 bits, which ids are: import without --key, so that they are made",
+            shorten(key)
+        )
+    })
 }
 
 /// Fields usually come in the columns' order, so the column behind the last one is tried first.

@@ -10,13 +10,15 @@ use serde::{Deserializer as _, de::MapAccess, de::Visitor};
 use serde_json::value::RawValue;
 
 use super::{
-    format::{Format, open_reader},
+    document::read_document,
+    format::{Format, Reading, open_reader},
     input::Input,
     literal::{parse_date, parse_date_time, parse_timestamp},
     position::FilePosition,
-    record::{Layout, Record, RecordBatch},
+    record::{Layout, Record, RecordBatch, RecordReader},
+    shape::Shape,
 };
-use crate::Result;
+use crate::{Error, RecordProblem, Result};
 
 /// The fields of a CirrusSearch document that are taken, in this order.
 const CIRRUS_FIELDS: [&str; 17] = [
@@ -39,11 +41,18 @@ const CIRRUS_FIELDS: [&str; 17] = [
     "page_id",
 ];
 
+/// Digits that a double is written with at most; a number with more is meant to be exact.
+const DOUBLE_DIGITS: usize = 17;
+/// Most columns of a table.
+const MAX_COLUMNS: usize = 4_096;
+
 /// What was seen in some records.
 #[derive(Default)]
 pub(crate) struct Sample {
     pub records: usize,
     pub malformed: usize,
+    /// The first that is malformed.
+    pub problem: Option<RecordProblem>,
     /// In the order in which they first came.
     pub columns: Vec<ColumnSample>,
     positions: HashMap<String, usize>,
@@ -84,28 +93,37 @@ impl Sample {
     pub fn read(
         &mut self,
         input: &mut Input,
-        format: Option<Format>,
+        reading: &Reading,
         max_bytes: usize,
         max_records: usize,
     ) -> Result<()> {
         let head = input.sample(max_bytes)?;
-        let format = match format {
+        let format = match reading.format {
             Some(format) => format,
             None => Format::detect(input.name(), &head)?,
         };
         let cut = head.len() == max_bytes;
         let stream = Box::new(Cursor::new(head));
-        let mut reader = open_reader(input.name(), stream, format, &FilePosition::default())?;
+        let (name, start) = (input.name(), FilePosition::default());
+        let mut reader = open_reader(name, stream, format, &reading.shape, &start)?;
         let layout = reader.layout().clone();
         let (mut record, mut next) = (RecordBatch::default(), RecordBatch::default());
-        let mut more = reader.read_into(&mut record)?;
+        // What ends with the sample is not malformed for that.
+        let read = |reader: &mut dyn RecordReader, batch: &mut RecordBatch| match reader
+            .read_into(batch)
+        {
+            Err(_) if cut => Ok(false),
+            other => other,
+        };
+        let mut more = read(&mut *reader, &mut record)?;
         for _ in 0..max_records {
             if !more {
                 break;
             }
-            more = reader.read_into(&mut next)?;
+            more = read(&mut *reader, &mut next)?;
             if more || !cut {
-                record.iter().for_each(|record| self.look_at(&record, &layout));
+                record.iter().for_each(|record| self.look_at(name, &record, &layout));
+                self.refuse_many_columns(name)?;
             }
             std::mem::swap(&mut record, &mut next);
             next.clear();
@@ -113,17 +131,55 @@ impl Sample {
         Ok(())
     }
 
-    fn look_at(&mut self, record: &Record<'_>, layout: &Layout) {
+    fn refuse_many_columns(&self, file: &str) -> Result<()> {
+        match self.columns.len() > MAX_COLUMNS {
+            false => Ok(()),
+            true => Err(Error::Schema(format!(
+                "the documents of {file} have more than {MAX_COLUMNS} different members: import them into a \
+                 collection, or choose columns with --schema"
+            ))),
+        }
+    }
+
+    fn look_at(&mut self, file: &str, record: &Record<'_>, layout: &Layout) {
+        let malformed = || "the record is malformed".to_owned();
         let seen = match (record.problem(), layout) {
-            (Some(_), _) => false,
-            (None, Layout::Object) => self.look_at_object(record.field(0), None).is_some(),
-            (None, Layout::IdAndObject) => {
-                self.look_at_object(record.field(1), record.field(0)).is_some()
+            (Some(problem), _) => Err(problem.to_owned()),
+            (None, Layout::Object) => {
+                self.look_at_object(record.field(0), None).ok_or_else(malformed)
             }
-            (None, Layout::Columns(names)) => self.look_at_fields(record, names).is_some(),
+            (None, Layout::Document { shape, extended }) => {
+                self.look_at_document(record, shape, *extended)
+            }
+            (None, Layout::IdAndObject) => {
+                self.look_at_object(record.field(1), record.field(0)).ok_or_else(malformed)
+            }
+            (None, Layout::Columns(names)) => {
+                self.look_at_fields(record, names).ok_or_else(malformed)
+            }
         };
-        self.records += usize::from(seen);
-        self.malformed += usize::from(!seen);
+        match seen {
+            Ok(()) => self.records += 1,
+            Err(message) => {
+                self.malformed += 1;
+                let (line, offset) = (record.span().line, record.span().offset);
+                let problem = RecordProblem { file: file.to_owned(), line, offset, message };
+                self.problem.get_or_insert(problem);
+            }
+        }
+    }
+
+    fn look_at_document(
+        &mut self,
+        record: &Record<'_>,
+        shape: &Shape,
+        extended: bool,
+    ) -> Result<(), String> {
+        let text = std::str::from_utf8(record.field(0).unwrap_or_default())
+            .map_err(|error| format!("not UTF-8 at byte {} of the record", error.valid_up_to()))?;
+        let document = read_document(text, record.span().line, shape, extended)?;
+        let seen = self.look_at_object(Some(document.text.as_bytes()), None);
+        seen.ok_or_else(|| "not a JSON object".to_owned())
     }
 
     fn look_at_object(&mut self, object: Option<&[u8]>, id: Option<&[u8]>) -> Option<()> {
@@ -270,6 +326,7 @@ impl ColumnSample {
             (kinds.int, kinds.beyond_i64) = (true, true);
         } else {
             kinds.float = true;
+            kinds.lossy |= significant_digits(raw) > DOUBLE_DIGITS;
         }
         let (whole, fraction) = raw.split_once('.').unwrap_or((raw, ""));
         if raw.contains(['e', 'E']) {
@@ -301,6 +358,13 @@ impl ColumnSample {
             self.distinct.insert(text.to_owned());
         }
     }
+}
+
+/// Digits behind leading zeros, without the exponent.
+fn significant_digits(raw: &str) -> usize {
+    let mantissa = raw.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|&digit| digit == b'0');
+    digits.count()
 }
 
 /// Whether a text is a JSON number, which has no leading zeros and no `+`: `007` is a code.

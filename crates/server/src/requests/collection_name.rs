@@ -1,0 +1,42 @@
+//! Which names a collection may be made with.
+
+/// Most characters of the name of a collection: as many as SQL's tables have.
+pub(crate) const MAX_COLLECTION_NAME_CHARS: usize = 64;
+
+/// Whether a collection may be made with this name. A collection is a table of the default database: its name is
+/// neither a path nor one of another database's.
+pub(crate) fn is_collection_name(name: &str) -> bool {
+    let is_plain = |letter: char| !letter.is_control() && !r#"/\.#`"#.contains(letter);
+    name.chars().count() <= MAX_COLLECTION_NAME_CHARS
+        && name.chars().all(is_plain)
+        && name.trim() == name
+        && !name.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_nowhere() {
+        for good in ["Feeds", "my feeds", "a-b_c", "日本"] {
+            assert!(is_collection_name(good), "{good}");
+        }
+        for bad in [
+            "",
+            "../x",
+            "a/b",
+            "a\\b",
+            ".",
+            "shop.a",
+            "#a",
+            "a\n",
+            " a",
+            "a ",
+            "`",
+            &"x".repeat(65),
+        ] {
+            assert!(!is_collection_name(bad), "{bad}");
+        }
+    }
+}

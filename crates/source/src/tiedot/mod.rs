@@ -1,0 +1,83 @@
+//! Databases of tiedot, a document store in Go, read from their directories.
+//!
+//! ```text
+//! number_of_partitions            a decimal number
+//! data-config.json                sizes; tiedot 3.2 and older have none
+//! COLLECTION/dat_N                records of partition N
+//! COLLECTION/id_N                 hash table of ids to places in dat_N
+//! COLLECTION/NAME!NAME/N          hash table of an index: the directory's name is the path
+//!
+//! record := validity (1 byte) room (varint in 10 bytes) text, padded with spaces to `room` bytes
+//! table  := buckets of 10 + 21 * PerBucket bytes, 2^HashBits of them and then those that are chained to others
+//! bucket := number of the next one (varint in 10 bytes, 0: none) entries
+//! entry  := validity (1 byte) key (varint in 10 bytes) value (varint in 10 bytes)
+//! ```
+//! Varints are those of Go, signed by zigzag. A file grows by zeros far ahead of what it holds. There are no checksums
+//! and there is no journal: what a crash left is told record by record ([`Problem`]). Indexes are made anew and their
+//! files are not read.
+
+mod directory;
+mod hash_table;
+mod read;
+mod records;
+
+use std::fmt;
+
+pub use directory::{Collection, Directory};
+pub use read::{Found, Reader};
+
+/// What is wrong with a record or an entry, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub file: String,
+    /// The byte at which it begins.
+    pub offset: u64,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, byte {}: {}", self.file, self.offset, self.message)
+    }
+}
+
+/// A signed number as Go's `binary.Varint` reads it; `None` where it has no end or does not fit.
+fn varint(bytes: &[u8]) -> Option<i64> {
+    let mut number = 0_u64;
+    for (place, &byte) in bytes.iter().enumerate().take(10) {
+        let part = u64::from(byte & 0x7f);
+        if place == 9 && byte > 1 {
+            return None;
+        }
+        number |= part << (7 * place);
+        if byte < 0x80 {
+            let half = i64::try_from(number >> 1).ok()?;
+            return Some(if number & 1 == 0 { half } else { !half });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_are_those_of_go() {
+        let cases: [(&[u8], Option<i64>); 8] = [
+            (&[0], Some(0)),
+            (&[1], Some(-1)),
+            (&[2, 9], Some(1)),
+            (&[0xd8, 0x04], Some(300)),
+            (&[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], Some(i64::MAX)),
+            (&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], Some(i64::MIN)),
+            (&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2], None),
+            (&[0x80], None),
+        ];
+        for (bytes, number) in cases {
+            assert_eq!(varint(bytes), number, "{bytes:?}");
+        }
+    }
+}
