@@ -6,10 +6,12 @@ mod prepared;
 mod reply;
 mod rows;
 mod statement;
+mod stream;
 
 pub use connection::Connection;
 pub use prepared::Prepared;
 pub use rows::{Outcome, Rows};
+pub use stream::RowStream;
 
 pub(crate) use arrow::batches;
 pub(crate) use connection::transaction;

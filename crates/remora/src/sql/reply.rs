@@ -23,6 +23,16 @@ impl Answer {
         self.columns.map(|columns| Rows::new(columns, self.rows))
     }
 
+    /// The columns, once they are known.
+    pub fn known_columns(&self) -> Option<Arc<[Column]>> {
+        self.columns.clone()
+    }
+
+    /// The rows that came since they were taken last.
+    pub fn take_rows(&mut self) -> Vec<Vec<Value>> {
+        std::mem::take(&mut self.rows)
+    }
+
     pub fn outcome(&self) -> Outcome {
         self.outcome.clone()
     }
