@@ -205,9 +205,8 @@ impl Feed {
         commit: &mut StoreBatch,
     ) -> Result<()> {
         let mut entries = Entries::new(position);
-        let told = told.iter();
         let place = self.place();
-        told.map(|one| entries.push_defined(commit, place, one)).collect::<Result<()>>()?;
+        told.iter().try_for_each(|one| entries.push_defined(commit, place, one))?;
         self.grow(position, entries.bytes, commit);
         Ok(())
     }
