@@ -48,7 +48,8 @@ impl Batch {
     pub fn insert<T: Serialize + ?Sized>(&mut self, table: &Table, row: &T) -> Result<()> {
         let schema = self.writable(&table.handle, &table.name)?;
         let row = encode::row(row, &schema)?;
-        self.push(&table.name, EngineChange::Insert(row))
+        self.push(&table.name, EngineChange::Insert(row));
+        Ok(())
     }
 
     /// Writes a row whether its key is there or not.
@@ -58,7 +59,8 @@ impl Batch {
     pub fn upsert<T: Serialize + ?Sized>(&mut self, table: &Table, row: &T) -> Result<()> {
         let schema = self.writable(&table.handle, &table.name)?;
         let row = encode::row(row, &schema)?;
-        self.push(&table.name, EngineChange::Put(row))
+        self.push(&table.name, EngineChange::Put(row));
+        Ok(())
     }
 
     /// Deletes the row with this key, if there is one.
@@ -67,7 +69,8 @@ impl Batch {
     /// Those of [`Batch::insert`].
     pub fn delete(&mut self, table: &Table, key: impl IntoKey) -> Result<()> {
         self.writable(&table.handle, &table.name)?;
-        self.push(&table.name, EngineChange::Delete(key.into_key()))
+        self.push(&table.name, EngineChange::Delete(key.into_key()));
+        Ok(())
     }
 
     /// Writes a document whether its id is there or not.
@@ -83,7 +86,8 @@ impl Batch {
     ) -> Result<()> {
         self.writable(&collection.handle, &collection.name)?;
         let text = json::text(&to_document(document)?)?;
-        self.push(&collection.name, EngineChange::Put(document_row(id, text)))
+        self.push(&collection.name, EngineChange::Put(document_row(id, text)));
+        Ok(())
     }
 
     /// Deletes the document with this id, if there is one.
@@ -92,7 +96,8 @@ impl Batch {
     /// Those of [`Batch::upsert_document`].
     pub fn delete_document(&mut self, collection: &Collection, id: i64) -> Result<()> {
         self.writable(&collection.handle, &collection.name)?;
-        self.push(&collection.name, EngineChange::Delete(vec![Value::Int(id)]))
+        self.push(&collection.name, EngineChange::Delete(vec![Value::Int(id)]));
+        Ok(())
     }
 
     /// Stores with the rest that everything up to this change of a named watcher is done: the next watch of that name
@@ -139,8 +144,7 @@ impl Batch {
         }
     }
 
-    fn push(&mut self, table: &Arc<str>, change: EngineChange) -> Result<()> {
+    fn push(&mut self, table: &Arc<str>, change: EngineChange) {
         self.tables.entry(Arc::clone(table)).or_default().push(change);
-        Ok(())
     }
 }

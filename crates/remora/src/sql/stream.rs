@@ -189,7 +189,7 @@ impl Reply for Streamed {
     }
 
     fn drain(&mut self) -> impl Future<Output = remora_sql::Result<()>> + Send {
-        async {
+        async move {
             let rows = self.answer.take_rows();
             let gone = || {
                 let message = "the rows of the statement are not read any more";
