@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    future::Future,
     sync::{
         Arc,
         mpsc::{Receiver, Sender, channel},
@@ -188,21 +187,19 @@ impl Reply for Streamed {
         self.answer.done(outcome, more)
     }
 
-    fn drain(&mut self) -> impl Future<Output = remora_sql::Result<()>> + Send {
-        async move {
-            let rows = self.answer.take_rows();
-            let gone = || {
-                let message = "the rows of the statement are not read any more";
-                remora_sql::Error::new(ErrorCode::Interrupted, message)
-            };
-            if self.room.is_closed() {
-                return Err(gone());
-            }
-            if !rows.is_empty() {
-                self.room.acquire().await.map_err(|_| gone())?.forget();
-                self.sender.send(Message::Rows(rows)).map_err(|_| gone())?;
-            }
-            Ok(())
+    async fn drain(&mut self) -> remora_sql::Result<()> {
+        let rows = self.answer.take_rows();
+        let gone = || {
+            let message = "the rows of the statement are not read any more";
+            remora_sql::Error::new(ErrorCode::Interrupted, message)
+        };
+        if self.room.is_closed() {
+            return Err(gone());
         }
+        if !rows.is_empty() {
+            self.room.acquire().await.map_err(|_| gone())?.forget();
+            self.sender.send(Message::Rows(rows)).map_err(|_| gone())?;
+        }
+        Ok(())
     }
 }
