@@ -20,6 +20,16 @@ use crate::{
 };
 
 impl Writer<'_> {
+    /// Takes up the feed that is there. One that cannot be read cannot be written on either: as of any other damage,
+    /// nothing is written then.
+    pub(super) fn load_feed(&mut self) {
+        let (limit, position) = (self.shared.options.max_watch_bytes, self.position);
+        match self.read_store(|store| Feed::load(&**store, limit, position)) {
+            Ok(feed) => self.feed = feed,
+            Err(error) => _ = self.shared.poison(&error),
+        }
+    }
+
     /// Does what is asked.
     pub(super) fn watch(&mut self, order: WatchOrder) {
         match order {

@@ -46,13 +46,11 @@ pub(crate) fn run(shared: &DatabaseState) {
     let position = shared.published.load().position;
     let recent = RecentWrites::default();
     let openings = store.openings();
-    let limit = shared.options.max_watch_bytes;
-    // What keeps it from being read keeps the feed from being written on: as of any other damage.
-    let feed = Feed::load(&*store.snapshot(), limit, position)
-        .inspect_err(|error| _ = shared.poison(error))
-        .unwrap_or_default();
-    let (unsynced_since, settling) = (None, None);
-    Writer { shared, store, position, unsynced_since, recent, settling, feed, openings }.run();
+    let (unsynced_since, settling, feed) = (None, None, None);
+    let mut writer =
+        Writer { shared, store, position, unsynced_since, recent, settling, feed, openings };
+    writer.load_feed();
+    writer.run();
 }
 
 /// The state of the writer thread.
