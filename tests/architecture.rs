@@ -17,7 +17,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("sql", &["engine", "mysql", "words"]),
     ("protocol", &["engine", "mysql", "sql"]),
     ("source", &["engine", "mysql", "words"]),
-    ("remora", &["engine", "mysql", "sql"]),
+    ("remora", &["engine", "mysql", "source", "sql"]),
     ("server", &["remora", "engine", "mysql", "protocol", "source", "sql"]),
 ];
 

@@ -16,12 +16,13 @@ use crate::{
     ChangeBatch, CheckReport, CheckStep, CountReply, Definition, Error, FacetReply, FacetRequest,
     LargeBatch, Options, Pending, Pipeline, Position, Reader, Result, Row, Schema, SearchReply,
     SearchRequest, Selection, SourcePositions, TableStatistics, TableVersion, Transaction, Value,
+    Watch, WatchRequest, WatchStatus,
     check::{Repaired, check, check_without_rows, repair},
     error::no_table,
     indexing::RequiredRows,
     merge,
     recovery::{Purpose, Recovered, recover},
-    shared::{DatabaseState, Definitions, Job, Waiter},
+    shared::{DatabaseState, Definitions, Job, Waiter, WatchOrder},
     snapshot::{Snapshot, TableView},
     storage::{
         lock::DirectoryLock,
@@ -271,6 +272,34 @@ impl Database {
     pub fn begin_large(&self) -> Result<LargeBatch> {
         self.shared().check_open()?;
         LargeBatch::begin(&self.handle.shared)
+    }
+
+    /// Begins to tell of changes, from now on or from where the watcher of that name has come to.
+    ///
+    /// # Errors
+    /// - [`Error::Conflict`]: somebody reads for the watcher of this name, or it has other tables.
+    /// - [`Error::NotFound`]: the changes behind the asked position are not kept any more.
+    /// - [`Error::Request`]: the name is empty or too long, a table is hidden, or the position lies ahead.
+    /// - [`Error::Full`], [`Error::Poisoned`] or [`Error::Closed`]: nothing can be written, as the first
+    ///   watcher has to.
+    pub fn watch(&self, request: WatchRequest) -> Result<Watch> {
+        Watch::begin(&self.handle.shared, request)
+    }
+
+    /// The watchers that have a name, by it.
+    pub fn watchers(&self) -> Vec<WatchStatus> {
+        WatchStatus::all(self.shared())
+    }
+
+    /// Forgets the watcher of this name: nothing is kept for it any more.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none; [`Error::Full`], [`Error::Poisoned`] or [`Error::Closed`]
+    /// if nothing can be written.
+    pub fn forget_watcher(&self, name: &str) -> Result<()> {
+        self.shared().check_open()?;
+        let forget = |waiter| Job::Watch(WatchOrder::Forget(name.to_owned(), waiter));
+        self.queue(forget)?.wait().map(drop)
     }
 
     /// Lets the writer stand still until the answer is dropped: so tests find out what waits for it.

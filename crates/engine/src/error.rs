@@ -104,6 +104,10 @@ pub enum Missing {
     Row,
     /// A data directory or file.
     Path,
+    /// A watcher.
+    Watcher,
+    /// Changes that were kept for a watcher and are not any more.
+    Changes,
 }
 
 impl Error {

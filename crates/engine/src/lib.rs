@@ -4,7 +4,7 @@
 //! table is), `access`, `change`, `request`, `options`; `encode` (rows as bytes), `indexing` (rows as segments);
 //! `storage` (the data directory), `snapshot` (what readers pin), `shared` (what the threads of an open
 //! database share, with the queue of the writer); `merge`, `recovery`, `check`; `read`, `write`,
-//! `transaction`; `database`, which is the door, and `dump` behind it.
+//! `transaction`, `watch`; `database`, which is the door, and `dump` behind it.
 
 #![warn(missing_docs)]
 
@@ -28,6 +28,7 @@ mod statistics;
 mod storage;
 mod transaction;
 mod value;
+mod watch;
 mod write;
 
 pub use access::{
@@ -59,4 +60,5 @@ pub use schema::{
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};
 pub use transaction::Transaction;
 pub use value::{Date, DateTime, Decimal, KeyValues, Row, Value, ZERO_TIMESTAMP_MICROS, compare};
+pub use watch::{Watch, WatchRequest, WatchStatus, Watched, WatchedChange};
 pub use write::{LargeBatch, Pending, Pipeline};

@@ -32,6 +32,9 @@ pub struct Options {
     pub max_segment_bytes: u64,
     /// Most documents of a segment that merges make.
     pub max_segment_documents: u64,
+    /// Most bytes of changes that are kept for those who watch, and of one transaction more; who is
+    /// further behind is told so.
+    pub max_watch_bytes: u64,
     /// BM25's parameters.
     pub bm25: (f64, f64),
 }
@@ -47,6 +50,7 @@ impl Default for Options {
             max_large_batch_bytes: 256 << 30,
             max_segment_bytes: 1 << 30,
             max_segment_documents: 64 << 20,
+            max_watch_bytes: 1 << 30,
             bm25: (1.2, 0.75),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A child process, this same binary, writes batches and prints each one that was acknowledged.
 //! The parent kills it and opens the directory: what was acknowledged must be there whole, what was
-//! under way whole or not at all, and the check must find nothing.
+//! under way whole or not at all, the check must find nothing, and a watcher is told of each change once.
 //! `REMORA_CRASH_ROUNDS` sets the number of rounds, `REMORA_SEED` the moments.
 
 #![expect(
@@ -216,8 +216,10 @@ fn run_and_kill(
     assert!(killer.join().unwrap(), "nothing was acknowledged before the kill");
 }
 
-fn verify(directory: &Path, acknowledged: &[i64]) -> Vec<i64> {
+fn verify(directory: &Path, acknowledged: &[i64], replay: &mut Replay, saves: bool) -> Vec<i64> {
     let database = open(directory, options());
+    replay.follow(&database, saves);
+    assert_eq!(replay.all(), rows(&database), "what a watcher was told gives other rows");
     let last: Vec<i64> = (0..WRITERS as i64).map(|writer| last_batch(&database, writer)).collect();
     for (last, acknowledged) in last.iter().zip(acknowledged) {
         let whole = *last == *acknowledged || *last == acknowledged + 1;
@@ -294,14 +296,17 @@ fn kill_over_and_over(rounds: u64, with_indexes: bool) {
     let mut random = Random::seeded();
     let mut directory = tempfile::tempdir().unwrap();
     let mut acknowledged = vec![0; WRITERS];
+    let mut replay = Replay::default();
     for round in 0..rounds {
         if round % 25 == 24 {
             directory = tempfile::tempdir().unwrap();
             acknowledged.fill(0);
+            replay = Replay::default();
         }
         run_and_kill(directory.path(), &mut random, &mut acknowledged, with_indexes);
-        acknowledged = verify(directory.path(), &acknowledged);
-        println!("round {round}: batches {acknowledged:?}");
+        let saves = random.below(2) == 0;
+        acknowledged = verify(directory.path(), &acknowledged, &mut replay, saves);
+        println!("round {round}: batches {acknowledged:?}, {} changes told", replay.told);
     }
 }
 

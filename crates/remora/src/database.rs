@@ -6,14 +6,14 @@ use parking_lot::Mutex;
 use remora_engine::{Database as Engine, Definition, Error as EngineError};
 
 use crate::{
-    Collection, Durability, Error, Options, Result, Table, TableBuilder,
-    directory::TemporaryDirectory, handle::Handle, ids::Ids,
+    Batch, Collection, Durability, Error, Options, Result, Table, TableBuilder, WatchBuilder,
+    Watcher, directory::TemporaryDirectory, handle::Handle, ids::Ids,
 };
 #[cfg(feature = "sql")]
 use crate::{
     Value,
     sessions::Sessions,
-    sql::{self, Connection, Outcome, Prepared, Rows},
+    sql::{self, Connection, Outcome, Prepared, RowStream, Rows},
 };
 
 /// An open database: a directory on the disk, or one that is gone when it is closed. Cheap to
@@ -99,6 +99,7 @@ impl Database {
         let own = remora_engine::Options {
             durability: options.durability,
             row_cache_bytes: options.row_cache_bytes,
+            max_watch_bytes: options.max_watch_bytes,
             ..remora_engine::Options::default()
         };
         let engine = Engine::open(path, own).map_err(|error| match error {
@@ -229,6 +230,31 @@ impl Database {
         Collection::create(&self.handle, name)
     }
 
+    /// Changes of several tables and collections that are one durable step.
+    pub fn batch(&self) -> Batch {
+        Batch::new(Arc::clone(&self.handle))
+    }
+
+    /// Begins to watch what is committed, by whomever: see [`Watch`](crate::Watch).
+    pub fn watch(&self) -> WatchBuilder {
+        WatchBuilder::new(Arc::clone(&self.handle))
+    }
+
+    /// The watchers that have a name, by it, open or not.
+    pub fn watchers(&self) -> Vec<Watcher> {
+        let watchers = self.handle.engine.watchers().into_iter();
+        watchers.map(Watcher::of_engine).collect()
+    }
+
+    /// Forgets a watcher: nothing is kept for it any more.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none of that name, [`Error::Conflict`] if it is open, [`Error::Full`],
+    /// [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be written.
+    pub fn forget_watcher(&self, name: &str) -> Result<()> {
+        Ok(self.handle.engine.forget_watcher(name)?)
+    }
+
     /// The names of the collections, sorted.
     pub fn collections(&self) -> Vec<String> {
         let mut names = self.handle.engine.tables();
@@ -259,6 +285,25 @@ impl Database {
     }
 }
 
+#[cfg(feature = "follow")]
+impl Database {
+    /// Copies tables of a MySQL or MariaDB and follows them by its binlog, in threads of its own: see
+    /// [`Replica`](crate::Replica). Tables are named as patterns (`articles`, `shop.order*`); none means all of the URL's
+    /// database, or without one all of the server.
+    ///
+    /// # Errors
+    /// [`Error::Source`](crate::Error::Source) says what of the URL, of the source's settings or of the user's grants is
+    /// wrong, with the mend, or that the source cannot be reached (one that was followed before is tried again until it
+    /// is there); [`Error::Closed`] if the database was closed.
+    pub fn follow<T: Into<String>>(
+        &self,
+        url: &str,
+        tables: impl IntoIterator<Item = T>,
+    ) -> Result<crate::Replica> {
+        crate::Replica::start(&self.handle, url, tables.into_iter().map(T::into).collect())
+    }
+}
+
 #[cfg(feature = "sql")]
 impl Database {
     /// Runs a statement for what it changes, in a session of its own, with a value for each `?`:
@@ -277,12 +322,21 @@ impl Database {
     }
 
     /// Runs a statement for its rows, in a session of its own, with a value for each `?`. The rows
-    /// are all in memory: `LIMIT` them.
+    /// are all in memory: `LIMIT` them, or take [`Database::query_stream`].
     ///
     /// # Errors
     /// Those of [`Database::execute`], and [`Error::Request`] if it is a statement that has no rows.
     pub fn query(&self, text: &str, values: impl AsRef<[Value]>) -> Result<Rows> {
         sql::query_once(&self.handle, text, values.as_ref())
+    }
+
+    /// Runs a statement for its rows, which come one by one as they are read: of any number of them a few batches of up to
+    /// 8,192 are in memory.
+    ///
+    /// # Errors
+    /// Those of [`Database::query`] that show before the first row; the others come in a row's place.
+    pub fn query_stream(&self, text: &str, values: impl AsRef<[Value]>) -> Result<RowStream> {
+        RowStream::start(&self.handle, text, values.as_ref())
     }
 
     /// Runs a statement for its rows, as Arrow: batches of up to 8,192 rows, or one without rows. Integers are of 64 bits,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use remora_engine::Error as EngineError;
+use remora_engine::{Error as EngineError, Missing};
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -26,6 +26,9 @@ pub enum Error {
     /// A document is not what the call expects it to be: read it again, and decide anew.
     #[error("{0}")]
     Changed(Detail),
+    /// Changes that a watcher asks for were kept and are not any more: read the tables, and watch from there.
+    #[error("{0}")]
+    Gone(Detail),
     /// A limit of memory, of time or of a queue was met: try again later, or ask for less.
     #[error("{0}")]
     Busy(Detail),
@@ -41,6 +44,9 @@ pub enum Error {
     /// The operating system refused, or something broke off within.
     #[error("{0}")]
     Io(Detail),
+    /// A server that is to be followed cannot be: what it says, and what mends it.
+    #[error("{0}")]
+    Source(Detail),
     /// A write could not be made durable: reads go on, for writes open the directory again.
     #[error("{0}")]
     ReadOnly(Detail),
@@ -110,11 +116,13 @@ impl Error {
             | Self::Exists(detail)
             | Self::Conflict(detail)
             | Self::Changed(detail)
+            | Self::Gone(detail)
             | Self::Busy(detail)
             | Self::InUse(detail)
             | Self::Full(detail)
             | Self::Corrupt(detail)
             | Self::Io(detail)
+            | Self::Source(detail)
             | Self::ReadOnly(detail) => Some(detail),
             Self::Closed => None,
         }
@@ -127,11 +135,13 @@ impl Error {
             | Self::Exists(detail)
             | Self::Conflict(detail)
             | Self::Changed(detail)
+            | Self::Gone(detail)
             | Self::Busy(detail)
             | Self::InUse(detail)
             | Self::Full(detail)
             | Self::Corrupt(detail)
             | Self::Io(detail)
+            | Self::Source(detail)
             | Self::ReadOnly(detail) => Some(detail),
             Self::Closed => None,
         }
@@ -143,6 +153,7 @@ impl From<EngineError> for Error {
         let detail = Detail::from(error.to_string());
         match error {
             EngineError::Request { .. } => Self::Request(detail),
+            EngineError::NotFound { what: Missing::Changes, .. } => Self::Gone(detail),
             EngineError::NotFound { .. } => Self::NotFound(detail),
             EngineError::Conflict(_) => Self::Conflict(detail),
             EngineError::Taken { .. } | EngineError::Exists { .. } => Self::Exists(detail),
@@ -175,6 +186,19 @@ impl From<remora_sql::Error> for Error {
             Code::ServerShutdown => Self::Closed,
             Code::Unknown => Self::Io(detail),
             _ => Self::Request(detail),
+        }
+    }
+}
+
+#[cfg(feature = "follow")]
+impl From<remora_source::Error> for Error {
+    fn from(error: remora_source::Error) -> Self {
+        match error {
+            remora_source::Error::Engine(error) => error.into(),
+            remora_source::Error::Cancelled => {
+                Self::Source("following has ended: begin it anew".to_owned().into())
+            }
+            other => Self::Source(other.to_string().into()),
         }
     }
 }

@@ -13,19 +13,23 @@
 //! there after a crash; who reads never waits for who writes.
 //!
 //! The feature `sql` (on unless `default-features = false`) brings statements and Arrow, and with them
-//! DataFusion, which takes most of the time to build. Without it there are tables, searches and collections.
+//! DataFusion, which takes most of the time to build. Without it there are tables, searches and collections. The feature
+//! `follow` (off) copies and follows tables of a MySQL or MariaDB: `Database::follow`.
 //!
 //! No module imports one that stands above it. From the bottom: `error`, `options`, `value`, `json`,
 //! `row`, `filter`; `directory`, `ids`, `runtime` and `sessions` (where statements run); `handle`, which
-//! all share; `table`, `collection`, `sql`; `database`.
+//! all share; `table`, `collection`, `sql`, `watch`, `batch`, `follow`; `database`.
 
 #![warn(missing_docs)]
 
+mod batch;
 mod collection;
 mod database;
 mod directory;
 mod error;
 mod filter;
+#[cfg(feature = "follow")]
+mod follow;
 mod handle;
 mod ids;
 mod json;
@@ -39,19 +43,24 @@ mod sessions;
 mod sql;
 mod table;
 mod value;
+mod watch;
 
 #[cfg(feature = "sql")]
 pub use arrow;
+pub use batch::Batch;
 pub use collection::{
     Collection, Document, Find, FindPlan, FoundDocuments, Moment, PathIndex, Version,
 };
 pub use database::Database;
 pub use error::{Detail, Error, Result};
 pub use filter::{Field, Filter, IntoFilter, field, path};
+#[cfg(feature = "follow")]
+pub use follow::{FollowState, FollowStatus, FollowedTable, Replica, TableState};
 pub use options::{Durability, Options};
 pub use remora_engine::{Date, DateTime, Decimal, Value};
 pub use row::{Column, Row, Type};
 #[cfg(feature = "sql")]
-pub use sql::{Answer, Canceller, Connection, Outcome, Prepared, Rows};
+pub use sql::{Answer, Canceller, Connection, Outcome, Prepared, RowStream, Rows};
 pub use table::{Facet, Found, FoundRow, Search, Table, TableBuilder};
 pub use value::{IntoKey, IntoValue};
+pub use watch::{Change, Event, Watch, WatchBuilder, Watcher};

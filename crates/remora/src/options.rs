@@ -19,6 +19,9 @@ pub struct Options {
     pub durability: Durability,
     /// Bytes of the cache of rows that are read from the disk.
     pub row_cache_bytes: u64,
+    /// Most bytes on the disk of changes that are kept for watchers, and of one transaction more. A watcher that is
+    /// further behind gets [`Error::Gone`](crate::Error::Gone). Nothing is kept while there is none.
+    pub max_watch_bytes: u64,
     /// Most memory of one statement, in bytes; more is put on the disk or refused.
     pub max_query_memory_bytes: u64,
     /// Most memory of all statements together, in bytes.
@@ -32,6 +35,7 @@ impl Default for Options {
         Self {
             durability: Durability::Always,
             row_cache_bytes: 16 << 20,
+            max_watch_bytes: 1 << 30,
             max_query_memory_bytes: 1 << 30,
             max_total_memory_bytes: 2 << 30,
             max_spill_bytes: 10 << 30,

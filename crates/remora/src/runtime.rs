@@ -69,6 +69,16 @@ where
     receiver.recv().map_err(|_| failed("the statement broke off: please report it"))
 }
 
+/// Runs work that nobody waits for here, in a thread of ours.
+///
+/// # Errors
+/// [`Error::Io`] if the system gives no threads.
+pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+    let failed = || Error::Io("the system gives no threads".to_owned().into());
+    RUNTIME.as_ref().ok_or_else(failed)?.spawn(work);
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,8 +9,9 @@ use std::{
 
 use super::{DumpInfo, DumpMeta, DumpProgress, DumpVisitor, read, verify, write::save};
 use crate::{
-    Change, ChangeBatch, Database, Error, Result, Row, Schema, TableChanges, error::no_table,
-    storage::rows::RowReader,
+    Change, ChangeBatch, Database, Error, Result, Row, Schema, TableChanges,
+    error::no_table,
+    storage::{feed::WATCH_POSITION, rows::RowReader},
 };
 
 /// A restore applies batches of about so many bytes of encoded rows: each becomes one segment, so
@@ -41,7 +42,8 @@ impl Database {
     ) -> Result<DumpInfo> {
         self.shared().check_open()?;
         let snapshot = self.snapshot();
-        let sources = snapshot.sources.iter();
+        // How far watchers are says nothing of another database.
+        let sources = snapshot.sources.iter().filter(|(name, _)| !name.starts_with(WATCH_POSITION));
         let sources = sources.map(|(name, position)| (name.to_owned(), position.to_owned()));
         let sources = sources.collect();
         let names = if tables.is_empty() { self.tables() } else { tables.to_vec() };
@@ -87,7 +89,9 @@ impl Database {
     /// Makes these the stored positions; all other sources have none.
     fn set_sources(&self, sources: &BTreeMap<String, String>) -> Result<()> {
         let stored = self.source_positions();
-        let unknown = stored.iter().filter(|(name, _)| !sources.contains_key(*name));
+        let unknown = stored
+            .iter()
+            .filter(|(name, _)| !sources.contains_key(*name) && !name.starts_with(WATCH_POSITION));
         let emptied = unknown.map(|(name, _)| (name.to_owned(), String::new()));
         let known = sources.iter().map(|(name, position)| (name.clone(), position.clone()));
         let positions: Vec<_> = emptied.chain(known).collect();

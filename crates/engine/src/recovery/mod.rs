@@ -39,11 +39,12 @@ use crate::{
         catalog::{
             ChangedKeys, read_log_after, read_position, read_sources, read_staged, read_tables,
         },
+        feed::{read_generations, read_registrations},
         manifest::{Manifest, TableRecord},
         rows::{DAMAGED_ROWS, RowReader, rows_at},
         segment_files::SegmentFiles,
         staged::{settle, staged_keys},
-        store::{Store, StoreSnapshot},
+        store::{Store, StoreBatch, StoreSnapshot},
     },
 };
 
@@ -149,18 +150,32 @@ pub(crate) fn recover(
 
 /// Moves what is staged and committed to its tables, and drops rows that have no table: a crash between
 /// the end of a definition and the end of its rows leaves some, and a large batch that was not committed.
-/// `None`: nothing is staged then.
+/// Of the feed of changes it keeps what somebody is registered for. `None`: nothing is staged then.
 fn tidy(store: &dyn Store) -> Result<Option<u32>> {
     let tables = read_tables(&*store.snapshot())?;
     let mut kept: BTreeSet<u32> = tables.into_iter().map(|(number, _)| number).collect();
     let staged = staged_number(store)?;
     kept.extend(staged);
+    kept.extend(tidy_feed(store)?);
     drop_all_but(store, &kept)?;
     let Some(number) = staged else { return Ok(None) };
     settle(store)?;
     kept.remove(&number);
     drop_all_but(store, &kept)?;
     Ok(None)
+}
+
+/// The numbers of the feed's generations. Of a feed for watchers without a name, who are gone, none stays.
+fn tidy_feed(store: &dyn Store) -> Result<Vec<u32>> {
+    let moment = store.snapshot();
+    let generations = read_generations(&*moment)?;
+    if generations.is_empty() || !read_registrations(&*moment)?.is_empty() {
+        return Ok(generations.iter().map(|generation| generation.number).collect());
+    }
+    let mut commit = StoreBatch::new();
+    generations.iter().for_each(|generation| generation.delete(&mut commit));
+    store.commit(commit, false)?;
+    Ok(Vec::new())
 }
 
 fn drop_all_but(store: &dyn Store, kept: &BTreeSet<u32>) -> Result<()> {

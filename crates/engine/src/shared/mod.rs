@@ -6,6 +6,7 @@ mod prepared;
 mod queue;
 mod transactions;
 mod waiter;
+mod watchers;
 
 use std::{
     path::PathBuf,
@@ -20,15 +21,18 @@ use remora_index::segment::Segment;
 
 pub(crate) use large::{Built, LargeCommit};
 pub(crate) use prepared::{PreparedBatch, PreparedChange, PreparedTable, key_hash};
-pub(crate) use queue::{Definitions, Job, Taken, WriteQueue};
+pub(crate) use queue::{Definitions, Job, Taken, WatchOrder, WriteQueue};
 pub(crate) use transactions::{OpenTransactions, ProtectedKeys, Since};
 pub(crate) use waiter::{Outcome, Waiter};
+pub(crate) use watchers::{Watcher, Watchers};
 
 use crate::{
     Error, Options, Result,
     indexing::Indexers,
     snapshot::{Published, Snapshot},
-    storage::{lock::DirectoryLock, segment_files::SegmentFiles, store::Store},
+    storage::{
+        feed::read_registrations, lock::DirectoryLock, segment_files::SegmentFiles, store::Store,
+    },
 };
 
 /// One open database.
@@ -43,6 +47,8 @@ pub(crate) struct DatabaseState {
     pub indexers: Indexers,
     /// The transactions that have begun and not ended.
     pub transactions: OpenTransactions,
+    /// Who is to be told of changes.
+    pub watchers: Watchers,
     /// What readers see.
     pub published: Published,
     /// The segment files. Held during a checkpoint, so there is one at a time; `None` once the
@@ -70,12 +76,14 @@ impl DatabaseState {
         recovered: (Snapshot, SegmentFiles),
     ) -> Result<Self> {
         let (snapshot, files) = recovered;
+        let watchers = Watchers::stored(read_registrations(&*store.snapshot())?);
         Ok(Self {
             directory,
             options,
             queue: WriteQueue::default(),
             indexers: Indexers::start()?,
             transactions: OpenTransactions::default(),
+            watchers,
             published: Published::new(snapshot),
             files: Mutex::new(Some(files)),
             unsaved_bytes: AtomicU64::new(0),

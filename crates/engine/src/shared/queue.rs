@@ -5,13 +5,14 @@
 
 use std::{
     collections::VecDeque,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::{Condvar, Mutex};
 
-use super::{large::LargeCommit, prepared::PreparedBatch, waiter::Waiter};
+use super::{large::LargeCommit, prepared::PreparedBatch, waiter::Waiter, watchers::Watcher};
 use crate::{Definition, Error, Result};
 
 /// Most bytes that wait; one batch larger than that may wait alone.
@@ -33,8 +34,19 @@ pub(crate) enum Job {
     Reserve(Sender<Result<u32>>),
     /// Commit a batch that is staged.
     Large(LargeCommit, Waiter),
+    /// Begin or end to keep changes for somebody.
+    Watch(WatchOrder),
     /// Stand still until nothing can come from there any more.
     Hold(Receiver<()>),
+}
+
+/// What the writer is asked to do for those who watch.
+pub(crate) enum WatchOrder {
+    /// Keep what comes from now on for the watcher of this name, or a new one without, of these tables
+    /// or all.
+    Begin(Option<String>, Option<Vec<String>>, Sender<Result<Arc<Watcher>>>),
+    /// Keep nothing more for the watcher of this name.
+    Forget(String, Waiter),
 }
 
 /// Changes of definitions that are one step.
@@ -55,6 +67,8 @@ pub(crate) enum Taken {
     Reserve(Sender<Result<u32>>),
     /// A large batch, between two groups.
     Large(LargeCommit, Waiter),
+    /// As in [`Job::Watch`].
+    Watch(WatchOrder),
     /// As in [`Job::Hold`].
     Hold(Receiver<()>),
     /// Nothing came in the given time, or the queue was woken.
@@ -155,8 +169,9 @@ impl WriteQueue {
                 Job::Apply(_, waiter) | Job::Define(_, waiter) | Job::Large(_, waiter) => {
                     waiter.answer(Err(reason.clone()));
                 }
+                Job::Watch(WatchOrder::Forget(_, waiter)) => waiter.answer(Err(reason.clone())),
                 // Who waits for it sees that it is gone.
-                Job::Reserve(_) | Job::Hold(_) => {}
+                Job::Watch(WatchOrder::Begin(..)) | Job::Reserve(_) | Job::Hold(_) => {}
             }
         }
     }
@@ -197,6 +212,7 @@ impl State {
                 Job::Large(large, waiter) if group.is_empty() => {
                     return Taken::Large(large, waiter);
                 }
+                Job::Watch(order) if group.is_empty() => return Taken::Watch(order),
                 Job::Hold(until) if group.is_empty() => return Taken::Hold(until),
                 later => {
                     self.jobs.push_front(later);
@@ -212,7 +228,11 @@ impl Job {
     fn bytes(&self) -> usize {
         match self {
             Self::Apply(batch, _) => batch.bytes,
-            Self::Define(..) | Self::Reserve(_) | Self::Large(..) | Self::Hold(_) => 0,
+            Self::Define(..)
+            | Self::Reserve(_)
+            | Self::Large(..)
+            | Self::Watch(_)
+            | Self::Hold(_) => 0,
         }
     }
 }

@@ -10,6 +10,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod durable;
+pub(crate) mod feed;
 pub(crate) mod lock;
 pub(crate) mod manifest;
 pub(crate) mod rows;

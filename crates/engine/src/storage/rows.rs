@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     staged::{parse_staged_key, parse_staged_value, staged_key},
-    store::{Keyspace, StoreSnapshot},
+    store::{Keyspace, StoreSnapshot, StoredBytes},
 };
 use crate::{Error, Result, Row, encode::RowFormat};
 
@@ -22,6 +22,8 @@ pub(crate) trait RowReader: Send + Sync {
     /// The row with this encoded key: the columns at the wanted positions; what the others are is
     /// not said.
     fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>>;
+    /// The row with this encoded key as it is stored.
+    fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>>;
     /// Calls `visit(encoded key, row)` in key order, from `from` on (included), until it answers
     /// false.
     fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()>;
@@ -43,9 +45,13 @@ impl StoredRows {
 
 impl RowReader for StoredRows {
     fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
-        let stored = self.snapshot.get(self.keyspace, key).map_err(|error| self.damaged(error))?;
-        let row = stored.map(|bytes| self.format.decode_columns(&bytes, wanted)).transpose();
+        let row =
+            self.stored(key)?.map(|bytes| self.format.decode_columns(&bytes, wanted)).transpose();
         row.map_err(|error| self.damaged_row(error, key))
+    }
+
+    fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {
+        self.snapshot.get(self.keyspace, key).map_err(|error| self.damaged(error))
     }
 
     fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
@@ -103,6 +109,14 @@ impl RowReader for OverlaidRows {
                 let row = parse_staged_value(&staged)?;
                 row.map(|bytes| self.format.decode_columns(bytes, wanted)).transpose()
             }
+        }
+    }
+
+    fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {
+        let place = staged_key(self.table, key);
+        match self.snapshot.get(Keyspace::Rows(self.number), &place)? {
+            None => self.below.stored(key),
+            Some(staged) => Ok(parse_staged_value(&staged)?.map(StoredBytes::from)),
         }
     }
 

@@ -23,6 +23,7 @@ use crate::{
     snapshot::{SegmentView, Snapshot, TableView, UsageCounters},
     storage::{
         catalog,
+        feed::Defined,
         rows::rows_at,
         store::{StoreBatch, StoreSnapshot},
     },
@@ -62,7 +63,9 @@ impl Writer<'_> {
         let Definitions { definitions, positions } = asked;
         let mut draft = self.draft()?;
         draft.moves = !positions.is_empty();
+        let mut events = Vec::new();
         for definition in definitions {
+            let event = event_of(&definition, &draft);
             match definition {
                 Definition::Vacant(table) if draft.tables.contains_key(table.as_str()) => {
                     return Err(Error::Taken { table });
@@ -73,7 +76,11 @@ impl Writer<'_> {
                 Definition::Rename { from, to } => draft.rename(&from, &to)?,
                 Definition::Alter { schema, fills } => draft.alter(schema, &fills)?,
             }
+            push_event(&mut events, event);
         }
+        let told = self.told(events);
+        // Who watches goes on behind a position, so what he is told of has one of its own.
+        draft.moves |= !told.is_empty();
         let Draft { tables, mut commit, next_number, dropped, position, moves, .. } = draft;
         let text_bytes = draft.text_bytes;
         let touched = tables.values().any(|drafted| drafted.touched);
@@ -89,6 +96,7 @@ impl Writer<'_> {
             catalog::put_position(&mut commit, position);
             catalog::put_sources(&mut commit, positions.iter().map(|(name, at)| (name, at)));
         }
+        let feed = self.recorded_defined(&told, position, &mut commit)?;
         // Durable at once whatever the rows are: it is rare and all rows need it.
         self.commit_to_store(commit, true)?;
         if moves {
@@ -100,6 +108,7 @@ impl Writer<'_> {
         for number in dropped {
             self.drop_rows(number)?;
         }
+        self.keep_feed(feed);
         Ok(self.position)
     }
 
@@ -144,6 +153,37 @@ impl Writer<'_> {
             let sources = current.sources.with(positions.iter().map(|(name, at)| (name, at)));
             Some(Snapshot { position: self.position, sources, tables })
         });
+    }
+}
+
+/// What happens to which tables there are, if anything does.
+fn event_of(definition: &Definition, draft: &Draft) -> Option<Defined> {
+    let there = |name: &str| draft.tables.get(name).map(|table| table.format.schema());
+    match definition {
+        Definition::Create(schema) if there(&schema.name).is_none() => {
+            Some(Defined::Created(schema.name.clone()))
+        }
+        Definition::Alter { schema, .. }
+            if there(&schema.name).is_some_and(|it| **it != *schema) =>
+        {
+            Some(Defined::Altered(schema.name.clone()))
+        }
+        Definition::Vacant(_) | Definition::Create(_) | Definition::Alter { .. } => None,
+        Definition::Drop(name) => Some(Defined::Dropped(name.clone())),
+        Definition::Rename { from, to } => Some(Defined::Renamed(from.clone(), to.clone())),
+    }
+}
+
+/// Adds what happens behind the others. A table that is dropped and made again in one step was emptied.
+fn push_event(events: &mut Vec<Defined>, event: Option<Defined>) {
+    match (events.last_mut(), event) {
+        (Some(Defined::Dropped(dropped)), Some(Defined::Created(created)))
+            if *dropped == created =>
+        {
+            events.pop();
+            events.push(Defined::Truncated(created));
+        }
+        (_, event) => events.extend(event),
     }
 }
 

@@ -426,8 +426,9 @@ impl Writer<'_> {
     }
 
     /// Makes a batch durable and visible that is staged; the order of the steps must not move.
-    /// 1. The synced commit of the mark: without it the next start drops what is staged.
-    /// 2. Publish, and only then acknowledge.
+    /// 1. What those who watch are told of it, which counts for nothing without the next step.
+    /// 2. The synced commit of the mark: without it the next start drops what is staged.
+    /// 3. Publish, and only then acknowledge.
     pub(super) fn commit_large(&mut self, mut large: LargeCommit) -> Result<Position> {
         while self.settling.is_some() {
             self.settle_some()?;
@@ -441,6 +442,7 @@ impl Writer<'_> {
             }
         }
         let position = Position(self.position.0 + 1);
+        self.record_large(&large, position)?;
         let mut commit = StoreBatch::new();
         if !large.tables.is_empty() {
             catalog::put_staged(&mut commit, large.number, position);
@@ -463,6 +465,8 @@ impl Writer<'_> {
         if !large.tables.is_empty() {
             self.settling = Some(Settling::new(large.number, position));
         }
+        let feed = self.feed.take();
+        self.keep_feed(feed);
         Ok(position)
     }
 

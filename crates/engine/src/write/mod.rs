@@ -7,6 +7,7 @@
 //! writer   check what a batch expects of its keys       (conflict, recent)
 //!          take a group, help merges that lag           (writer)
 //!          index what is small, one segment a table     (group)
+//!          note what changed for those who watch        (feed)
 //!          commit all rows at once, sync                (writer)
 //!          publish, acknowledge                         (group, writer)
 //! ```
@@ -15,11 +16,13 @@
 mod alter;
 mod conflict;
 mod define;
+mod feed;
 mod group;
 mod large;
 mod pending;
 mod prepare;
 mod recent;
+mod watch;
 mod writer;
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
 use super::{
+    feed::Feed,
     group::{IndexedGroup, publish},
     recent::RecentWrites,
 };
@@ -45,8 +46,11 @@ pub(crate) fn run(shared: &DatabaseState) {
     let position = shared.published.load().position;
     let recent = RecentWrites::default();
     let openings = store.openings();
-    Writer { shared, store, position, unsynced_since: None, recent, settling: None, openings }
-        .run();
+    let (unsynced_since, settling, feed) = (None, None, None);
+    let mut writer =
+        Writer { shared, store, position, unsynced_since, recent, settling, feed, openings };
+    writer.load_feed();
+    writer.run();
 }
 
 /// The state of the writer thread.
@@ -61,6 +65,8 @@ pub(super) struct Writer<'s> {
     pub recent: RecentWrites,
     /// The large batch whose rows are being moved to their tables.
     pub settling: Option<Settling>,
+    /// What is kept for those who watch.
+    pub feed: Option<Feed>,
     /// How often the store had been opened anew when it was last looked.
     openings: u64,
 }
@@ -106,6 +112,7 @@ impl Writer<'_> {
                     let _ = answer.send(self.reserve());
                 }
                 Taken::Large(large, waiter) => waiter.answer(self.commit_large(large)),
+                Taken::Watch(order) => self.watch(order),
                 // Nothing is sent: this is the end of the sender.
                 Taken::Hold(until) => _ = until.recv(),
                 Taken::Nothing if patience.is_none() && began.elapsed() >= QUIET => return true,
@@ -202,7 +209,7 @@ impl Writer<'_> {
         let indexed = IndexedGroup::new(batches)?;
         let first = Position(self.position.0 + 1);
         let last = Position(self.position.0 + batches.len() as u64);
-        self.commit(batches, &indexed, last)?;
+        let feed = self.commit(batches, &indexed, first, last)?;
         self.position = last;
         let store = self.store.snapshot();
         self.shared.published.update(|current| {
@@ -214,16 +221,20 @@ impl Writer<'_> {
         self.recent.note(&self.shared.transactions, batches, first);
         self.shared.unsaved_bytes.fetch_add(indexed.unsaved_bytes, Ordering::Relaxed);
         self.wake_merges(&indexed);
+        self.keep_feed(feed);
         Ok(first)
     }
 
+    /// Commits; answers the feed as it is then.
     fn commit(
         &mut self,
         batches: &[PreparedBatch],
         indexed: &IndexedGroup<'_>,
+        first: Position,
         last: Position,
-    ) -> Result<()> {
+    ) -> Result<Option<Feed>> {
         let mut commit = StoreBatch::new();
+        let feed = self.recorded(batches, first, &mut commit)?;
         for table in batches.iter().flat_map(|batch| &batch.tables) {
             table.put_rows(&mut commit);
             self.unstage(table, &mut commit);
@@ -237,7 +248,9 @@ impl Writer<'_> {
         });
         catalog::put_position(&mut commit, last);
         let always = self.shared.options.durability == Durability::Always;
-        self.commit_to_store(commit, always && !batches.iter().all(PreparedBatch::is_of_pipeline))
+        let sync = always && !batches.iter().all(PreparedBatch::is_of_pipeline);
+        self.commit_to_store(commit, sync)?;
+        Ok(feed)
     }
 
     /// What a large batch has staged of these keys is not the newest any more.

@@ -29,3 +29,4 @@ mod sources;
 mod tables;
 mod transactions;
 mod waiting;
+mod watching;

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use std::{
+    collections::BTreeMap,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -11,7 +12,7 @@ use std::{
 use remora_engine::{
     Change, ChangeBatch, ColumnDef, ColumnType, Database, Durability, Error, Normalization,
     Options, Position, Row, Schema, SearchRequest, Selection, TableChanges, TextDef, TextQuery,
-    Value,
+    Value, WatchRequest, Watched, WatchedChange,
 };
 
 /// The name of the table.
@@ -189,4 +190,70 @@ pub fn check_is_clean(database: Database) {
     drop(database);
     let report = Database::check(&path, &mut |_| {}).expect("the directory can be checked");
     assert!(report.problems.is_empty(), "{:#?}", report.problems);
+}
+
+/// The table made anew from what a watcher of it is told: each change must fit what was there.
+#[derive(Default)]
+pub struct Replay {
+    pub rows: BTreeMap<i64, Row>,
+    position: Option<Position>,
+    /// Changes that were told.
+    pub told: u64,
+    in_batch: Option<Position>,
+}
+
+impl Replay {
+    /// Takes all changes since the last time, where nobody writes meanwhile; the first time it begins with
+    /// the rows that are there.
+    pub fn follow(&mut self, database: &Database, saves: bool) {
+        let request = WatchRequest {
+            name: Some("replay".to_owned()),
+            tables: Some(vec![TABLE.to_owned()]),
+            from: self.position,
+        };
+        let mut watch = database.watch(request).unwrap();
+        if self.position.is_none() {
+            self.rows = rows(database).into_iter().map(|row| (id_of(&row), row)).collect();
+        }
+        while let Some(change) = watch.next_change(Some(Instant::now())).unwrap() {
+            self.take(change);
+        }
+        assert_eq!(self.in_batch, None, "a batch was not told to its end");
+        assert_eq!(watch.position(), database.position());
+        self.position = Some(watch.position());
+        if saves {
+            watch.save(watch.position()).unwrap();
+        }
+    }
+
+    /// Takes a change.
+    pub fn take(&mut self, change: WatchedChange) {
+        let WatchedChange { batch, is_last, what, .. } = change;
+        assert!(self.in_batch.is_none_or(|open| open == batch), "{batch:?} begins in another");
+        assert!(self.position.is_none_or(|done| done < batch), "{batch:?} is told twice");
+        self.in_batch = (!is_last).then_some(batch);
+        if is_last {
+            self.position = Some(batch);
+        }
+        self.told += 1;
+        match what {
+            Watched::Insert { new, .. } => {
+                assert_eq!(self.rows.insert(id_of(&new), new.clone()), None, "{batch:?}: {new:?}");
+            }
+            Watched::Update { old, new, .. } => {
+                assert_eq!(self.rows.insert(id_of(&new), new), Some(old), "{batch:?}");
+            }
+            Watched::Delete { old, .. } => {
+                assert_eq!(self.rows.remove(&id_of(&old)), Some(old), "{batch:?}");
+            }
+            Watched::Truncated | Watched::Dropped => self.rows.clear(),
+            Watched::Created | Watched::Altered => {}
+            other => panic!("{batch:?}: {other:?}"),
+        }
+    }
+
+    /// What it makes of the table.
+    pub fn all(&self) -> Vec<Row> {
+        self.rows.values().cloned().collect()
+    }
 }

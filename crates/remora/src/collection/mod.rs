@@ -64,8 +64,8 @@ const BATCH_ROWS: usize = 256;
 /// ```
 #[derive(Clone)]
 pub struct Collection {
-    handle: Arc<Handle>,
-    name: Arc<str>,
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) name: Arc<str>,
 }
 
 /// A document and its id.
@@ -446,7 +446,8 @@ fn is_collection(found: &Schema) -> bool {
     found.declared.is_none() && found.means(&schema(&found.name))
 }
 
-fn row(id: i64, text: String) -> Vec<Value> {
+/// The row that has a document's text.
+pub(crate) fn row(id: i64, text: String) -> Vec<Value> {
     vec![Value::Int(id), Value::Json(text.into())]
 }
 

@@ -22,6 +22,16 @@ impl Taken {
         let rows = self.columns.map(|columns| Rows::new(columns, self.rows));
         Answer { rows, outcome: self.outcome }
     }
+
+    /// The columns, once they are known.
+    pub fn known_columns(&self) -> Option<Arc<[Column]>> {
+        self.columns.clone()
+    }
+
+    /// The rows that came since they were taken last.
+    pub fn take_rows(&mut self) -> Vec<Vec<Value>> {
+        std::mem::take(&mut self.rows)
+    }
 }
 
 impl Reply for Taken {

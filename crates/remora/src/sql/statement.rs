@@ -88,7 +88,8 @@ pub(super) fn run_prepared(
     })
 }
 
-fn check(expected: usize, parameters: &[Value]) -> Result<()> {
+/// Whether these can stand for the `?` of a statement that has so many.
+pub(super) fn check(expected: usize, parameters: &[Value]) -> Result<()> {
     let given = parameters.len();
     if expected != given {
         let message = format!("the statement has {expected} ? and {given} values are given");

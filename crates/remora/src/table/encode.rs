@@ -10,7 +10,7 @@ use crate::{Error, Result, json::to_json};
 const MAX_ROW_BYTES: usize = 64 << 20;
 
 /// The row that a value is: its fields by their names.
-pub(super) fn row<T: Serialize + ?Sized>(value: &T, schema: &Schema) -> Result<Vec<Value>> {
+pub(crate) fn row<T: Serialize + ?Sized>(value: &T, schema: &Schema) -> Result<Vec<Value>> {
     let place = || format!("a row of table {:?}", schema.name);
     let fields = match to_json(value, MAX_ROW_BYTES).map_err(|error| error.at(place()))? {
         Json::Object(fields) => fields,

@@ -1,7 +1,7 @@
 //! Tables: rows in and out by their keys, and searches.
 
 mod define;
-mod encode;
+pub(crate) mod encode;
 mod search;
 
 use std::sync::Arc;
@@ -53,8 +53,8 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct Table {
-    handle: Arc<Handle>,
-    name: Arc<str>,
+    pub(crate) handle: Arc<Handle>,
+    pub(crate) name: Arc<str>,
 }
 
 impl Table {
@@ -199,7 +199,7 @@ impl Table {
 }
 
 /// A row of the engine without what is never shown.
-fn shown(schema: &Schema, values: Vec<Value>) -> Row {
+pub(crate) fn shown(schema: &Schema, values: Vec<Value>) -> Row {
     let columns = columns_of(schema);
     if columns.len() == values.len() {
         return Row::new(columns, values);

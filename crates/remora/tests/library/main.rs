@@ -1,11 +1,15 @@
 //! The library as a program uses it.
 
 mod documents;
+mod kills;
 mod opening;
 mod paths;
+#[cfg(feature = "follow")]
+mod replica;
 mod sessions;
 mod statements;
 mod tables;
+mod watching;
 
 /// What a test ends with.
 type Tested = Result<(), Box<dyn std::error::Error>>;

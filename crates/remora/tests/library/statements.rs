@@ -376,3 +376,47 @@ fn deep_statements_are_answered_or_refused_on_small_stacks() -> Tested {
     .map_err(|_| "it broke off")??;
     Ok(())
 }
+
+/// Rows come as they are read: the same ones, and no more of them are made than are waited for.
+#[test]
+fn rows_come_one_by_one() -> Tested {
+    let db = Database::in_memory()?;
+    db.execute("CREATE TABLE t (id INT PRIMARY KEY, n INT)", [])?;
+    let table = "INSERT INTO t SELECT a.n * 300 + b.n, a.n FROM \
+                 (WITH RECURSIVE s (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < 299) SELECT n FROM s) a, \
+                 (WITH RECURSIVE s (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < 299) SELECT n FROM s) b";
+    db.execute(table, [])?;
+    for text in [
+        "SELECT id, n FROM t ORDER BY id",
+        "SELECT id, n FROM t WHERE n % 2 = 0",
+        "SELECT a.id, b.n FROM t a JOIN t b ON a.id = b.id + 1",
+        "SELECT n, COUNT(*) FROM t GROUP BY n",
+        "SELECT id FROM t WHERE id < 0",
+        "SHOW TABLES",
+    ] {
+        let all = db.query(text, [])?;
+        let stream = db.query_stream(text, [])?;
+        assert_eq!(stream.columns(), all.columns(), "{text}");
+        let mut streamed: Vec<String> =
+            stream.map(|row| row.map(|row| format!("{row:?}"))).collect::<remora::Result<_>>()?;
+        let mut all: Vec<String> = all.iter().map(|row| format!("{row:?}")).collect();
+        if !text.contains("ORDER BY") {
+            all.sort();
+            streamed.sort();
+        }
+        assert!(all == streamed, "{text}: {} and {} rows", all.len(), streamed.len());
+    }
+    // What is written meanwhile is not seen, and who goes away early ends the statement.
+    let mut stream = db.query_stream("SELECT id FROM t WHERE n >= ? ORDER BY id", params![1])?;
+    let first = stream.next().ok_or("no row")??.get::<i64>("id")?;
+    db.execute("DELETE FROM t WHERE id > 1000", [])?;
+    assert_eq!((first, stream.by_ref().take(80_000).filter(Result::is_ok).count()), (300, 80_000));
+    drop(stream);
+    for (text, values) in
+        [("SELECT nosuch FROM t", vec![]), ("SELECT ?", vec![]), ("DELETE FROM t", vec![])]
+    {
+        let error = db.query_stream(text, &values).err().ok_or("it runs")?;
+        assert!(matches!(error, Error::Request(_) | Error::NotFound(_)), "{text}: {error:?}");
+    }
+    Ok(())
+}

@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use remora_index::Bitmap;
 
 use crate::{
-    ColumnDef, ColumnType, Position, Result, Row, Schema, TextDef, Value,
+    ColumnDef, ColumnType, Error, Position, Result, Row, Schema, TextDef, Value,
     encode::encode_key,
     indexing::RowIndexer,
     schema::Synonyms,
     snapshot::{SegmentView, TableView},
-    storage::rows::RowReader,
+    storage::{rows::RowReader, store::StoredBytes},
 };
 
 pub const POSITION: Position = Position(7);
@@ -79,6 +79,10 @@ impl RowReader for Rows {
             *value = Value::Null;
         }
         Ok(Some(row))
+    }
+
+    fn stored(&self, _: &[u8]) -> Result<Option<StoredBytes>> {
+        Err(Error::Io("no row is stored here".to_owned()))
     }
 
     fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {

@@ -79,6 +79,11 @@ impl StoreBatch {
         self.changes.push(StoreChange { keyspace, key: key.into(), value: None });
     }
 
+    /// What another batch changes, behind what is here.
+    pub fn append(&mut self, mut other: Self) {
+        self.changes.append(&mut other.changes);
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()

@@ -1,0 +1,502 @@
+//! Watching: committed changes in their order, from a position on.
+//!
+//! The writer keeps what it changes in the feed while somebody watches ([`crate::write`]); who watches
+//! reads it from the row store a page at a time, at his own pace, and only what readers can see. What
+//! nobody needs any more is dropped; beyond [`Options::max_watch_bytes`](crate::Options::max_watch_bytes)
+//! the oldest goes too, and who is that far behind is told so.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
+
+use crossbeam_channel::bounded;
+
+use crate::{
+    ChangeBatch, Error, Missing, Pending, Position, RequestPart, RequiredRows, Result, Row, Schema,
+    encode::RowFormat,
+    shared::{DatabaseState, Job, WatchOrder, Watcher},
+    snapshot::Snapshot,
+    storage::{
+        feed::{
+            Defined, Entry, Generation, StoredChange, WATCH_POSITION, entry_key, parse_entry,
+            parse_entry_key, read_definition, read_generations,
+        },
+        store::StoreSnapshot,
+    },
+    write::prepare,
+};
+
+/// Bytes of entries that are read at once.
+const PAGE_BYTES: usize = if cfg!(test) { 300 } else { 1 << 20 };
+/// Most definitions that are kept in memory.
+const MAX_FORMATS: usize = 1_024;
+/// Longest name of a watcher, in bytes.
+const MAX_NAME_BYTES: usize = 200;
+/// A watcher that is told nothing of so much of the feed (a part of what that may take) has its position
+/// brought along, so that others' changes do not take it away.
+const SKIPPED_PART: u64 = 16;
+
+/// What is to be watched.
+#[derive(Clone, Debug, Default)]
+pub struct WatchRequest {
+    /// The name under which the position is stored. A watcher without one begins now, and is forgotten
+    /// when it is dropped.
+    pub name: Option<String>,
+    /// The tables, whether they are there or not; `None`: all that are not hidden.
+    pub tables: Option<Vec<String>>,
+    /// Behind which batch to begin: `None` where its stored position is, or now if it is new.
+    pub from: Option<Position>,
+}
+
+/// A watcher that has a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchStatus {
+    /// Its name.
+    pub name: String,
+    /// Its tables; `None`: all.
+    pub tables: Option<Vec<String>>,
+    /// How far it has come: all up to this batch is done.
+    pub saved: Position,
+}
+
+/// A change that was committed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchedChange {
+    /// The batch that made it: equal for all of its changes.
+    pub batch: Position,
+    /// Whether it is the last of its batch that is told.
+    pub is_last: bool,
+    /// The table's name then.
+    pub table: Arc<str>,
+    /// What happened.
+    pub what: Watched,
+}
+
+/// What happened to a row or to a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Watched {
+    /// There is a new row.
+    Insert {
+        /// The table's definition then.
+        schema: Arc<Schema>,
+        /// The row.
+        new: Row,
+    },
+    /// A row is another one now.
+    Update {
+        /// The table's definition then.
+        schema: Arc<Schema>,
+        /// The row before.
+        old: Row,
+        /// The row.
+        new: Row,
+    },
+    /// A row is gone.
+    Delete {
+        /// The table's definition then.
+        schema: Arc<Schema>,
+        /// The row before.
+        old: Row,
+    },
+    /// There is a new table, without rows.
+    Created,
+    /// The table is gone, and its rows with it.
+    Dropped,
+    /// All rows of the table are gone.
+    Truncated,
+    /// The table has another definition; its rows stayed.
+    Altered,
+    /// The table had this name before, and has taken the place of what had its name.
+    Renamed {
+        /// The name before.
+        from: String,
+    },
+    /// The table took the place of what had its name, with rows of which nothing was told: read it.
+    Replaced,
+}
+
+impl WatchedChange {
+    /// Where to go on if everything up to this change is done: a batch is done when its last change is,
+    /// so before that it is the place before the batch.
+    pub fn resume_at(&self) -> Position {
+        if self.is_last { self.batch } else { Position(self.batch.0.saturating_sub(1)) }
+    }
+}
+
+impl WatchStatus {
+    /// All of them.
+    pub(crate) fn all(shared: &DatabaseState) -> Vec<Self> {
+        let sources = shared.published.load().sources.clone();
+        let status = |watcher: Arc<Watcher>| {
+            let tables = watcher.tables.as_ref();
+            Some(Self {
+                name: watcher.name.clone()?,
+                tables: tables.map(|tables| tables.iter().cloned().collect()),
+                saved: watcher.passed(&sources),
+            })
+        };
+        shared.watchers.all_named().into_iter().filter_map(status).collect()
+    }
+}
+
+/// A watcher that is read. Dropping it keeps what is stored of one that has a name.
+pub struct Watch {
+    shared: Arc<DatabaseState>,
+    watcher: Arc<Watcher>,
+    /// What is read next: an entry of this batch and part, or behind it.
+    at: (u64, u32),
+    /// What was read and not handed out.
+    ahead: VecDeque<WatchedChange>,
+    formats: HashMap<(u32, u64), Arc<Format>>,
+    /// The last batch that something was handed out of.
+    given: u64,
+    /// Bytes of the feed since then that were of no concern.
+    skipped_bytes: u64,
+}
+
+/// How rows of a definition are read.
+struct Format {
+    rows: RowFormat,
+    table: Arc<str>,
+    required: RequiredRows,
+}
+
+impl Watch {
+    pub(crate) fn begin(shared: &Arc<DatabaseState>, request: WatchRequest) -> Result<Self> {
+        shared.check_open()?;
+        check(&request)?;
+        let WatchRequest { name, tables, from } = request;
+        let (sender, answer) = bounded(1);
+        let order = WatchOrder::Begin(name, tables.clone(), sender);
+        shared.queue.push(Job::Watch(order))?;
+        let watcher = answer.recv().unwrap_or_else(|_| Err(shared.refusal()))?;
+        let name = watcher.name.as_deref().unwrap_or_default();
+        if watcher.is_open.swap(true, Ordering::AcqRel) {
+            let message = format!("watcher {name:?} is open already: one reads for it at a time");
+            return Err(Error::Conflict(message));
+        }
+        let mut watch = Self {
+            shared: Arc::clone(shared),
+            watcher,
+            at: (0, 0),
+            ahead: VecDeque::new(),
+            formats: HashMap::new(),
+            given: 0,
+            skipped_bytes: 0,
+        };
+        if watch.watcher.tables != tables.map(|tables| tables.into_iter().collect()) {
+            let name = watch.watcher.name.as_deref().unwrap_or_default();
+            let message =
+                format!("watcher {name:?} has other tables: forget it first, or take another name");
+            return Err(Error::Conflict(message));
+        }
+        let current = shared.published.load();
+        let from = from.unwrap_or_else(|| watch.watcher.passed(&current.sources));
+        if from > current.position {
+            let (asked, now) = (from.0, current.position.0);
+            let message =
+                format!("position {asked} lies ahead of {now}: it is of another database");
+            return Err(Error::request(RequestPart::Other, message));
+        }
+        if from < watch.watcher.since {
+            return Err(gone(from.0 + 1, watch.watcher.since));
+        }
+        watch.at = (from.0.saturating_add(1), 0);
+        watch.given = from.0;
+        watch.reading(|watch, store| watch.generations(store).map(drop))?;
+        Ok(watch)
+    }
+
+    /// The next change; waits for it until `deadline` (`None`: as long as it takes), and is `None` if
+    /// there is none by then. Cost: microseconds, and a read of the row store for each megabyte.
+    ///
+    /// # Errors
+    /// - [`Error::NotFound`]: what comes next is not kept any more, or the watcher was forgotten.
+    /// - [`Error::Closed`]: the database was closed; what was not told yet is told to who goes on later.
+    /// - [`Error::Corrupt`], [`Error::Io`]: the changes cannot be read.
+    /// - [`Error::Poisoned`]: the database takes no writes any more, and all changes were told.
+    pub fn next_change(&mut self, deadline: Option<Instant>) -> Result<Option<WatchedChange>> {
+        loop {
+            self.shared.check_open()?;
+            if let Some(change) = self.pop() {
+                return Ok(Some(change));
+            }
+            let visible = self.shared.published.load().position.0;
+            if self.at.0 <= visible {
+                self.reading(|watch, store| watch.read_page(visible, store))?;
+                continue;
+            }
+            self.skip();
+            let moved = |current: &Snapshot| current.position.0 > visible;
+            if !self.shared.published.wait_until(deadline, moved)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Stores that everything up to this batch is done, durably: the next watch of this name goes on behind it.
+    /// To store it with other changes in one batch take [`Watch::stored`] among its positions.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if the watcher has no name or did not come so far; [`Error::Full`],
+    /// [`Error::Poisoned`] or [`Error::Closed`] if nothing can be written.
+    pub fn save(&self, position: Position) -> Result<()> {
+        let positions = vec![self.stored(position)?];
+        let batch = ChangeBatch { tables: Vec::new(), positions };
+        let prepared = prepare(batch, &self.shared.published.load(), &self.shared)?;
+        let (waiter, pending) = Pending::new(&self.shared);
+        self.shared.queue.push(Job::Apply(prepared, waiter))?;
+        pending.wait().map(drop)
+    }
+
+    /// What stores a position with the batch that has it among its [`ChangeBatch::positions`].
+    ///
+    /// # Errors
+    /// [`Error::Request`] if the watcher has no name or did not come so far.
+    pub fn stored(&self, position: Position) -> Result<(String, String)> {
+        let refused = |message: &str| Err(Error::request(RequestPart::Other, message));
+        let Some(name) = &self.watcher.name else {
+            return refused("a watcher without a name has no place for its position");
+        };
+        // The one before a batch that is half handed out is one too.
+        if position > self.position() || position < self.watcher.since {
+            return refused("a watcher's position is one that it has come to");
+        }
+        Ok(Self::position_of(name, position))
+    }
+
+    /// What says in a batch, among its [`ChangeBatch::positions`], that a watcher of this name has come so far: a
+    /// position that it was told of.
+    pub fn position_of(name: &str, position: Position) -> (String, String) {
+        (format!("{WATCH_POSITION}{name}"), position.0.to_string())
+    }
+
+    /// How far it has come: all changes up to this batch were handed out.
+    pub fn position(&self) -> Position {
+        let next = self.ahead.front().map_or(self.at.0, |change| change.batch.0);
+        // Of a batch that is cut by the end of a page the rest comes.
+        Position(next.saturating_sub(1))
+    }
+
+    /// The name by which it is stored.
+    pub fn name(&self) -> Option<&str> {
+        self.watcher.name.as_deref()
+    }
+
+    /// The next change if it is known whether it is the last of its batch.
+    fn pop(&mut self) -> Option<WatchedChange> {
+        let batch = self.ahead.front()?.batch;
+        let is_last = match self.ahead.get(1) {
+            Some(next) => next.batch != batch,
+            None if self.at.0 > batch.0 => true,
+            None => return None,
+        };
+        let change = self.ahead.pop_front()?;
+        (self.given, self.skipped_bytes) = (batch.0, 0);
+        Some(WatchedChange { is_last, ..change })
+    }
+
+    /// Reads at the newest moment of the store: once more where it was opened anew meanwhile.
+    fn reading<T>(
+        &mut self,
+        read: impl Fn(&mut Self, &dyn StoreSnapshot) -> Result<T>,
+    ) -> Result<T> {
+        loop {
+            let store = self.shared.store()?;
+            let openings = store.openings();
+            let before = (self.at, self.ahead.len());
+            match read(self, &*store.snapshot()) {
+                Err(Error::Conflict(_)) if store.openings() != openings => {
+                    self.at = before.0;
+                    self.ahead.truncate(before.1);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// The feed, which must have what comes next.
+    fn generations(&self, store: &dyn StoreSnapshot) -> Result<Vec<Generation>> {
+        let generations = read_generations(store)?;
+        match generations.first() {
+            Some(first) if self.at.0 > first.after.0 => Ok(generations),
+            Some(first) => Err(gone(self.at.0, first.after)),
+            None => {
+                let message = "nothing is kept for the watcher any more: it was forgotten";
+                Err(Error::missing(Missing::Changes, message))
+            }
+        }
+    }
+
+    /// Reads what comes next, up to the batch `visible`.
+    fn read_page(&mut self, visible: u64, store: &dyn StoreSnapshot) -> Result<()> {
+        if self.watcher.name.is_none() {
+            let position = self.position().0;
+            self.watcher.passed.store(position, Ordering::Release);
+        }
+        let mut bytes = 0;
+        for generation in self.generations(store)? {
+            let from = entry_key(Position(self.at.0), self.at.1);
+            let place = generation.place();
+            let mut is_full = false;
+            store.scan(place, &from, &mut |key, value| {
+                let (batch, part) = parse_entry_key(key)?;
+                if batch.0 > visible {
+                    return Ok(false);
+                }
+                let before = self.ahead.len();
+                self.take(batch, value, &generation, store)?;
+                self.at = (batch.0, part + 1);
+                bytes += value.len();
+                if self.ahead.len() == before {
+                    self.skipped_bytes += value.len() as u64;
+                }
+                is_full = bytes >= PAGE_BYTES;
+                Ok(!is_full)
+            })?;
+            if is_full {
+                return Ok(());
+            }
+        }
+        self.at = (visible.saturating_add(1), 0);
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        batch: Position,
+        value: &[u8],
+        generation: &Generation,
+        store: &dyn StoreSnapshot,
+    ) -> Result<()> {
+        match parse_entry(value)? {
+            Entry::Defined(defined) => {
+                let told = told(&self.watcher, defined);
+                self.ahead.extend(told.map(|(table, what)| WatchedChange {
+                    batch,
+                    is_last: false,
+                    table: table.into(),
+                    what,
+                }));
+            }
+            Entry::Rows(table, definition, changes) => {
+                let format = self.format(table, definition, generation, store)?;
+                if !self.watcher.wants(&format.table) {
+                    return Ok(());
+                }
+                for change in changes {
+                    let Some(what) = format.read(change)? else { continue };
+                    let table = Arc::clone(&format.table);
+                    self.ahead.push_back(WatchedChange { batch, is_last: false, table, what });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn format(
+        &mut self,
+        table: u32,
+        definition: u64,
+        generation: &Generation,
+        store: &dyn StoreSnapshot,
+    ) -> Result<Arc<Format>> {
+        if let Some(format) = self.formats.get(&(table, definition)) {
+            return Ok(Arc::clone(format));
+        }
+        let rows = read_definition(store, generation.place(), table, definition)?;
+        let (name, required) =
+            (rows.schema().name.as_str().into(), RequiredRows::of(rows.schema())?);
+        let format = Arc::new(Format { table: name, required, rows });
+        if self.formats.len() >= MAX_FORMATS {
+            self.formats.clear();
+        }
+        self.formats.insert((table, definition), Arc::clone(&format));
+        Ok(format)
+    }
+
+    /// Brings the stored position along where nothing was to be told of much of the feed.
+    fn skip(&mut self) {
+        let most = self.shared.options.max_watch_bytes / SKIPPED_PART;
+        if self.watcher.name.is_none() || self.skipped_bytes < most {
+            return;
+        }
+        let sources = self.shared.published.load().sources.clone();
+        // Where that fails it is tried again, and costs nothing but room.
+        if self.watcher.passed(&sources).0 >= self.given && self.save(self.position()).is_ok() {
+            self.skipped_bytes = 0;
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.watcher.is_open.store(false, Ordering::Release);
+        if self.watcher.name.is_none() {
+            self.shared.watchers.remove(&self.watcher);
+        }
+    }
+}
+
+impl Format {
+    /// What happened to the rows that the table shows.
+    fn read(&self, change: StoredChange<'_>) -> Result<Option<Watched>> {
+        let row = |stored: Option<&[u8]>| -> Result<Option<Row>> {
+            let row = stored.map(|stored| self.rows.decode(stored)).transpose()?;
+            Ok(row.filter(|row| self.required.accept(row)))
+        };
+        let schema = || Arc::clone(self.rows.schema());
+        Ok(match (row(change.old)?, row(change.new)?) {
+            (None, None) => None,
+            (None, Some(new)) => Some(Watched::Insert { schema: schema(), new }),
+            (Some(old), Some(new)) => Some(Watched::Update { schema: schema(), old, new }),
+            (Some(old), None) => Some(Watched::Delete { schema: schema(), old }),
+        })
+    }
+}
+
+/// What a watcher is told of a change of definitions.
+fn told(watcher: &Watcher, defined: Defined) -> Option<(String, Watched)> {
+    let (table, what) = match defined {
+        Defined::Created(table) => (table, Watched::Created),
+        Defined::Dropped(table) => (table, Watched::Dropped),
+        Defined::Truncated(table) => (table, Watched::Truncated),
+        Defined::Altered(table) => (table, Watched::Altered),
+        Defined::Renamed(from, to) => match (watcher.wants(&from), watcher.wants(&to)) {
+            (true, true) => (to, Watched::Renamed { from }),
+            // Its rows before were of a table that it is not told of.
+            (false, true) => (to, Watched::Replaced),
+            (true, false) => (from, Watched::Dropped),
+            (false, false) => return None,
+        },
+    };
+    watcher.wants(&table).then_some((table, what))
+}
+
+fn gone(next: u64, kept: Position) -> Error {
+    let message = format!(
+        "the changes of batch {next} are not kept any more, only those behind {}: read the tables, and \
+         watch from where they are read (forget the watcher first, if it has a name)",
+        kept.0
+    );
+    Error::missing(Missing::Changes, message)
+}
+
+fn check(request: &WatchRequest) -> Result<()> {
+    let wrong = |message: String| Err(Error::request(RequestPart::Other, message));
+    if let Some(name) = &request.name
+        && (name.is_empty() || name.len() > MAX_NAME_BYTES)
+    {
+        return wrong(format!("the name of a watcher has 1 to {MAX_NAME_BYTES} bytes"));
+    }
+    let tables = request.tables.iter().flatten();
+    match tables.clone().find(|table| table.starts_with('#')) {
+        Some(hidden) => wrong(format!("table {hidden:?} is hidden: nobody is told of it")),
+        None if request.tables.is_some() && tables.count() == 0 => {
+            wrong("no table is named: name some, or leave the list out for all".to_owned())
+        }
+        None => Ok(()),
+    }
+}

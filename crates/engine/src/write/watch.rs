@@ -1,0 +1,223 @@
+//! What the writer does for those who watch: it keeps the feed while there is somebody.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use super::{
+    feed::{Feed, Moment, StagedFrom},
+    writer::{Writer, find_table},
+};
+use crate::{
+    Error, Missing, Position, Result,
+    shared::{LargeCommit, PreparedBatch, WatchOrder, Watcher},
+    storage::{
+        catalog,
+        feed::{
+            Defined, Generation, Registration, WATCH_POSITION, delete_registration,
+            put_registration,
+        },
+        store::StoreBatch,
+    },
+};
+
+impl Writer<'_> {
+    /// Takes up the feed that is there. One that cannot be read cannot be written on either: as of any other damage,
+    /// nothing is written then.
+    pub(super) fn load_feed(&mut self) {
+        let (limit, position) = (self.shared.options.max_watch_bytes, self.position);
+        match self.read_store(|store| Feed::load(&**store, limit, position)) {
+            Ok(feed) => self.feed = feed,
+            Err(error) => _ = self.shared.poison(&error),
+        }
+    }
+
+    /// Does what is asked.
+    pub(super) fn watch(&mut self, order: WatchOrder) {
+        match order {
+            WatchOrder::Begin(name, tables, answer) => {
+                // A caller that is gone does not want to know.
+                let _ = answer.send(self.begin_watching(name, tables));
+            }
+            WatchOrder::Forget(name, waiter) => waiter.answer(self.forget_watcher(&name)),
+        }
+    }
+
+    fn begin_watching(
+        &mut self,
+        name: Option<String>,
+        tables: Option<Vec<String>>,
+    ) -> Result<Arc<Watcher>> {
+        self.finish_feed()?;
+        if let Some(there) = name.as_ref().and_then(|name| self.shared.watchers.named(name)) {
+            return Ok(there);
+        }
+        let mut commit = StoreBatch::new();
+        let limit = self.shared.options.max_watch_bytes;
+        let feed = match &self.feed {
+            Some(feed) => feed.clone(),
+            None => self.read_store(|store| {
+                commit = StoreBatch::new();
+                Feed::begin(&**store, limit, self.position, &mut commit)
+            })?,
+        };
+        if let Some(name) = &name {
+            let registration = Registration { tables: tables.clone(), since: self.position.0 };
+            put_registration(&mut commit, name, &registration)?;
+            // One that had the name before is not gone on with.
+            let saved = (format!("{WATCH_POSITION}{name}"), self.position.0.to_string());
+            catalog::put_sources(&mut commit, [(&saved.0, &saved.1)].into_iter());
+            self.commit_to_store(commit, true)?;
+            self.publish_source(&saved);
+        } else {
+            self.commit_to_store(commit, false)?;
+        }
+        self.feed = Some(feed);
+        let watcher = Arc::new(Watcher::new(name, tables, self.position));
+        self.shared.watchers.add(&watcher);
+        self.follow_store()?;
+        Ok(watcher)
+    }
+
+    fn forget_watcher(&mut self, name: &str) -> Result<Position> {
+        let Some(watcher) = self.shared.watchers.named(name) else {
+            let message = format!("there is no watcher {name:?}");
+            return Err(Error::missing(Missing::Watcher, message));
+        };
+        if watcher.is_open.load(Ordering::Acquire) {
+            let message = format!("watcher {name:?} is open: drop what reads for it first");
+            return Err(Error::Conflict(message));
+        }
+        let saved = (format!("{WATCH_POSITION}{name}"), String::new());
+        let mut commit = StoreBatch::new();
+        delete_registration(&mut commit, name);
+        catalog::put_sources(&mut commit, [(&saved.0, &saved.1)].into_iter());
+        self.commit_to_store(commit, true)?;
+        self.shared.watchers.remove(&watcher);
+        self.publish_source(&saved);
+        self.follow_store()?;
+        self.trim_feed()?;
+        Ok(self.position)
+    }
+
+    fn publish_source(&self, saved: &(String, String)) {
+        self.shared.published.update(|current| {
+            let mut changed = current.with_tables(current.tables.clone());
+            changed.sources = current.sources.with([(&saved.0, &saved.1)].into_iter());
+            Some(changed)
+        });
+    }
+
+    /// The feed with what a group of batches changes, whose entries are in the commit.
+    pub(super) fn recorded(
+        &mut self,
+        batches: &[PreparedBatch],
+        first: Position,
+        commit: &mut StoreBatch,
+    ) -> Result<Option<Feed>> {
+        self.finish_feed()?;
+        let Some(feed) = &self.feed else { return Ok(None) };
+        let current = self.shared.published.load();
+        let watchers = &self.shared.watchers;
+        let (feed, entries) = self.read_store(|store| {
+            let (mut feed, mut entries) = (feed.clone(), StoreBatch::new());
+            let moment = Moment { current: &current, store, watchers };
+            feed.record(batches, first, &moment, &mut entries)?;
+            Ok((feed, entries))
+        })?;
+        commit.append(entries);
+        Ok(Some(feed))
+    }
+
+    /// Those of these events that somebody is to be told of.
+    pub(super) fn told(&self, events: Vec<Defined>) -> Vec<Defined> {
+        if self.feed.is_none() {
+            return Vec::new();
+        }
+        let watchers = &self.shared.watchers;
+        let is_wanted = |one: &Defined| one.tables().any(|table| watchers.want(table));
+        events.into_iter().filter(is_wanted).collect()
+    }
+
+    /// The feed with what happened to definitions, whose entries are in the commit.
+    pub(super) fn recorded_defined(
+        &mut self,
+        told: &[Defined],
+        position: Position,
+        commit: &mut StoreBatch,
+    ) -> Result<Option<Feed>> {
+        self.finish_feed()?;
+        let Some(mut feed) = self.feed.clone() else { return Ok(None) };
+        feed.record_defined(told, position, commit)?;
+        Ok(Some(feed))
+    }
+
+    /// Brings a large batch into the feed before it is committed, so that whoever reads the feed behind
+    /// the commit finds all of it. What comes of it if it is not committed is removed before the next
+    /// commit. Whoever writes waits meanwhile: the rows before are those of one moment.
+    pub(super) fn record_large(&mut self, large: &LargeCommit, position: Position) -> Result<()> {
+        self.finish_feed()?;
+        let (number, watchers) = (large.number, &self.shared.watchers);
+        let current = self.shared.published.load();
+        let mut tables = large.tables.keys().filter_map(|&table| find_table(&current, table));
+        if !tables.any(|view| watchers.want(&view.schema.name)) {
+            return Ok(());
+        }
+        let mut at = StagedFrom::begin(position);
+        let mut goes_on = true;
+        while let Some(mut feed) = self.feed.clone().filter(|_| goes_on) {
+            let store = self.store.snapshot();
+            let moment = Moment { current: &current, store: &store, watchers };
+            let mut commit = StoreBatch::new();
+            goes_on = feed.record_staged(number, &mut at, position, &moment, &mut commit)?;
+            self.commit_to_store(commit, false)?;
+            self.feed = Some(feed);
+        }
+        Ok(())
+    }
+
+    /// Takes the feed of a commit that is there for the one before, and drops what is of no use.
+    pub(super) fn keep_feed(&mut self, feed: Option<Feed>) {
+        let Some(mut feed) = feed else { return };
+        feed.is_unfinished = false;
+        self.feed = Some(feed);
+        // It is tried again behind the next commit; after any error but that of a full disk there is none.
+        let _ = self.trim_feed();
+    }
+
+    /// Removes what a large batch left that was not committed.
+    fn finish_feed(&mut self) -> Result<()> {
+        while let Some(feed) = self.feed.as_ref().filter(|feed| feed.is_unfinished) {
+            let position = self.position;
+            let (feed, commit) = self.read_store(|store| {
+                let mut feed = feed.clone();
+                let commit = feed.discard(&**store, position)?;
+                Ok((feed, commit))
+            })?;
+            if let Some(commit) = commit {
+                self.commit_to_store(commit, false)?;
+                self.follow_store()?;
+            }
+            self.feed = Some(feed);
+        }
+        Ok(())
+    }
+
+    fn trim_feed(&mut self) -> Result<()> {
+        let Some(feed) = &self.feed else { return Ok(()) };
+        let sources = self.shared.published.load().sources.clone();
+        let passed = self.shared.watchers.passed(&sources);
+        let mut kept = feed.clone();
+        let trimmed = match passed {
+            Some(passed) => kept.trim(passed),
+            None => feed.all(),
+        };
+        if trimmed.is_empty() {
+            return Ok(());
+        }
+        let mut commit = StoreBatch::new();
+        trimmed.iter().for_each(|generation| generation.delete(&mut commit));
+        self.commit_to_store(commit, false)?;
+        self.feed = passed.map(|_| kept);
+        self.follow_store()?;
+        trimmed.iter().try_for_each(|Generation { number, .. }| self.drop_rows(*number))
+    }
+}

@@ -1,0 +1,150 @@
+//! Changes of several tables and collections that are one step.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use remora_engine::{Change as EngineChange, ChangeBatch, TableChanges, Value, Watch};
+use serde::Serialize;
+
+use crate::{
+    Change, Collection, Error, IntoKey, Result, Table,
+    collection::row as document_row,
+    handle::Handle,
+    json::{self, to_document},
+    table::encode,
+};
+
+/// Changes of tables and collections that are durable and visible together, or not at all. Dropping it
+/// without [`Batch::commit`] changes nothing.
+///
+/// ```
+/// use remora::Database;
+/// use serde_json::json;
+///
+/// let db = Database::in_memory()?;
+/// let (orders, events) = (db.create_table("orders", |t| t.int("id").key())?, db.collection("events")?);
+/// let mut batch = db.batch();
+/// batch.insert(&orders, &json!({"id": 1}))?;
+/// batch.upsert_document(&events, 1, &json!({"kind": "ordered"}))?;
+/// batch.commit()?;
+/// assert_eq!((orders.count()?, events.len()?), (1, 1));
+/// # Ok::<(), remora::Error>(())
+/// ```
+pub struct Batch {
+    handle: Arc<Handle>,
+    tables: BTreeMap<Arc<str>, Vec<EngineChange>>,
+    positions: Vec<(String, String)>,
+}
+
+impl Batch {
+    pub(crate) fn new(handle: Arc<Handle>) -> Self {
+        Self { handle, tables: BTreeMap::new(), positions: Vec::new() }
+    }
+
+    /// Inserts a row, whose key must not be there.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if a field is no column or does not fit it, or the table is of another database or of SQL;
+    /// [`Error::NotFound`] if it was dropped.
+    pub fn insert<T: Serialize + ?Sized>(&mut self, table: &Table, row: &T) -> Result<()> {
+        let schema = self.writable(&table.handle, &table.name)?;
+        let row = encode::row(row, &schema)?;
+        self.push(&table.name, EngineChange::Insert(row));
+        Ok(())
+    }
+
+    /// Writes a row whether its key is there or not.
+    ///
+    /// # Errors
+    /// Those of [`Batch::insert`].
+    pub fn upsert<T: Serialize + ?Sized>(&mut self, table: &Table, row: &T) -> Result<()> {
+        let schema = self.writable(&table.handle, &table.name)?;
+        let row = encode::row(row, &schema)?;
+        self.push(&table.name, EngineChange::Put(row));
+        Ok(())
+    }
+
+    /// Deletes the row with this key, if there is one.
+    ///
+    /// # Errors
+    /// Those of [`Batch::insert`].
+    pub fn delete(&mut self, table: &Table, key: impl IntoKey) -> Result<()> {
+        self.writable(&table.handle, &table.name)?;
+        self.push(&table.name, EngineChange::Delete(key.into_key()));
+        Ok(())
+    }
+
+    /// Writes a document whether its id is there or not.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if it can be none, or the collection is of another database;
+    /// [`Error::NotFound`] if it was dropped.
+    pub fn upsert_document<T: Serialize + ?Sized>(
+        &mut self,
+        collection: &Collection,
+        id: i64,
+        document: &T,
+    ) -> Result<()> {
+        self.writable(&collection.handle, &collection.name)?;
+        let text = json::text(&to_document(document)?)?;
+        self.push(&collection.name, EngineChange::Put(document_row(id, text)));
+        Ok(())
+    }
+
+    /// Deletes the document with this id, if there is one.
+    ///
+    /// # Errors
+    /// Those of [`Batch::upsert_document`].
+    pub fn delete_document(&mut self, collection: &Collection, id: i64) -> Result<()> {
+        self.writable(&collection.handle, &collection.name)?;
+        self.push(&collection.name, EngineChange::Delete(vec![Value::Int(id)]));
+        Ok(())
+    }
+
+    /// Stores with the rest that everything up to this change of a named watcher is done: the next watch of that name
+    /// goes on behind it. So what is done for a change is done once, whatever crashes.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if the watcher has no name, or is of another database.
+    pub fn done(&mut self, change: &Change) -> Result<()> {
+        self.check(&change.handle)?;
+        let name = change.watcher_name()?;
+        let place = remora_engine::Position(change.position());
+        self.positions.push(Watch::position_of(name, place));
+        Ok(())
+    }
+
+    /// Does all of it: durable and visible on return.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if a row is inserted whose key is there, [`Error::Request`] if there are more than a million
+    /// changes, [`Error::NotFound`] or [`Error::Conflict`] if a table was dropped or altered meanwhile;
+    /// [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`] if it cannot be written.
+    pub fn commit(self) -> Result<()> {
+        let tables =
+            self.tables.into_iter().map(|(table, changes)| TableChanges { table, changes });
+        let batch = ChangeBatch { tables: tables.collect(), positions: self.positions };
+        if batch.tables.is_empty() && batch.positions.is_empty() {
+            return Ok(());
+        }
+        self.handle.engine.apply(batch)?;
+        Ok(())
+    }
+
+    fn writable(&self, handle: &Arc<Handle>, table: &str) -> Result<Arc<remora_engine::Schema>> {
+        self.check(handle)?;
+        self.handle.writable(table)
+    }
+
+    fn check(&self, handle: &Arc<Handle>) -> Result<()> {
+        match Arc::ptr_eq(handle, &self.handle) {
+            true => Ok(()),
+            false => {
+                Err(Error::request("a batch changes the database that it is of, and no other"))
+            }
+        }
+    }
+
+    fn push(&mut self, table: &Arc<str>, change: EngineChange) {
+        self.tables.entry(Arc::clone(table)).or_default().push(change);
+    }
+}
