@@ -2,14 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{io::Cursor, path::Path, sync::Arc};
+use std::{io::Cursor, path::Path};
 
 use remora_engine::{
     Database, Durability, Filter, Options, Row, SearchRequest, Selection, TextQuery, Value,
 };
 use remora_source::files::{
     Compression, DatabaseSink, ExportOptions, Format, ImportOptions, ImportReport, Importer, Input,
-    KeyChoice, OnError, export_table, infer_schema,
+    KeyChoice, Reading, export_table, infer_schema,
 };
 
 const TEXT: &str = r#"
@@ -25,8 +25,7 @@ fn open(path: &Path) -> Database {
 
 fn import(database: &Database, table: &str, inputs: &mut [Input]) -> ImportReport {
     let schema = database.schema(table).unwrap();
-    let options =
-        ImportOptions { batch_rows: 2, on_error: OnError::Skip, ..ImportOptions::default() };
+    let options = ImportOptions { batch_rows: 2, skip_bad: u64::MAX, ..ImportOptions::default() };
     Importer::new(&DatabaseSink::new(database), schema, options).run(inputs, &mut |_| {}).unwrap()
 }
 
@@ -52,7 +51,8 @@ fn a_table_goes_out_and_comes_in_as_it_was() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(&directory.path().join("data"));
     let mut inputs = [Input::from_stream("fish.jsonl", Cursor::new(TEXT)).unwrap()];
-    let schema = infer_schema(&mut inputs, "fish", &KeyChoice::Auto, None).unwrap().schema;
+    let schema =
+        infer_schema(&mut inputs, "fish", &KeyChoice::Auto, &Reading::default()).unwrap().schema;
     database.create_table(schema.clone()).unwrap();
     assert_eq!(import(&database, "fish", &mut inputs).rows, 3);
     assert_eq!(
@@ -65,8 +65,7 @@ fn a_table_goes_out_and_comes_in_as_it_was() {
 
     for (number, format) in [Format::JsonLines, Format::Csv, Format::Tsv].into_iter().enumerate() {
         let mut out = Vec::new();
-        let options =
-            ExportOptions { format, compression: Compression::Zstd, cancel: Arc::default() };
+        let options = ExportOptions::new(format, Compression::Zstd);
         let report = export_table(&database, "fish", &mut out, &options, &mut |_| {}).unwrap();
         assert_eq!(report.rows, 3);
         let table = format!("copy{number}");
@@ -86,7 +85,9 @@ fn a_file_is_not_read_twice_even_after_a_restart() {
     std::fs::write(&file, "name,size\nRemora,1\nbroken\nShark,2\n").unwrap();
     let inputs = || [Input::new(file.to_str().unwrap()).unwrap()];
     let database = open(&data);
-    let schema = infer_schema(&mut inputs(), "fish", &KeyChoice::Generated, None).unwrap().schema;
+    let schema = infer_schema(&mut inputs(), "fish", &KeyChoice::Generated, &Reading::default())
+        .unwrap()
+        .schema;
     database.create_table(schema).unwrap();
     let report = import(&database, "fish", &mut inputs());
     assert_eq!((report.rows, report.skipped), (2, 1));
@@ -119,7 +120,8 @@ fn a_value_too_long_for_the_index_is_its_record_s_problem() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(&directory.path().join("data"));
     let mut inputs = [Input::from_stream("fish.jsonl", Cursor::new(TEXT)).unwrap()];
-    let mut schema = infer_schema(&mut inputs, "fish", &KeyChoice::Auto, None).unwrap().schema;
+    let mut schema =
+        infer_schema(&mut inputs, "fish", &KeyChoice::Auto, &Reading::default()).unwrap().schema;
     let title = schema.columns.iter().position(|column| column.name == "title").unwrap();
     schema.columns[title].indexed = true;
     database.create_table(schema).unwrap();

@@ -153,7 +153,10 @@ fn code_of(error: &Error) -> u16 {
         Error::Request { part, .. } => code_of_part(*part),
         Error::NotFound { what: Missing::Table, .. } => code::TABLE_NOT_FOUND,
         Error::NotFound { what: Missing::Column, .. } => code::FACET_COLUMN,
-        Error::NotFound { what: Missing::Row | Missing::Path, .. } => code::NOT_FOUND,
+        Error::NotFound {
+            what: Missing::Row | Missing::Path | Missing::Watcher | Missing::Changes,
+            ..
+        } => code::NOT_FOUND,
         Error::Conflict(_) | Error::Exists { .. } | Error::Taken { .. } => code::ALREADY_EXISTS,
         Error::Busy(_) => code::BUSY,
         Error::Corrupt(_) => code::STORAGE_CORRUPT,
