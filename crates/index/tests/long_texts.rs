@@ -81,7 +81,7 @@ fn build(texts: &[(u64, String)]) -> Arc<Segment> {
                 columns: &[],
                 texts: &texts,
                 words: &[],
-                paths: &PathKeys::default(),
+                paths: &remora_index::paths::PathKeys::default(),
             })
             .unwrap();
     }

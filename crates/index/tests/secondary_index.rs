@@ -109,7 +109,7 @@ fn build(rows: &[(u32, Row)], indexes: Vec<IndexSpec>) -> Segment {
             columns: &cells(row),
             texts: &[],
             words: &[],
-            paths: &PathKeys::default(),
+            paths: &remora_index::paths::PathKeys::default(),
         };
         builder.add(&document).unwrap();
     }

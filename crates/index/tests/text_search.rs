@@ -42,7 +42,7 @@ fn build(rows: &Rows) -> Segment {
             columns: &columns,
             texts: &texts,
             words: &[],
-            paths: &PathKeys::default(),
+            paths: &remora_index::paths::PathKeys::default(),
         };
         builder.add(&document).unwrap();
     }

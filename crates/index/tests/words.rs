@@ -46,7 +46,7 @@ fn build(rows: &Rows, analyzer: &Arc<Analyzer>) -> Segment {
             columns: &[],
             texts: &[],
             words: &words,
-            paths: &PathKeys::default(),
+            paths: &remora_index::paths::PathKeys::default(),
         };
         builder.add(&document).unwrap();
     }

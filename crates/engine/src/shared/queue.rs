@@ -243,6 +243,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        Position,
         indexing::Indexing,
         shared::{Outcome, PreparedTable},
         write::tests::fixture::schema,
