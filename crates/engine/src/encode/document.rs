@@ -7,7 +7,7 @@ use serde::{
     de::{MapAccess, SeqAccess, Visitor},
 };
 
-use super::path::Node;
+use super::walk::Node;
 
 /// A document: its texts are those of the text where they stand there as they are.
 #[derive(Debug, PartialEq)]

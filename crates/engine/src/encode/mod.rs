@@ -9,6 +9,7 @@ mod literal;
 mod path;
 mod row;
 mod schema;
+mod walk;
 
 pub(crate) use cell::{
     column_kind, decimal_of_cell, decode_cell, encode_cell, float_of_ordinal, int_of_ordinal,
@@ -22,6 +23,7 @@ pub(crate) use path::{KeyRange, path_values, ranges};
 pub use path::{Node, walk_path};
 pub(crate) use row::{decode_row, encode_row};
 pub(crate) use schema::{decode_schema, encode_schema};
+pub use walk::{Node, walk_path};
 
 #[cfg(test)]
 pub(crate) mod strategies;

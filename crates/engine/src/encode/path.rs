@@ -12,9 +12,11 @@
 use std::ops::Bound;
 
 use remora_index::paths::PathKeys;
-use serde_json::Value as Json;
 
-use super::document::Document;
+use super::{
+    document::Document,
+    walk::{Node, walk_path},
+};
 use crate::{PathDef, PathTest, PathValue, Value};
 
 const NULL: u8 = 1;
@@ -27,46 +29,6 @@ const NESTED: [u8; 2] = [ARRAY, 0];
 
 /// A range of values as bytes.
 pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
-/// What a path is followed through.
-pub trait Node: Sized {
-    /// The member of this name of an object.
-    fn member(&self, name: &str) -> Option<&Self>;
-
-    /// The elements of an array.
-    fn elements(&self) -> Option<&[Self]>;
-}
-
-impl Node for Json {
-    fn member(&self, name: &str) -> Option<&Self> {
-        self.as_object()?.get(name)
-    }
-
-    fn elements(&self) -> Option<&[Self]> {
-        self.as_array().map(Vec::as_slice)
-    }
-}
-
-/// Visits what a path leads to in a document until a visit says that it is enough; each value at most once for each
-/// part of the path. Says whether one did.
-pub fn walk_path<'d, N: Node>(
-    names: &[String],
-    document: &'d N,
-    visit: &mut dyn FnMut(&'d N) -> bool,
-) -> bool {
-    let Some((name, below)) = names.split_first() else { return visit(document) };
-    let Some(elements) = document.elements() else {
-        return document.member(name).is_some_and(|member| walk_path(below, member, visit));
-    };
-    // Were the others visited too, one value would be reached in many ways.
-    match name.parse().ok().and_then(|place: usize| elements.get(place)) {
-        Some(element) => walk_path(below, element, visit),
-        None => {
-            let mut others = elements.iter().filter(|element| element.elements().is_none());
-            others.any(|element| walk_path(names, element, visit))
-        }
-    }
-}
 
 /// What paths lead to in a row's documents. Gives the place of a value that is no document, which has no values.
 pub(crate) fn path_values<'p>(

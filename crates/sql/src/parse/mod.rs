@@ -113,6 +113,15 @@ impl Source {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// 1064 at the first `?`: a text that comes without values has none for it.
+    pub(crate) fn refuse_parameters(&self) -> crate::Result<()> {
+        let mut tokens = self.tokens.iter();
+        match tokens.position(|token| token.kind == TokenKind::Parameter) {
+            Some(place) => Err(self.syntax_error(place)),
+            None => Ok(()),
+        }
+    }
+
     /// 1064 at a token; behind the last one it is at the end.
     pub(crate) fn syntax_error(&self, at: usize) -> crate::Error {
         let place = self.tokens.get(at).map_or(self.text.len(), |token| token.start);

@@ -203,6 +203,7 @@ impl Session {
                 facets -= 1;
             }
             let source = self.ended_with_session(part.source);
+            source.refuse_parameters()?;
             let statement = Statement { source, parameters: &[] };
             Box::pin(self.run_one(&statement, index + 1 < count, reply)).await?;
             if facets == 0

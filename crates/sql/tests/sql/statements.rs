@@ -374,3 +374,20 @@ async fn a_hint_limits_a_statement_alone() {
     assert!(rows(&mut session, slow).await.starts_with("3024 "));
     assert_eq!(rows(&mut session, "SELECT SLEEP(0.2)").await, "0");
 }
+
+/// A text has no values for its marks: to take them for NULL would answer what nobody asked.
+#[tokio::test]
+async fn marks_without_values_are_errors() {
+    let server = Server::new();
+    let mut session = filled(&server).await;
+    for statement in
+        ["SELECT ?", "SELECT s FROM t WHERE id = ?", "DELETE FROM t WHERE id = ?", "SET @a = ?"]
+    {
+        for _ in 0..3 {
+            let error = run(&mut session, statement).await.unwrap_err();
+            assert!(error.message.contains("near '?'"), "{statement}: {error:?}");
+        }
+    }
+    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM t").await, "4");
+    assert_eq!(rows(&mut session, "SELECT '?', s FROM t WHERE id = 1 -- ?").await, "?|a");
+}

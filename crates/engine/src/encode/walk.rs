@@ -1,0 +1,43 @@
+//! How a path leads through a document.
+
+use serde_json::Value as Json;
+
+/// What a path is followed through.
+pub trait Node: Sized {
+    /// The member of this name of an object.
+    fn member(&self, name: &str) -> Option<&Self>;
+
+    /// The elements of an array.
+    fn elements(&self) -> Option<&[Self]>;
+}
+
+impl Node for Json {
+    fn member(&self, name: &str) -> Option<&Self> {
+        self.as_object()?.get(name)
+    }
+
+    fn elements(&self) -> Option<&[Self]> {
+        self.as_array().map(Vec::as_slice)
+    }
+}
+
+/// Visits what a path leads to in a document until a visit says that it is enough; each value at most once for each
+/// part of the path. Says whether one did.
+pub fn walk_path<'d, N: Node>(
+    names: &[String],
+    document: &'d N,
+    visit: &mut dyn FnMut(&'d N) -> bool,
+) -> bool {
+    let Some((name, below)) = names.split_first() else { return visit(document) };
+    let Some(elements) = document.elements() else {
+        return document.member(name).is_some_and(|member| walk_path(below, member, visit));
+    };
+    // Were the others visited too, one value would be reached in many ways.
+    match name.parse().ok().and_then(|place: usize| elements.get(place)) {
+        Some(element) => walk_path(below, element, visit),
+        None => {
+            let mut others = elements.iter().filter(|element| element.elements().is_none());
+            others.any(|element| walk_path(names, element, visit))
+        }
+    }
+}
