@@ -13,7 +13,6 @@ mod bytes;
 mod docset;
 mod error;
 mod keys;
-mod pages;
 mod text_order;
 mod varint;
 

@@ -186,7 +186,7 @@ impl Matcher {
     /// What the document says.
     pub fn evaluate(
         &self,
-        document: &mut impl Document,
+        document: &mut dyn Document,
         needs: Needs,
         hits: &mut Vec<Hit>,
     ) -> Result<Option<Found>> {
