@@ -72,8 +72,9 @@ pub fn infer_schema(
         }
         let names: Vec<_> = inputs.iter().map(Input::name).take(3).collect();
         return Err(Error::Schema(format!(
-            "no record in {}: give a file that has one, or a schema with --schema",
-            names.join(", ")
+            "no record in {} that ends within the first {} MiB: give a file that has one, or a schema with --schema",
+            names.join(", "),
+            (SAMPLE_BYTES / files) >> 20
         )));
     }
     let key = match key {
