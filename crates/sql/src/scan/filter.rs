@@ -48,7 +48,8 @@ pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilter
             Answer::Exact(_) => true,
             Answer::Superset(_) => false,
             Answer::Scan if beginning(table, filter).is_some() => false,
-            Answer::Scan if by_paths(table, filter).is_some() => false,
+            // Those that are not indexed yet may be when it is read.
+            Answer::Scan if by_paths(table, &table.paths(), filter).is_some() => false,
             Answer::Scan => return TableProviderFilterPushDown::Unsupported,
         },
     };
@@ -67,10 +68,8 @@ pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated
     let texts: Vec<Answer> = rest.clone().map(|filter| text(table, filter)).collect();
     let exact = texts.iter().all(|answer| matches!(answer, Answer::Exact(_)));
     translated.extend(rest.clone().filter_map(|filter| Some(beginning(table, filter)?.filter)));
-    let by_paths: Vec<Filter> = rest.filter_map(|filter| by_paths(table, filter)).collect();
-    if !by_paths.is_empty() && table.has_ready_paths() {
-        translated.extend(by_paths);
-    }
+    let indexed = table.ready_paths();
+    translated.extend(rest.filter_map(|filter| by_paths(table, &indexed, filter)));
     // Where no index has the order of a column the text index leaves fewer rows of which to ask the letters.
     let begun = filters.iter().filter(|filter| {
         beginning(table, filter).is_some_and(|begins| begins.is_all && !begins.has_index)

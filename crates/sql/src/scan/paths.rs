@@ -32,20 +32,24 @@ const MOST_LISTED: usize = 1_000;
 /// The collation of what `->>` gives, whose keys are the text and a space.
 const TEXTS_OF_DOCUMENTS: i64 = 46;
 
-/// What indexed paths say of a condition: it holds for every row for which the condition does. `None` if they say
-/// nothing.
-pub(super) fn by_paths(table: &EngineTable, filter: &Expr) -> Option<Filter> {
-    if table.table.schema.paths.is_empty() {
-        return None;
-    }
-    at_depth(table, filter, 0)
+/// What those of a table's paths that are indexed, by their places in its definition, say of a condition: it holds for
+/// every row for which the condition does. `None` if they say nothing.
+pub(super) fn by_paths(table: &EngineTable, indexed: &[usize], filter: &Expr) -> Option<Filter> {
+    (!indexed.is_empty()).then(|| at_depth(&Asked { table, indexed }, filter, 0))?
 }
 
-fn at_depth(table: &EngineTable, filter: &Expr, depth: usize) -> Option<Filter> {
+/// Of which table it is asked.
+struct Asked<'t> {
+    table: &'t EngineTable,
+    /// Its paths that every segment has.
+    indexed: &'t [usize],
+}
+
+fn at_depth(asked: &Asked<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
     match filter {
-        Expr::BinaryExpr(binary) => compared(table, binary, depth),
-        Expr::InList(list) => listed(table, list),
-        Expr::ScalarFunction(call) => called(table, call, depth),
+        Expr::BinaryExpr(binary) => compared(asked, binary, depth),
+        Expr::InList(list) => listed(asked, list),
+        Expr::ScalarFunction(call) => called(asked, call, depth),
         _ => None,
     }
 }
@@ -62,24 +66,25 @@ impl Indexed {
     }
 
     /// The path that a document is asked for. `functions` may do that.
-    fn of(table: &EngineTable, expr: &Expr, functions: &[&str]) -> Option<Self> {
+    fn of(asked: &Asked<'_>, expr: &Expr, functions: &[&str]) -> Option<Self> {
         let Expr::ScalarFunction(call) = expr else { return None };
         if call.name() == "json_unquote" && functions.contains(&"->>") {
             let [inner] = call.args.as_slice() else { return None };
-            return Self::of(table, inner, &["json_extract"]);
+            return Self::of(asked, inner, &["json_extract"]);
         }
         let [document, path] = call.args.as_slice() else { return None };
-        functions.contains(&call.name()).then(|| Self::at(table, document, path))?
+        functions.contains(&call.name()).then(|| Self::at(asked, document, path))?
     }
 
-    fn at(table: &EngineTable, document: &Expr, path: &Expr) -> Option<Self> {
+    fn at(asked: &Asked<'_>, document: &Expr, path: &Expr) -> Option<Self> {
         let Expr::Column(named) = document else { return None };
+        let table = asked.table;
         let index = table.schema.index_of(&named.name).ok()?;
         let position = *table.positions.get(index)?;
         let schema = &table.table.schema;
         let column = schema.columns.get(position).filter(|it| it.kind == ColumnType::Json)?;
         let names = names(&Path::parse(&search::text(path)?).ok()?)?;
-        let mut paths = schema.paths.iter();
+        let mut paths = asked.indexed.iter().filter_map(|at| schema.paths.get(*at));
         paths
             .any(|it| it.column == position && it.names == names)
             .then(|| Self { column: column.name.clone(), names })
@@ -95,28 +100,29 @@ pub(crate) fn names(path: &Path) -> Option<Vec<String>> {
     path.steps.iter().map(name).collect()
 }
 
-fn compared(table: &EngineTable, binary: &BinaryExpr, depth: usize) -> Option<Filter> {
+fn compared(asked: &Asked<'_>, binary: &BinaryExpr, depth: usize) -> Option<Filter> {
     let BinaryExpr { left, op, right } = binary;
     match op {
         Operator::Or => {
             let side = |part: &Expr| {
-                at_depth(table, part, depth + 1).or_else(|| super::filter::translate(table, part))
+                at_depth(asked, part, depth + 1)
+                    .or_else(|| super::filter::translate(asked.table, part))
             };
             let parts = parts(binary).filter(|_| depth < DEEPEST)?;
             parts.into_iter().map(side).collect::<Option<_>>().map(Filter::Or)
         }
         Operator::And => {
             let parts = parts(binary).filter(|_| depth < DEEPEST)?.into_iter();
-            let parts = parts.filter_map(|part| at_depth(table, part, depth + 1));
+            let parts = parts.filter_map(|part| at_depth(asked, part, depth + 1));
             let parts: Vec<Filter> = parts.collect();
             (!parts.is_empty()).then_some(Filter::And(parts))
         }
         _ => match (left.as_ref(), right.as_ref()) {
             (Expr::ScalarFunction(call), literal @ Expr::Literal(..)) => {
-                function_compared(table, call, *op, literal)
+                function_compared(asked, call, *op, literal)
             }
             (literal @ Expr::Literal(..), Expr::ScalarFunction(call)) => {
-                function_compared(table, call, op.swap()?, literal)
+                function_compared(asked, call, op.swap()?, literal)
             }
             _ => None,
         },
@@ -141,7 +147,7 @@ fn parts(binary: &BinaryExpr) -> Option<Vec<&Expr>> {
 }
 
 fn function_compared(
-    table: &EngineTable,
+    asked: &Asked<'_>,
     call: &ScalarFunction,
     op: Operator,
     literal: &Expr,
@@ -150,8 +156,8 @@ fn function_compared(
     match (call.name(), call.args.as_slice(), value) {
         ("json_order", [a, b], ScalarValue::Int64(Some(0))) if op == Operator::Eq => {
             let sides = (
-                Indexed::of(table, a, &["json_extract"]),
-                Indexed::of(table, b, &["json_extract"]),
+                Indexed::of(asked, a, &["json_extract"]),
+                Indexed::of(asked, b, &["json_extract"]),
             );
             let (path, value) = match sides {
                 (Some(path), None) => (path, b),
@@ -161,11 +167,11 @@ fn function_compared(
             Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
         }
         ("to_double", [of], ScalarValue::Float64(Some(number))) => {
-            let path = Indexed::of(table, of, &["->>", "json_value"])?;
+            let path = Indexed::of(asked, of, &["->>", "json_value"])?;
             numbers(&path, op, *number, (number.next_down(), number.next_up()))
         }
         ("cast_signed", [of], ScalarValue::Int64(Some(number))) => {
-            let path = Indexed::of(table, of, &["->>", "json_value", "json_extract"])?;
+            let path = Indexed::of(asked, of, &["->>", "json_value", "json_extract"])?;
             let number = *number as f64;
             // It rounds, and cuts off.
             numbers(&path, op, number, (number - 1.0, number + 1.0))
@@ -174,7 +180,7 @@ fn function_compared(
             "collation_key",
             [of, Expr::Literal(ScalarValue::Int64(Some(TEXTS_OF_DOCUMENTS)), _)],
             key,
-        ) if op == Operator::Eq => text(&Indexed::of(table, of, &["->>"])?, key),
+        ) if op == Operator::Eq => text(&Indexed::of(asked, of, &["->>"])?, key),
         _ => None,
     }
 }
@@ -216,7 +222,7 @@ fn text(path: &Indexed, key: &ScalarValue) -> Option<Filter> {
     (!is_of_another).then(|| path.test(PathTest::Begins(text.to_owned())))
 }
 
-fn listed(table: &EngineTable, list: &InList) -> Option<Filter> {
+fn listed(asked: &Asked<'_>, list: &InList) -> Option<Filter> {
     let Expr::ScalarFunction(call) = list.expr.as_ref() else { return None };
     if list.negated || list.list.len() > MOST_LISTED {
         return None;
@@ -226,27 +232,27 @@ fn listed(table: &EngineTable, list: &InList) -> Option<Filter> {
         match each {
             // A NULL in the list makes nothing true.
             Expr::Literal(value, _) if value.is_null() => {}
-            each => parts.push(function_compared(table, call, Operator::Eq, each)?),
+            each => parts.push(function_compared(asked, call, Operator::Eq, each)?),
         }
     }
     Some(Filter::Or(parts))
 }
 
-fn called(table: &EngineTable, call: &ScalarFunction, depth: usize) -> Option<Filter> {
+fn called(asked: &Asked<'_>, call: &ScalarFunction, depth: usize) -> Option<Filter> {
     match (call.name(), call.args.as_slice()) {
-        ("truth", [inner]) if depth < DEEPEST => at_depth(table, inner, depth + 1),
+        ("truth", [inner]) if depth < DEEPEST => at_depth(asked, inner, depth + 1),
         ("member of", [value, array]) => {
-            let path = Indexed::of(table, array, &["json_extract"])?;
+            let path = Indexed::of(asked, array, &["json_extract"])?;
             Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
         }
         ("json_contains", [array, candidate]) => {
-            contains(&Indexed::of(table, array, &["json_extract"])?, candidate)
+            contains(&Indexed::of(asked, array, &["json_extract"])?, candidate)
         }
         ("json_contains", [document, candidate, path]) => {
-            contains(&Indexed::at(table, document, path)?, candidate)
+            contains(&Indexed::at(asked, document, path)?, candidate)
         }
         ("json_overlaps", [a, b]) => {
-            let of = |expr| Indexed::of(table, expr, &["json_extract"]);
+            let of = |expr| Indexed::of(asked, expr, &["json_extract"]);
             let (path, other) = of(a).map(|path| (path, b)).or_else(|| Some((of(b)?, a)))?;
             let values = match Json::parse(&search::text(other)?).ok()? {
                 Json::Array(values) => values.iter().map(path_value).collect::<Option<_>>()?,

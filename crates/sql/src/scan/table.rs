@@ -129,10 +129,17 @@ impl EngineTable {
         if self.is_kept { usize::MAX } else { self.rows }
     }
 
-    /// Whether all paths of its definition are indexed by now, in all segments.
-    pub(super) fn has_ready_paths(&self) -> bool {
-        let ready = self.reader.ready_paths(&self.engine_name);
-        ready.is_ok_and(|ready| ready.len() == self.table.schema.paths.len())
+    /// The paths of its definition, by their places.
+    pub(super) fn paths(&self) -> Vec<usize> {
+        (0..self.table.schema.paths.len()).collect()
+    }
+
+    /// Those that are indexed by now, in all segments.
+    pub(super) fn ready_paths(&self) -> Vec<usize> {
+        match self.table.schema.paths.is_empty() {
+            true => Vec::new(),
+            false => self.reader.ready_paths(&self.engine_name).unwrap_or_default(),
+        }
     }
 
     /// About how many rows there are.
