@@ -32,5 +32,6 @@ fn run(mode: Mode) -> remora_server::Result<ExitCode> {
         Mode::Shell(options) => cli::shell(&options),
         Mode::Check(options) => cli::check(&options),
         Mode::Dump(command) => cli::dump(&command),
+        Mode::Compare(options) => Ok(cli::compare(&options)),
     }
 }

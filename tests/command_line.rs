@@ -406,3 +406,44 @@ fn a_load_that_is_ended_ends_its_commands() {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+#[test]
+fn two_files_of_answers_are_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, lines: &[&str]| write(&directory.path().join(name), &lines.concat());
+    let coral = "{\"query\":\"coral\",\"total_found\":3,\"rows\":[[7,2500],[3,1500],[9,1500]]}\n";
+    let reef = "{\"query\":\"reef | shark\",\"total_found\":2,\"rows\":[[3,1400],[8,1400]]}\n";
+    let one = file("one.jsonl", &[coral, reef]);
+    let four = file("four.jsonl", &[&coral.replace("9,1500", "4,1499"), reef]);
+    let code = |first: &str, second: &str| {
+        let output = run(&["compare", first, second]);
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let table = "\
+measure                  count  share
+total results            2/2    100.00 %
+total found              2/2    100.00 %
+top 10                   1/2    50.00 %
+doc set                  1/2    50.00 %
+doc groups               0/1    0.00 %
+order                    1/2    50.00 %
+weights                  1/2    50.00 %
+doc mismatch             1/5    20.00 %
+max mismatch             1
+median mismatch          1
+queries that lack 1..10         1 0 0 0 0 0 0 0 0 0
+";
+    assert_eq!(code(&one, &four), (Some(1), table.to_owned(), String::new()));
+    let (equal, told, _) = code(&one, &one);
+    assert!(
+        equal == Some(0) && told.contains("doc mismatch             0/5    0.00 %\n"),
+        "{told}"
+    );
+    let short = file("short.jsonl", &[coral]);
+    let (failed, told, error) = code(&one, &short);
+    assert_eq!((failed, told.as_str()), (Some(2), ""));
+    assert!(error.starts_with("remora: ") && error.contains("short.jsonl ends before "), "{error}");
+    let (failed, _, error) = code("/no/such/file", &one);
+    assert!(failed == Some(2) && error.contains("/no/such/file"), "{error}");
+}

@@ -1,6 +1,7 @@
 //! The command line `remora`: one module a mode.
 
 mod check;
+mod compare;
 mod copy_progress;
 mod demo;
 mod dump;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use check::check;
+pub use compare::compare;
 pub use demo::demo;
 pub use dump::dump;
 pub use export::export;
@@ -61,6 +63,8 @@ pub enum Mode {
     /// Save a data directory to one compressed file, and load it back.
     #[command(subcommand)]
     Dump(DumpCommand),
+    /// Tell how far the answers to the same queries agree, as two files have them: 0 if all are equal, 1 if some differ.
+    Compare(CompareOptions),
 }
 
 /// Options of `demo`.
@@ -325,6 +329,18 @@ pub enum DumpCommand {
         /// The file.
         file: PathBuf,
     },
+}
+
+/// Options of `compare`.
+#[derive(Args)]
+pub struct CompareOptions {
+    /// The answers that count as right: JSON Lines, {"query":"text","total_found":2,"rows":[[id,weight],[id,weight]]}, of
+    /// which the first 100 rows are compared.
+    #[arg(value_name = "A")]
+    pub reference: PathBuf,
+    /// The others: the same queries in the same order.
+    #[arg(value_name = "B")]
+    pub other: PathBuf,
 }
 
 /// Refuses a path that is no data directory, which opening it would make into one.
