@@ -8,6 +8,7 @@
 //! cargo run --release -p bench -- lookup
 //! cargo run --release -p bench -- many-keys
 //! cargo run --release -p bench -- documents
+//! cargo run --release -p bench -- ranked --rows 1900000
 //! cargo run --release -p bench -- hostile
 //! cargo run --release -p bench -- small-queries
 //! cargo run --release -p bench -- tpcc --server mysql97 --terminals 2
@@ -33,6 +34,7 @@ mod oracle;
 mod peers;
 mod queries;
 mod random;
+mod ranked;
 mod remora;
 mod replication;
 mod report;
@@ -75,6 +77,8 @@ enum Suite {
     ManyKeys(many_keys::ManyKeysOptions),
     /// JSON documents in process: tiedot's benchmark.
     Documents(documents::DocumentOptions),
+    /// Ranked search by keywords, beside Sphinx: ids and weights first, then times.
+    Ranked(Box<ranked::RankedOptions>),
     /// Statements that cost more than their text is long, and statements without end.
     Hostile(hostile::HostileOptions),
     /// Queries over small tables, no two alike: reading and planning.
@@ -97,6 +101,7 @@ fn main() -> Result<()> {
         Suite::Lookup(options) => lookup::lookup(&options),
         Suite::ManyKeys(options) => many_keys::many_keys(&options),
         Suite::Documents(options) => documents::documents(&options),
+        Suite::Ranked(options) => ranked::ranked(&options),
         Suite::Hostile(options) => hostile::hostile(&options),
         Suite::SmallQueries(options) => small_queries::small_queries(&options),
         Suite::App(options) => app::app(&options),

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    corpus::{Corpus, data_directory, read_directory, thin_out},
+    corpus::{Corpus, Document, data_directory, read_directory, thin_out},
     extend::extend,
     measure::{Effort, processors, repeat},
     oracle::{Answer, Oracle},
@@ -95,15 +95,20 @@ pub fn search(options: &SearchOptions) -> Result<()> {
 }
 
 fn corpus(data: &Path, rows: Option<usize>) -> Result<Corpus> {
+    Ok(Corpus::new(read_documents(data, rows)?))
+}
+
+/// The documents of a directory: all, fewer at even distances, or more, of which those beyond are generated.
+pub fn read_documents(data: &Path, rows: Option<usize>) -> Result<Vec<Document>> {
     eprintln!("reading {}", data.display());
     let documents = read_directory(data)?;
     let rows = rows.unwrap_or(documents.len());
-    Ok(Corpus::new(if rows <= documents.len() {
+    Ok(if rows <= documents.len() {
         thin_out(documents, rows)
     } else {
         eprintln!("generating {} rows", rows - documents.len());
         extend(documents, rows)
-    }))
+    })
 }
 
 fn cases(sets: &[QuerySet], data: &Path, corpus: &Corpus) -> Result<Vec<Case>> {

@@ -16,6 +16,8 @@ fn every_suite_tells_its_options() {
         "search",
         "lookup",
         "many-keys",
+        "documents",
+        "ranked",
         "hostile",
         "small-queries",
         "app",
@@ -34,5 +36,11 @@ fn every_suite_tells_its_options() {
         ["--scale", "--seed", "--prepared", "--part", "--without-mysql", "--remora", "--json"]
     {
         assert!(app.contains(option), "{option} is missing in {app}");
+    }
+    let ranked = help(&["ranked", "--help"]);
+    for option in
+        ["--rows", "--seed", "--kinds", "--clients", "--shards", "--without-sphinx", "--answers"]
+    {
+        assert!(ranked.contains(option), "{option} is missing in {ranked}");
     }
 }

@@ -1,0 +1,179 @@
+//! The answers to all queries, compared and written as `remora compare` reads them.
+
+use std::{
+    fs::{self, File},
+    io::{BufWriter, Write},
+    path::Path,
+};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use super::{
+    client::{Client, values},
+    queries::{Kind, Query, statement},
+    servers::Server,
+};
+
+/// What a server answered.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Answer {
+    query: String,
+    total_found: u64,
+    /// Ids and weights, which are of 32 bits without a sign in Sphinx.
+    rows: Vec<(u64, u32)>,
+}
+
+/// Who is asked, and how.
+pub struct Side<'s> {
+    /// The server.
+    pub server: &'s Server,
+    /// Its table or index.
+    pub index: &'s str,
+    /// The statement's options.
+    pub options: String,
+    /// How it is called in names of files.
+    pub label: &'s str,
+}
+
+/// How two sides agree.
+#[derive(Debug, Serialize)]
+pub struct Agreement {
+    /// How was asked.
+    pub kind: Kind,
+    /// The second side.
+    pub side: String,
+    /// Queries.
+    pub queries: usize,
+    /// Those whose answers differ: the number found, ids, order or weights.
+    pub different: usize,
+    /// The first of them, for people.
+    pub first: Option<String>,
+}
+
+/// Asks the sides the same queries and writes what each answers to a file in the directory; how others agree with the
+/// first side.
+pub fn compare(
+    kind: Kind,
+    queries: &[Query],
+    sides: &[Side<'_>],
+    directory: &Path,
+) -> Result<Vec<Agreement>> {
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    let mut opened = Vec::new();
+    for side in sides {
+        let path = directory.join(format!("{}-{}.jsonl", kind.name(), side.label));
+        let file =
+            File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        opened.push((side, side.server.connect()?, BufWriter::new(file)));
+    }
+    let agreement = |side: &Side<'_>| Agreement {
+        kind,
+        side: side.label.to_owned(),
+        queries: queries.len(),
+        different: 0,
+        first: None,
+    };
+    let mut agreements: Vec<Agreement> = sides.iter().skip(1).map(agreement).collect();
+    for query in queries {
+        let text = kind.text(query);
+        let mut answers = Vec::with_capacity(opened.len());
+        for (side, client, file) in &mut opened {
+            let answer = ask(client, side, &text)?;
+            serde_json::to_writer(&mut *file, &answer)?;
+            file.write_all(b"\n")?;
+            answers.push(answer);
+        }
+        let Some((expected, given)) = answers.split_first() else { continue };
+        for (agreement, given) in agreements.iter_mut().zip(given) {
+            if expected != given {
+                agreement.different += 1;
+                agreement.first.get_or_insert_with(|| difference(expected, given));
+            }
+        }
+    }
+    for (_, _, file) in &mut opened {
+        file.flush()?;
+    }
+    Ok(agreements)
+}
+
+fn ask(client: &mut Client, side: &Side<'_>, text: &str) -> Result<Answer> {
+    let mut rows = Vec::new();
+    client.ask(&statement(side.index, text, &side.options), &mut |packet| {
+        rows.push(row(&values(packet)?)?);
+        Ok(())
+    })?;
+    let told = client.rows("SHOW META LIKE 'total_found'")?;
+    let total =
+        told.first().and_then(|row| row.get(1)).context("SHOW META tells no total_found")?;
+    Ok(Answer { query: text.to_owned(), total_found: total.parse()?, rows })
+}
+
+/// Id and weight. Sphinx tells a negative weight modulo 2^32.
+fn row(values: &[String]) -> Result<(u64, u32)> {
+    let [id, weight] = values else { anyhow::bail!("{} columns, not two", values.len()) };
+    let weight: i64 = weight.parse().with_context(|| format!("the weight {weight:?}"))?;
+    Ok((id.parse().with_context(|| format!("the id {id:?}"))?, weight as u32))
+}
+
+/// Where two answers part.
+fn difference(expected: &Answer, given: &Answer) -> String {
+    let place = expected.rows.iter().zip(&given.rows).position(|(one, other)| one != other);
+    let place = place.unwrap_or(expected.rows.len().min(given.rows.len()));
+    let at = |answer: &Answer| match answer.rows.get(place) {
+        Some((id, weight)) => format!("{id} with {weight}"),
+        None => "nothing".to_owned(),
+    };
+    format!(
+        "{}: row {} is {}, not {}; found {}, not {}",
+        expected.query,
+        place + 1,
+        at(given),
+        at(expected),
+        given.total_found,
+        expected.total_found
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(total_found: u64, rows: &[(u64, u32)]) -> Answer {
+        Answer { query: "a".into(), total_found, rows: rows.to_vec() }
+    }
+
+    #[test]
+    fn the_first_row_that_differs_is_told() {
+        let expected = answer(3, &[(1, 9), (2, 8)]);
+        let said = |given: &Answer| difference(&expected, given);
+        assert_eq!(
+            said(&answer(3, &[(1, 9), (2, 7)])),
+            "a: row 2 is 2 with 7, not 2 with 8; found 3, not 3"
+        );
+        assert_eq!(
+            said(&answer(1, &[(1, 9)])),
+            "a: row 2 is nothing, not 2 with 8; found 1, not 3"
+        );
+        assert_eq!(
+            said(&answer(4, &[(1, 9), (2, 8)])),
+            "a: row 3 is nothing, not nothing; found 4, not 3"
+        );
+    }
+
+    #[test]
+    fn a_negative_weight_is_sphinxs_modulo() {
+        let values = |weight: &str| ["7".to_owned(), weight.to_owned()];
+        assert_eq!(row(&values("-1")).unwrap(), row(&values("4294967295")).unwrap());
+        assert_eq!(row(&values("1500")).unwrap(), (7, 1_500));
+        assert!(row(&values("x")).is_err() && row(&["7".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn an_answer_is_a_line_that_can_be_compared() {
+        let line = serde_json::to_string(&answer(3, &[(1, 9)])).unwrap();
+        assert_eq!(line, "{\"query\":\"a\",\"total_found\":3,\"rows\":[[1,9]]}");
+    }
+}

@@ -1,0 +1,112 @@
+//! How answer times spread on a scale of tenfold steps, by the number of words of the query.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::table::Table;
+
+/// The classes of queries: their name, and the fewest and most words.
+pub const CLASSES: [(&str, usize, usize); 8] = [
+    ("1", 1, 1),
+    ("2", 2, 2),
+    ("3", 3, 3),
+    ("4", 4, 4),
+    ("5", 5, 5),
+    ("6-10", 6, 10),
+    ("11-50", 11, 50),
+    ("51-100", 51, 100),
+];
+
+/// Where bands of answer times end, in microseconds: two to a tenfold step; the last has no end.
+const ENDS_US: [(u64, &str); 11] = [
+    (30, "<0.03"),
+    (100, "<0.1"),
+    (300, "<0.3"),
+    (1_000, "<1"),
+    (3_000, "<3"),
+    (10_000, "<10"),
+    (30_000, "<30"),
+    (100_000, "<100"),
+    (300_000, "<300"),
+    (1_000_000, "<1000 ms"),
+    (u64::MAX, "more"),
+];
+
+/// The times of one server's answers to one class of queries.
+#[derive(Debug, Serialize)]
+pub struct Spread {
+    /// Who answered.
+    pub server: &'static str,
+    /// `cold`: each query for the first time since the server's start; `warm`: for the second.
+    pub state: &'static str,
+    /// The class by its number of words.
+    pub words: &'static str,
+    /// How many answers fall into each band.
+    pub bands: [usize; ENDS_US.len()],
+}
+
+impl Spread {
+    /// Counts times by band.
+    pub fn of(
+        server: &'static str,
+        state: &'static str,
+        words: &'static str,
+        times: &[Duration],
+    ) -> Self {
+        let mut bands = [0; ENDS_US.len()];
+        for time in times {
+            let band = ENDS_US.iter().position(|(end, _)| time.as_micros() < u128::from(*end));
+            if let Some(count) = bands.get_mut(band.unwrap_or(ENDS_US.len() - 1)) {
+                *count += 1;
+            }
+        }
+        Self { server, state, words, bands }
+    }
+}
+
+/// Shares of the answers in per cent, a line for each server, state and class; bands without any are left blank.
+pub fn table(spreads: &[Spread]) -> Table {
+    let mut heads = vec!["server", "state", "words"];
+    heads.extend(ENDS_US.iter().map(|(_, name)| *name));
+    heads.push("");
+    let mut table = Table::new(&heads);
+    for spread in spreads {
+        let all = spread.bands.iter().sum::<usize>().max(1);
+        let share = |count: &usize| match count {
+            0 => String::new(),
+            count => format!("{:.1}", 100.0 * *count as f64 / all as f64),
+        };
+        let mut cells = [spread.server, spread.state, spread.words].map(str::to_owned).to_vec();
+        cells.extend(spread.bands.iter().map(share));
+        table.row(cells);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_fall_into_bands_by_their_tenfold_steps() {
+        let times = [29, 30, 99, 100, 999, 1_000, 999_999, 1_000_000, 90_000_000]
+            .map(Duration::from_micros);
+        let spread = Spread::of("it", "cold", "1", &times);
+        assert_eq!(spread.bands, [1, 2, 1, 1, 1, 0, 0, 0, 0, 1, 2]);
+        let text = table(&[spread]).to_string();
+        let line = text.lines().nth(1).unwrap();
+        let shares: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(
+            shares,
+            ["it", "cold", "1", "11.1", "22.2", "11.1", "11.1", "11.1", "11.1", "22.2"]
+        );
+    }
+
+    #[test]
+    fn classes_follow_each_other_without_a_gap() {
+        for pair in CLASSES.windows(2) {
+            assert_eq!(pair[0].2 + 1, pair[1].1, "{pair:?}");
+        }
+    }
+}

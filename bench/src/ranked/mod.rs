@@ -1,0 +1,373 @@
+//! Ranked search by keywords beside Sphinx 2.2.11: the experiments of a study of distributed Sphinx, over the same rows,
+//! with its mix of queries. Ids and weights are compared before times are.
+
+mod answers;
+mod client;
+mod histogram;
+mod queries;
+mod servers;
+mod times;
+mod words;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+
+use self::{
+    answers::{Agreement, Side},
+    histogram::{CLASSES, Spread},
+    queries::{Kind, Query, statement},
+    servers::{Files, REMORA, SHARDED, SPHINX, Server, TABLE},
+    times::{Figures, Work},
+    words::Words,
+};
+use crate::{
+    corpus::{Document, data_directory},
+    random::SplitMix64,
+    report::Machine,
+    suite::{WorkDirectory, machine, read_documents},
+};
+
+/// What counts with each query where totals are wanted too.
+const META: &str = "SHOW META LIKE 'total_found'";
+/// Clients of the experiment with threads, as in the study.
+const THREAD_CLIENTS: usize = 4;
+/// The numbers of threads that are tried.
+const THREADS: [usize; 2] = [1, 2];
+
+/// Options of `ranked`.
+#[derive(clap::Args, Debug)]
+pub struct RankedOptions {
+    /// Rows to load: fewer than the data has, or more (then rows are generated; the study had 1900000). All if not given.
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+    /// Directory of JSON Lines files, plain or zstd [default: REMORA_BENCH_DATA, or shared/data
+    /// beside the work tree].
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Queries, all of which are compared.
+    #[arg(long, default_value_t = 10_000)]
+    queries: usize,
+    /// How many of them times are taken of, from the first on.
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    measured: usize,
+    /// What the queries are drawn by.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How rows are weighed.
+    #[arg(long, default_value = "proximity_bm25")]
+    ranker: String,
+    /// The ways to ask for words.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["any", "all", "phrase", "proximity"])]
+    kinds: Vec<Kind>,
+    /// Clients that ask at once.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 8])]
+    clients: Vec<usize>,
+    /// How often all is measured; medians count.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Count the time of SHOW META for the number of rows found with each query.
+    #[arg(long)]
+    with_totals: bool,
+    /// Parts of Sphinx's second index of the same rows; 0 leaves the experiments with parts out.
+    #[arg(long, default_value_t = 4)]
+    shards: usize,
+    /// Queries of each number of words in the histogram; 0 leaves it out.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    histogram: usize,
+    /// Remora alone.
+    #[arg(long)]
+    without_sphinx: bool,
+    /// The program that is measured [default: the one beside this, built first].
+    #[arg(long, value_name = "FILE")]
+    remora: Option<PathBuf>,
+    /// Where the answers are written, as `remora compare` reads them.
+    #[arg(long, value_name = "DIR", default_value = "target/bench-ranked")]
+    answers: PathBuf,
+    /// Write everything that was measured to this file.
+    #[arg(long, value_name = "FILE", default_value = "target/bench-ranked.json")]
+    json: PathBuf,
+}
+
+/// Everything that a run found.
+#[derive(Default, Serialize)]
+struct Report {
+    machine: Machine,
+    sphinx: Option<String>,
+    rows: usize,
+    text_bytes: u64,
+    seed: u64,
+    load_s: Vec<(&'static str, f64)>,
+    resident_bytes: Vec<(&'static str, u64)>,
+    agreements: Vec<Agreement>,
+    figures: Vec<Figures>,
+    spreads: Vec<Spread>,
+}
+
+/// The running servers, Remora first.
+struct Servers {
+    files: Files,
+    running: Vec<Server>,
+}
+
+/// Runs the suite; an error if an answer of Remora's differs from Sphinx's.
+pub fn ranked(options: &RankedOptions) -> Result<()> {
+    let mut report = Report { machine: machine(), seed: options.seed, ..Report::default() };
+    let data = data_directory(options.data.as_deref())?;
+    let documents = read_documents(&data, options.rows)?;
+    report.rows = documents.len();
+    report.text_bytes = documents.iter().map(|it| (it.title.len() + it.text.len()) as u64).sum();
+    let words = Words::of(&documents);
+    let queries = queries::queries(&words, options.seed, options.queries)?;
+    introduce(&report, &words, &queries);
+    report.sphinx = if options.without_sphinx { None } else { servers::sphinx_version() };
+    match &report.sphinx {
+        Some(version) => println!("{version}"),
+        None => println!("without Sphinx, which peers/scripts/fetch sphinx installs"),
+    }
+    let directory = WorkDirectory::new()?;
+    let mut servers = load(options, &documents, &directory, &mut report)?;
+    compare(options, &queries, &servers, &mut report)?;
+    let measured = queries.get(..options.measured).unwrap_or(&queries);
+    measure(options, measured, &servers, &mut report)?;
+    threads(options, measured, &mut servers, &mut report)?;
+    spread(options, &words, &mut servers, &mut report)?;
+    for server in &servers.running {
+        report.resident_bytes.push((server.name, server.resident_bytes()?));
+    }
+    let file = std::fs::File::create(&options.json)
+        .with_context(|| format!("cannot write {}", options.json.display()))?;
+    serde_json::to_writer_pretty(file, &report)?;
+    println!("everything: {}; answers: {}", options.json.display(), options.answers.display());
+    let own = report.agreements.iter().filter(|it| it.side == REMORA);
+    let wrong: usize = own.map(|it| it.different).sum();
+    ensure!(wrong == 0, "{wrong} answers of Remora's differ from Sphinx's");
+    Ok(())
+}
+
+fn introduce(report: &Report, words: &Words<'_>, queries: &[Query]) {
+    let Machine { processor, processors, load_at_start } = &report.machine;
+    println!("{processor}, {processors} threads, load {load_at_start} at the start");
+    let megabytes = report.text_bytes as f64 / 1e6;
+    println!("{} rows, {megabytes:.0} MB of text, {} words", report.rows, words.count());
+    let all: usize = queries.iter().map(|query| query.words.len()).sum();
+    let mut different: Vec<&[String]> =
+        queries.iter().map(|query| query.words.as_slice()).collect();
+    different.sort_unstable();
+    different.dedup();
+    println!(
+        "seed {}: {} queries, {} different, {:.2} words on average",
+        report.seed,
+        queries.len(),
+        different.len(),
+        all as f64 / queries.len().max(1) as f64
+    );
+}
+
+/// Loads and starts the servers.
+fn load(
+    options: &RankedOptions,
+    documents: &[Document],
+    directory: &WorkDirectory,
+    report: &mut Report,
+) -> Result<Servers> {
+    let program = options.remora.clone().map_or_else(crate::remora::binary, Ok)?;
+    let program = program.canonicalize().with_context(|| format!("no {}", program.display()))?;
+    let files = Files::write(directory.path(), program, documents, options.shards)?;
+    eprintln!("loading Remora");
+    report.load_s.push((REMORA, files.load_remora()?.as_secs_f64()));
+    let mut running = vec![files.start_remora(0)?];
+    if let Some(server) = running.first() {
+        server.connect()?.count(&format!("OPTIMIZE TABLE {TABLE}"))?;
+        server.settle()?;
+    }
+    if report.sphinx.is_some() {
+        eprintln!("loading Sphinx");
+        report.load_s.push((SPHINX, files.load_sphinx()?.as_secs_f64()));
+        running.push(files.start_sphinx(1)?);
+    }
+    for (name, seconds) in &report.load_s {
+        let whose =
+            if *name == SPHINX && options.shards > 0 { "both of its indexes" } else { "one table" };
+        println!("{name}: {whose} loaded in {seconds:.1} s");
+    }
+    Ok(Servers { files, running })
+}
+
+/// Compares the answers, Sphinx's being right, and those of Sphinx's parts with its whole.
+fn compare(
+    options: &RankedOptions,
+    queries: &[Query],
+    servers: &Servers,
+    report: &mut Report,
+) -> Result<()> {
+    let side = |server, index, more: &str, label| Side {
+        server,
+        index,
+        options: format!("ranker={}{more}", options.ranker),
+        label,
+    };
+    for &kind in &options.kinds {
+        eprintln!("comparing {}", kind.name());
+        let sides = match servers.running.as_slice() {
+            [remora, sphinx] => {
+                let mut sides =
+                    vec![side(sphinx, TABLE, "", SPHINX), side(remora, TABLE, "", REMORA)];
+                if options.shards > 0 && matches!(kind, Kind::Any | Kind::All) {
+                    sides.push(side(sphinx, SHARDED, "", "shards"));
+                    sides.push(side(sphinx, SHARDED, ", local_df=1", "shards-local_df"));
+                }
+                sides
+            }
+            running => running.iter().map(|server| side(server, TABLE, "", REMORA)).collect(),
+        };
+        report.agreements.extend(answers::compare(kind, queries, &sides, &options.answers)?);
+    }
+    for Agreement { kind, side, queries, different, first } in &report.agreements {
+        println!(
+            "{}, {side}: {different} of {queries} answers differ from those of one index",
+            kind.name()
+        );
+        if let Some(first) = first.as_ref().filter(|_| side == REMORA) {
+            println!("  {first}");
+        }
+    }
+    Ok(())
+}
+
+fn statements(queries: &[Query], kind: Kind, index: &str, ranker: &str) -> Vec<String> {
+    let options = format!("ranker={ranker}");
+    queries.iter().map(|query| statement(index, &kind.text(query), &options)).collect()
+}
+
+/// E9, and E10 of one index: every kind by every number of clients, servers taking turns.
+fn measure(
+    options: &RankedOptions,
+    queries: &[Query],
+    servers: &Servers,
+    report: &mut Report,
+) -> Result<()> {
+    let mut figures = Vec::new();
+    let behind = if options.with_totals { META } else { "" };
+    for &kind in &options.kinds {
+        let statements = statements(queries, kind, TABLE, &options.ranker);
+        for &clients in &options.clients {
+            eprintln!("{}, {clients} clients", kind.name());
+            let work =
+                Work { setting: "one table", kind, statements: &statements, behind, clients };
+            for round in 0..options.rounds.max(1) {
+                let mut turn: Vec<&Server> = servers.running.iter().collect();
+                if round % 2 == 1 {
+                    turn.reverse();
+                }
+                for server in turn {
+                    figures.push(times::measure(server, &work, round)?);
+                }
+            }
+        }
+    }
+    figures.sort_by_key(|it| (it.kind, it.clients, it.server));
+    print("One table, the median of the rounds [least-most]", &figures);
+    println!(
+        "{SPHINX}'s time / {REMORA}'s in the same round:\n\n{}",
+        times::ratios(&figures, REMORA, SPHINX)
+    );
+    report.figures.extend(figures);
+    Ok(())
+}
+
+fn print(title: &str, figures: &[Figures]) {
+    println!("\n{title}:\n\n{}\n{}", times::table(figures), times::chart(figures));
+}
+
+/// E2, and E10 of parts: threads for connections (Remora) and for the parts of an index (Sphinx).
+fn threads(
+    options: &RankedOptions,
+    queries: &[Query],
+    servers: &mut Servers,
+    report: &mut Report,
+) -> Result<()> {
+    let kind = Kind::Any;
+    let whole = statements(queries, kind, TABLE, &options.ranker);
+    let parts = statements(queries, kind, SHARDED, &options.ranker);
+    let behind = if options.with_totals { META } else { "" };
+    let mut figures = Vec::new();
+    for count in THREADS {
+        eprintln!("{count} threads");
+        servers.restart(count, count)?;
+        for round in 0..options.rounds.max(1) {
+            for server in &servers.running {
+                let (setting, statements) = match server.name {
+                    REMORA => (format!("one table, worker_threads {count}"), &whole),
+                    _ if options.shards == 0 => continue,
+                    _ => (format!("{} shards, dist_threads {count}", options.shards), &parts),
+                };
+                let work =
+                    Work { setting: &setting, kind, statements, behind, clients: THREAD_CLIENTS };
+                figures.push(times::measure(server, &work, round)?);
+            }
+        }
+    }
+    figures.sort_by(|one, other| one.setting.cmp(&other.setting));
+    print("Threads", &figures);
+    report.figures.extend(figures);
+    servers.restart(0, 1)
+}
+
+/// The histogram of a query log: times by the number of words, for the first time since the start and again.
+fn spread(
+    options: &RankedOptions,
+    words: &Words<'_>,
+    servers: &mut Servers,
+    report: &mut Report,
+) -> Result<()> {
+    if options.histogram == 0 {
+        return Ok(());
+    }
+    eprintln!("times by the number of words");
+    let mut random = SplitMix64::new(options.seed.wrapping_add(1));
+    let mut classes = Vec::new();
+    for (name, fewest, most) in CLASSES {
+        let mut drawn = Vec::with_capacity(options.histogram);
+        for _ in 0..options.histogram {
+            let length = fewest + random.below(most - fewest + 1);
+            drawn.push(queries::long_query(words, &mut random, length)?);
+        }
+        classes.push((name, statements(&drawn, Kind::Any, TABLE, &options.ranker)));
+    }
+    for server in &servers.running {
+        let mut client = server.connect()?;
+        for state in ["cold", "warm"] {
+            for (name, statements) in &classes {
+                let mut times = Vec::with_capacity(statements.len());
+                for statement in statements {
+                    let asked = std::time::Instant::now();
+                    client.count(statement)?;
+                    times.push(asked.elapsed());
+                }
+                report.spreads.push(Spread::of(server.name, state, name, &times));
+            }
+        }
+    }
+    println!("Answers to ANY by the number of words, per cent by milliseconds:\n");
+    println!("{}", histogram::table(&report.spreads));
+    Ok(())
+}
+
+impl Servers {
+    /// Stops all and starts them with so many threads, Remora's for connections and Sphinx's for parts of an index.
+    fn restart(&mut self, connections: usize, parts: usize) -> Result<()> {
+        let names: Vec<&str> = self.running.iter().map(|server| server.name).collect();
+        for server in self.running.drain(..) {
+            server.stop()?;
+        }
+        for name in names {
+            self.running.push(match name {
+                REMORA => self.files.start_remora(connections)?,
+                _ => self.files.start_sphinx(parts)?,
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,287 @@
+//! Remora and a Sphinx over the same rows: one `sphinx.conf` and one file of documents, which both load as they are told
+//! in their documentation.
+
+use std::{
+    fs::{self, File},
+    io::{BufReader, BufWriter, Write},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::client::Client;
+use crate::{corpus::Document, measure::Processor, remora::announced_sql_port};
+
+/// The table, and the index that holds all rows.
+pub const TABLE: &str = "wiki";
+/// The index over the same rows in parts, of Sphinx alone.
+pub const SHARDED: &str = "shards";
+
+/// The programs' names in tables.
+pub const REMORA: &str = "Remora";
+pub const SPHINX: &str = "searchd";
+
+/// Longest wait for a server to come up, to end, or to have nothing to do for itself.
+const PATIENCE: Duration = Duration::from_secs(300);
+const PAUSE: Duration = Duration::from_millis(50);
+/// Free ports that are tried: another program may take one meanwhile.
+const STARTS: usize = 5;
+/// A server is idle if it works less than this share of so many steps.
+const STEP: Duration = Duration::from_millis(500);
+const IDLE_SHARE: u32 = 20;
+const IDLE_STEPS: u32 = 8;
+
+/// The documents and the configuration, in a directory of their own.
+pub struct Files {
+    directory: PathBuf,
+    remora: PathBuf,
+    shards: usize,
+}
+
+/// A running server.
+pub struct Server {
+    /// [`REMORA`] or [`SPHINX`].
+    pub name: &'static str,
+    port: u16,
+    process: Child,
+}
+
+/// What Sphinx calls itself; `None` where it is not installed.
+pub fn sphinx_version() -> Option<String> {
+    let output = Command::new("searchd").arg("--help").stdin(Stdio::null()).output().ok()?;
+    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
+}
+
+impl Files {
+    /// Writes them: rows are divided by tabs, other control characters are spaces.
+    pub fn write(
+        directory: &Path,
+        remora: PathBuf,
+        documents: &[Document],
+        shards: usize,
+    ) -> Result<Self> {
+        let mut rows = BufWriter::new(File::create(directory.join("docs.tsv"))?);
+        for document in documents {
+            rows.write_all(row(document).as_bytes())?;
+        }
+        rows.flush()?;
+        let files = Self { directory: directory.to_owned(), remora, shards };
+        files.configure(1, 1)?;
+        Ok(files)
+    }
+
+    fn configure(&self, port: u16, threads: usize) -> Result<()> {
+        let text = configuration(self.shards, port, threads);
+        Ok(fs::write(self.directory.join("sphinx.conf"), text)?)
+    }
+
+    /// Loads Remora's table.
+    pub fn load_remora(&self) -> Result<Duration> {
+        let mut command = Command::new(&self.remora);
+        command.args(["import", "--config", "sphinx.conf", "--data"]).arg(self.data()).arg(TABLE);
+        self.run(command, "remora-import")
+    }
+
+    /// Loads Sphinx's indexes.
+    pub fn load_sphinx(&self) -> Result<Duration> {
+        let mut command = Command::new("indexer");
+        command.args(["--config", "sphinx.conf", "--all"]);
+        self.run(command, "indexer")
+    }
+
+    /// Remora with so many threads for connections; 0 is one a processor.
+    pub fn start_remora(&self, threads: usize) -> Result<Server> {
+        let settings = self.directory.join("remora.toml");
+        let text = format!(
+            "[listen]\nline = \"\"\nhttp = \"\"\nsql = \"127.0.0.1:0\"\n\n[limits]\nworker_threads = {threads}\n\n\
+             [logging]\nlevel = \"warn\"\n"
+        );
+        fs::write(&settings, text)?;
+        let mut process = Command::new(&self.remora)
+            .arg("serve")
+            .arg("--config")
+            .arg(&settings)
+            .arg("--data")
+            .arg(self.data())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.remora.display()))?;
+        let output = process.stdout.take().context("no output of the server");
+        let mut server = Server { name: REMORA, port: 0, process };
+        let mut output = BufReader::new(output?);
+        server.port = announced_sql_port(&mut output)?;
+        // What it prints later goes nowhere, and it must not wait for that.
+        std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
+        Ok(server)
+    }
+
+    /// Sphinx, which asks the parts of an index by so many threads.
+    pub fn start_sphinx(&self, threads: usize) -> Result<Server> {
+        for _ in 0..STARTS {
+            let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+            self.configure(port, threads)?;
+            let mut command = Command::new("searchd");
+            command.args(["--config", "sphinx.conf", "--nodetach"]);
+            let process = self.prepared(&mut command, "searchd")?.spawn()?;
+            let mut server = Server { name: SPHINX, port, process };
+            let begun = Instant::now();
+            while begun.elapsed() < PATIENCE && server.process.try_wait()?.is_none() {
+                if server.connect().is_ok() {
+                    return Ok(server);
+                }
+                sleep(PAUSE);
+            }
+        }
+        bail!("searchd does not come up:\n{}", self.printed("searchd"))
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.join("remora-data")
+    }
+
+    /// Runs a program to its end; tells how long that took.
+    fn run(&self, mut command: Command, name: &str) -> Result<Duration> {
+        let begun = Instant::now();
+        let status = self.prepared(&mut command, name)?.status();
+        let status = status.with_context(|| format!("cannot start {name}"))?;
+        ensure!(status.success(), "{name} failed:\n{}", self.printed(name));
+        Ok(begun.elapsed())
+    }
+
+    /// A program that works in the directory and prints into a file of its name.
+    fn prepared<'c>(&self, command: &'c mut Command, name: &str) -> Result<&'c mut Command> {
+        let output = File::create(self.directory.join(name).with_extension("out"))?;
+        command.current_dir(&self.directory).stdin(Stdio::null());
+        Ok(command.stdout(output.try_clone()?).stderr(output))
+    }
+
+    fn printed(&self, name: &str) -> String {
+        let path = self.directory.join(name).with_extension("out");
+        fs::read_to_string(path).unwrap_or_default()
+    }
+}
+
+impl Server {
+    /// A connection.
+    pub fn connect(&self) -> Result<Client> {
+        Client::connect(self.port).with_context(|| format!("cannot connect to {}", self.name))
+    }
+
+    /// Whose time its work is.
+    pub fn processor(&self) -> Processor {
+        Processor::Of(self.process.id())
+    }
+
+    /// Its resident memory.
+    pub fn resident_bytes(&self) -> Result<u64> {
+        crate::measure::resident_bytes(self.process.id())
+    }
+
+    /// Waits until it does nothing for itself any more: what that takes would be counted for queries.
+    pub fn settle(&self) -> Result<()> {
+        let (begun, mut idle) = (Instant::now(), 0);
+        while idle < IDLE_STEPS {
+            let before = self.processor().spent();
+            sleep(STEP);
+            let worked =
+                before.zip(self.processor().spent()).map(|(before, after)| before.until(after));
+            idle =
+                if worked.is_none_or(|worked| worked < STEP / IDLE_SHARE) { idle + 1 } else { 0 };
+            if begun.elapsed() > PATIENCE {
+                eprintln!("{} still works for itself: its figures have that in them", self.name);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends it as its operator would.
+    pub fn stop(mut self) -> Result<()> {
+        let process = self.process.id().to_string();
+        Command::new("kill").args(["-TERM", &process]).status().context("cannot run kill")?;
+        let begun = Instant::now();
+        while self.process.try_wait()?.is_none() {
+            ensure!(begun.elapsed() < PATIENCE, "{} still runs after SIGTERM", self.name);
+            sleep(PAUSE);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended before.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A document as a line: its number, its fields, its attribute.
+fn row(document: &Document) -> String {
+    let clean = |text: &str| text.replace(char::is_control, " ");
+    let (title, text) = (clean(&document.title), clean(&document.text));
+    format!("{}\t{title}\t{text}\t{}\n", document.id, document.year.unwrap_or_default().max(0))
+}
+
+/// The configuration of both: one index of all rows and, if asked for, one over parts that have every n-th row each.
+fn configuration(shards: usize, port: u16, threads: usize) -> String {
+    let mut text = format!(
+        "source {TABLE} {{\n type = tsvpipe\n tsvpipe_command = cat docs.tsv\n tsvpipe_field = title\n \
+         tsvpipe_field = text\n tsvpipe_attr_uint = year\n}}\nindex {TABLE} {{\n source = {TABLE}\n path = {TABLE}\n}}\n"
+    );
+    let mut locals = String::new();
+    for part in 0..shards {
+        let name = format!("{TABLE}_{part}");
+        text += &format!(
+            "source {name} : {TABLE} {{\n tsvpipe_command = awk 'NR % {shards} == {part}' docs.tsv\n}}\n\
+             index {name} {{\n source = {name}\n path = {name}\n}}\n"
+        );
+        locals += &format!(" local = {name}\n");
+    }
+    if shards > 0 {
+        text += &format!("index {SHARDED} {{\n type = distributed\n{locals}}}\n");
+    }
+    text += &format!(
+        "indexer {{\n mem_limit = 512M\n}}\nsearchd {{\n listen = 127.0.0.1:{port}:mysql41\n pid_file = searchd.pid\n \
+         log = searchd.log\n binlog_path =\n workers = threads\n dist_threads = {threads}\n client_timeout = 3600\n \
+         max_packet_size = 64M\n}}\n"
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_one_line_of_four_columns() {
+        let document = Document {
+            id: 7,
+            title: "a\tb".into(),
+            text: "c\r\nd \"e\" \\f".into(),
+            year: Some(-44),
+            ..Default::default()
+        };
+        assert_eq!(row(&document), "7\ta b\tc  d \"e\" \\f\t0\n");
+    }
+
+    #[test]
+    fn the_parts_of_an_index_have_all_rows() {
+        let text = configuration(2, 9306, 3);
+        for line in [
+            " tsvpipe_command = awk 'NR % 2 == 0' docs.tsv\n",
+            " tsvpipe_command = awk 'NR % 2 == 1' docs.tsv\n",
+            "index shards {\n type = distributed\n local = wiki_0\n local = wiki_1\n}\n",
+            " dist_threads = 3\n",
+            " listen = 127.0.0.1:9306:mysql41\n",
+        ] {
+            assert!(text.contains(line), "{line} is missing in {text}");
+        }
+        assert!(!configuration(0, 1, 1).contains("distributed"));
+    }
+}
