@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{IndexError, Result};
+use crate::{IndexError, Result, pages::Pages};
 
 const MAGIC: [u8; 4] = *b"RMSG";
 /// Version of the segment format; a file of another version is rebuilt from the row store.
@@ -27,6 +27,8 @@ pub const FORMAT_VERSION: u32 = 1;
 const HEADER_BYTES: usize = 8;
 const ENTRY_BYTES: usize = 28;
 const FOOTER_BYTES: usize = 20;
+/// More bytes than this are read once, by a merge: they are not kept.
+const MOST_PAGED: usize = 256 << 10;
 
 /// What a section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -130,6 +132,8 @@ pub(crate) enum Stored {
         file: Arc<File>,
         /// Where the section lies.
         range: Range<u64>,
+        /// What of it is kept in memory, if anything is.
+        pages: Option<Arc<Pages>>,
     },
 }
 
@@ -153,7 +157,7 @@ impl Stored {
     /// `length` bytes from `start` on, appended to `out`.
     pub fn read_into(&self, start: u64, length: usize, out: &mut Vec<u8>) -> Result<()> {
         let outside = || IndexError::corrupt("a part lies outside its section");
-        let Self::File { file, range } = self else {
+        let Self::File { file, range, pages } = self else {
             out.extend_from_slice(&self.read(start, length)?);
             return Ok(());
         };
@@ -161,9 +165,28 @@ impl Stored {
         if range.end.checked_sub(at).is_none_or(|left| left < length as u64) {
             return Err(outside());
         }
+        if let (Some(pages), 1..=MOST_PAGED) = (pages, length) {
+            let from_file = |from: u64, to: u64| {
+                let mut page = vec![0; (to - from) as usize];
+                file.read_exact_at(&mut page, range.start + from)?;
+                Ok(page)
+            };
+            return pages.read_into((start, start + length as u64), from_file, out);
+        }
         let before = out.len();
         out.resize(before + length, 0);
         Ok(file.read_exact_at(&mut out[before..], at)?)
+    }
+
+    /// The same, of which what is read is kept in memory for a while.
+    pub fn paged(&self) -> Self {
+        match self {
+            Self::File { file, range, .. } => {
+                let pages = Some(Arc::new(Pages::new(range.end - range.start)));
+                Self::File { file: Arc::clone(file), range: range.clone(), pages }
+            }
+            Self::Memory(_) => self.clone(),
+        }
     }
 }
 
@@ -225,7 +248,8 @@ impl Sections {
             let Range { start, end } = entry.range;
             let stored = if left.contains(&entry.tag) {
                 entry.verify(hash_file(&file, &entry.range)?)?;
-                Stored::File { file: Arc::clone(&file), range: start as u64..end as u64 }
+                let (file, range) = (Arc::clone(&file), start as u64..end as u64);
+                Stored::File { file, range, pages: None }
             } else {
                 let bytes = read(start, end)?;
                 entry.verify(crc32fast::hash(&bytes))?;

@@ -13,6 +13,7 @@ mod bytes;
 mod docset;
 mod error;
 mod keys;
+mod pages;
 mod text_order;
 mod varint;
 

@@ -11,12 +11,12 @@ use super::{
     path_order::first_by_path,
     ranked::Ranked,
     scan::Scan,
-    search::{access, count, first, first_access, search, search_access},
+    search::{access, best, count, first, first_access, search, search_access},
 };
 use crate::{
     AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, KeywordCounts,
-    KeywordQuery, KeywordReport, PathOrder, Position, Result, Row, ScanRequest, Schema,
-    SearchReply, SearchRequest, Selection, SourcePositions, TableIndex, Value,
+    KeywordQuery, KeywordReport, PathOrder, Position, QueryReport, Result, Row, ScanRequest,
+    Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex, Value,
     error::no_table,
     indexing::path_specs,
     shared::DatabaseState,
@@ -199,6 +199,21 @@ impl Reader {
     /// As in [`Reader::search`].
     pub fn first_page(&self, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
         first(self.table(&request.selection.table)?, request)
+    }
+
+    /// The rows of a page by their weights for a query by keywords ([`crate::TextQuery::Keywords`]), and what it took:
+    /// found without a look at all that the query finds, and without their number. `None` if something else is asked
+    /// for beside it, which [`Reader::search`] finds.
+    ///
+    /// # Errors
+    /// As in [`Reader::search`].
+    pub fn best_page(&self, request: &SearchRequest) -> Result<Option<(Vec<Hit>, QueryReport)>> {
+        let table = self.table(&request.selection.table)?;
+        let Some((hits, mut report)) = best(table, request, self.position())? else {
+            return Ok(None);
+        };
+        report.sources = self.sources().clone();
+        Ok(Some((hits, report)))
     }
 
     /// How [`Reader::count`], [`Reader::facet`], [`Reader::scan`] and [`Reader::scan_few`] find the rows of a

@@ -47,7 +47,7 @@ impl SegmentScores {
     }
 
     /// The weights that a query by keywords gives, by ascending documents.
-    fn weighed(weights: Vec<(u32, i32)>) -> Self {
+    pub fn weighed(weights: Vec<(u32, i32)>) -> Self {
         let (docs, scores) =
             weights.into_iter().map(|(doc, weight)| (doc, f64::from(weight))).unzip();
         Self { docs, scores }

@@ -2,17 +2,21 @@
 
 use std::time::Instant;
 
+use remora_index::DocSet;
+
 use super::{
+    docs::Docs,
     index_order::IndexOrder,
     order::{After, DocumentAddress, Order, SegmentOrder},
     output::Output,
     page,
-    score::Scoring,
+    ranked::{Ranked, Wanted},
+    score::{Scoring, SegmentScores},
     select::Plan,
 };
 use crate::{
-    AccessPath, CountReply, Hit, Position, Result, SearchReply, SearchRequest, Selection,
-    TableIndex, snapshot::TableView,
+    AccessPath, CountReply, Hit, Position, QueryReport, Result, SearchReply, SearchRequest,
+    Selection, TableIndex, TextQuery, snapshot::TableView,
 };
 
 /// SEARCH. `bm25` is (k1, b); `position` is the view's.
@@ -85,6 +89,54 @@ pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<
     view.usage.ordered(index.map_or(TableIndex::Key, |index| index.index()));
     let output = Output::new(&view.schema, request, None)?;
     output.hits(view, &places, None).map(Some)
+}
+
+/// The rows of a page by their weights for a query by keywords that is all that is asked, without their number, and
+/// what it took; `None` if they are found otherwise. `position` is the view's.
+pub(crate) fn best(
+    view: &TableView,
+    request: &SearchRequest,
+    position: Position,
+) -> Result<Option<(Vec<Hit>, QueryReport)>> {
+    let started = Instant::now();
+    page::check(request)?;
+    let Selection { text: Some(TextQuery::Keywords(query)), filter: None, fuzzy: None, .. } =
+        &request.selection
+    else {
+        return Ok(None);
+    };
+    let order = Order::new(&view.schema, &request.sort)?;
+    let is_plain = request.after.is_none() && request.highlight.is_none();
+    if !is_plain || !order.begins_with_best() {
+        return Ok(None);
+    }
+    let ranked = Ranked::new(view, query)?;
+    let rows = Some(request.limit + request.offset);
+    let Some(weights) = ranked.first(view, Wanted { rows, by_key: order.is_by_best_alone() })?
+    else {
+        return Ok(None);
+    };
+    let index_time = started.elapsed();
+    let docs = weights
+        .iter()
+        .map(|weights| Docs::Some(DocSet::List(weights.iter().map(|&(doc, _)| doc).collect())));
+    let docs: Vec<Docs> = docs.collect();
+    let scores: Vec<SegmentScores> = weights.into_iter().map(SegmentScores::weighed).collect();
+    let orders = view.segments.iter().zip(&scores);
+    let orders: Vec<SegmentOrder<'_>> =
+        orders.map(|(segment, scores)| SegmentOrder::new(&order, segment, Some(scores))).collect();
+    let (places, _) = page::by_value(view, &docs, &orders, None, None, request);
+    let hits = Output::new(&view.schema, request, None)?.hits(view, &places, Some(&scores))?;
+    let report = QueryReport {
+        position,
+        warning: ranked.warning().map(str::to_owned),
+        segments: view.segments.len() as u64,
+        returned: hits.len() as u64,
+        index_time,
+        total_time: started.elapsed(),
+        ..QueryReport::default()
+    };
+    Ok(Some((hits, report)))
 }
 
 /// A page whose order the keys or an index have.

@@ -9,10 +9,12 @@
 //! WLEN := fields:u16 has_counts:u8 width:u8 last:width{documents * fields} [count:width{documents * fields}]
 //!                        the last position of each field, and its keywords where that is another number
 //! WSTA := postings:u64 hits:u64 total:u64{fields}         total: keywords of each field
+//! TFLD := see `fields`
 //! ```
 //! The other sections are those of a text index, under the number of the words' index.
 
 mod builder;
+mod fields;
 mod lengths;
 mod merge;
 mod writer;
@@ -23,14 +25,18 @@ use remora_words::matching::Place;
 pub(crate) use writer::STATISTICS as WORDS;
 
 use crate::{
-    DocSet, IndexError, Result, Sections, Slice,
+    Bitmap, DocSet, IndexError, Result, Sections, Slice,
     bytes::Stored,
     text::{
         POSITIONS,
         parts::{Cursor, Offsets, Postings, Vocabulary, positions},
     },
 };
+use fields::{FIELDS, Fields, LEAST_DOCUMENTS, documents_of};
 use lengths::Lengths;
+
+/// Documents of several keywords that are no more than one in so many of the segment's are united as lists.
+const FEW_SHARE: u32 = 128;
 
 /// The keywords of a segment.
 #[derive(Clone)]
@@ -42,6 +48,8 @@ pub struct WordsIndex {
     positions: Stored,
     lengths: Lengths,
     totals: Vec<u64>,
+    /// `None` with one field, and if the segment was written before there were any.
+    lists: Option<Fields>,
 }
 
 impl WordsIndex {
@@ -60,8 +68,9 @@ impl WordsIndex {
             vocabulary,
             posting_offsets,
             records: sections.require(writer::POSTINGS, id)?.clone(),
-            positions: sections.require_stored(POSITIONS, id)?.clone(),
+            positions: sections.require_stored(POSITIONS, id)?.paged(),
             lengths,
+            lists: sections.get(FIELDS, id).map(Fields::open).transpose()?,
         }))
     }
 
@@ -140,13 +149,94 @@ impl WordsIndex {
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
     pub fn documents(&self, keyword: u32) -> Result<DocSet> {
-        let postings = self.postings(keyword)?;
-        if let Some(bits) = postings.to_bitmap() {
-            return Ok(DocSet::Bits(bits.into()));
+        documents_of(&self.postings(keyword)?, self.doc_count)
+    }
+
+    /// The field with the most keywords, of which [`WordsIndex::documents_in`] knows nothing; `None` if it knows nothing
+    /// of any.
+    pub fn longest_field(&self) -> Option<usize> {
+        self.lists.as_ref().map(Fields::longest)
+    }
+
+    /// The documents that hold the keyword in a field other than the longest; `None` if that is not known.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged; [`IndexError::Io`] if they cannot be read.
+    pub fn documents_in(&self, keyword: u32, field: usize) -> Result<Option<DocSet>> {
+        let Some(lists) = self.lists.as_ref().filter(|lists| lists.longest() != field) else {
+            return Ok(None);
+        };
+        if self.document_count(keyword)? as usize >= LEAST_DOCUMENTS {
+            return lists.documents(keyword, field, self.doc_count).map(Some);
         }
-        let mut docs = Vec::with_capacity(postings.df() as usize);
-        postings.for_each_doc(|doc| docs.push(doc))?;
-        Ok(DocSet::ascending(docs, self.doc_count))
+        let (mut cursor, mut docs) = (self.cursor(keyword)?, Vec::new());
+        let mut next = cursor.advance(0)?;
+        while let Some(doc) = next {
+            let mut is_there = false;
+            cursor.places(|place| is_there |= usize::from(place.field()) == field)?;
+            docs.extend(is_there.then_some(doc));
+            next = cursor.advance(doc + 1)?;
+        }
+        Ok(Some(DocSet::ascending(docs, self.doc_count)))
+    }
+
+    /// The documents that hold the keyword, one bit each, in words of 64 with the lowest byte first; `None` if they are
+    /// few and held otherwise.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
+    pub fn bits(&self, keyword: u32) -> Result<Option<&[[u8; 8]]>> {
+        Ok(self.postings(keyword)?.bit_words())
+    }
+
+    /// The documents that hold any of the keywords.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
+    pub fn united(&self, keywords: &[u32]) -> Result<DocSet> {
+        if let [only] = keywords {
+            return self.documents(*only);
+        }
+        let all = keywords.iter().map(|&keyword| self.postings(keyword));
+        let all = all.collect::<Result<Vec<_>>>()?;
+        let count: u64 = all.iter().map(|postings| u64::from(postings.df())).sum();
+        if count <= u64::from(self.doc_count / FEW_SHARE) {
+            let mut docs = Vec::with_capacity(count as usize);
+            for postings in all {
+                postings.for_each_doc(|doc| docs.push(doc))?;
+            }
+            docs.sort_unstable();
+            docs.dedup();
+            return Ok(DocSet::ascending(docs, self.doc_count));
+        }
+        let mut docs = Bitmap::new(self.doc_count);
+        for postings in all {
+            match postings.bit_words() {
+                Some(words) => {
+                    let all = docs.words_mut().iter_mut().zip(words);
+                    all.for_each(|(all, word)| *all |= u64::from_le_bytes(*word));
+                }
+                None => postings.for_each_doc(|doc| {
+                    docs.insert(doc);
+                })?,
+            }
+        }
+        Ok(DocSet::Bits(docs.into()))
+    }
+
+    /// Those of the documents that hold the keyword.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
+    pub fn intersect(&self, keyword: u32, docs: DocSet) -> Result<DocSet> {
+        let postings = self.postings(keyword)?;
+        let (DocSet::Bits(_), Some(words)) = (&docs, postings.bit_words()) else {
+            return Ok(docs.intersect(&documents_of(&postings, self.doc_count)?));
+        };
+        let mut docs = docs.into_bitmap(self.doc_count);
+        let all = docs.words_mut().iter_mut().zip(words);
+        all.for_each(|(all, word)| *all &= u64::from_le_bytes(*word));
+        Ok(DocSet::Bits(docs.into()))
     }
 
     /// Those of the documents, which ascend, that hold the keyword.
@@ -156,8 +246,8 @@ impl WordsIndex {
     pub fn having(&self, keyword: u32, mut docs: Vec<u32>) -> Result<Vec<u32>> {
         let mut cursor = self.cursor(keyword)?;
         let mut failed = None;
-        docs.retain(|&doc| match cursor.advance(doc) {
-            Ok(at) => at == Some(doc),
+        docs.retain(|&doc| match cursor.seek(doc) {
+            Ok(is_there) => is_there,
             Err(error) => {
                 failed = failed.take().or(Some(error));
                 false
@@ -202,6 +292,20 @@ impl WordCursor<'_> {
             }
         }
         Ok(self.doc.filter(|&at| at != u32::MAX))
+    }
+
+    /// Goes to a document, in any order; whether it holds the keyword.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
+    #[inline]
+    pub fn seek(&mut self, doc: u32) -> Result<bool> {
+        if self.doc == Some(doc) {
+            return Ok(true);
+        }
+        let is_there = self.cursor.seek(doc)?;
+        self.doc = is_there.then_some(doc);
+        Ok(is_there)
     }
 
     /// How often the keyword stands in the document.

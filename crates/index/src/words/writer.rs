@@ -1,6 +1,9 @@
 //! Writes the sections of a segment's words, keyword by keyword.
 
-use super::lengths;
+use super::{
+    fields::{FIELDS, FieldsWriter},
+    lengths,
+};
 use crate::{
     IndexError, Result, SectionTag, SectionWriter, Slice,
     bytes::read_u64,
@@ -31,6 +34,7 @@ pub(super) struct WordsWriter {
     vocabulary: VocabularyWriter,
     postings: PostingsWriter,
     offsets: OffsetsWriter,
+    fields: Option<FieldsWriter>,
     posting_count: u64,
     hit_count: u64,
 }
@@ -44,6 +48,7 @@ impl WordsWriter {
             vocabulary: VocabularyWriter::default(),
             postings: PostingsWriter::new(of_documents.len() as u32),
             offsets: OffsetsWriter::default(),
+            fields: FieldsWriter::new(&lengths, of_documents.len() as u32),
             posting_count: 0,
             hit_count: 0,
             lengths,
@@ -62,6 +67,9 @@ impl WordsWriter {
         self.vocabulary.push_word(keyword)?;
         self.postings.write(postings, &self.of_documents)?;
         self.offsets.push(self.postings.records.len(), "4 GiB of postings")?;
+        if let Some(fields) = &mut self.fields {
+            fields.push(postings, &self.lengths, &self.of_documents)?;
+        }
         self.posting_count += postings.docs.len() as u64;
         self.hit_count += postings.places.len() as u64;
         Ok(())
@@ -83,6 +91,9 @@ impl WordsWriter {
         out.reserve(offsets.len() + self.postings.records.len() + self.postings.positions.len());
         out.add(POSTING_OFFSETS, id, &offsets);
         out.add(POSTINGS, id, &self.postings.records);
+        if let Some(fields) = self.fields {
+            out.add(FIELDS, id, &fields.finish());
+        }
         out.add(POSITIONS, id, &self.postings.positions);
         Ok(())
     }

@@ -390,7 +390,14 @@ impl SessionState {
 
     /// Counts what the last search found, if that is not known.
     async fn count_found(&mut self) -> Result<()> {
-        let Some(meta) = &self.meta else { return Ok(()) };
+        let Some(meta) = &mut self.meta else { return Ok(()) };
+        if let Some(selection) = meta.uncounted.take() {
+            let counted = self.reader().count(&selection);
+            if let (Ok(counted), Some(meta)) = (counted, &mut self.meta) {
+                (meta.total_found, meta.is_counted) = (counted.count, true);
+            }
+            return Ok(());
+        }
         let Some(counting) = meta.counting.clone() else { return Ok(()) };
         // What was found and is gone since counts no more: the table may be too.
         let counted = Box::pin(execute::counted_rows(self, &counting)).await;

@@ -20,6 +20,8 @@ pub(crate) struct Meta {
     pub is_of_texts: bool,
     /// What counts them, where it was not counted.
     pub counting: Option<Counting>,
+    /// Or what the engine counts, where it found the best rows alone.
+    pub uncounted: Option<Selection>,
     /// How many of them could be shown, in Sphinx's dialect.
     pub most: u64,
     /// What it took.
@@ -118,11 +120,20 @@ impl SessionState {
             is_counted: true,
             is_of_texts: !words.iter().any(|word| matches!(word, TextQuery::Keywords(_))),
             counting: None,
+            uncounted: None,
             most: u64::MAX,
             report: report.clone(),
             table,
             words,
         }));
+    }
+
+    /// Remembers a search for SHOW META that found the best rows and did not count the others.
+    pub(crate) fn note_best(&mut self, selection: &Selection, report: &QueryReport) {
+        self.note_search(selection, report, 0);
+        if let Some(meta) = &mut self.meta {
+            (meta.is_counted, meta.uncounted) = (false, Some(selection.clone()));
+        }
     }
 }
 

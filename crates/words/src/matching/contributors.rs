@@ -18,14 +18,27 @@ pub struct Contributors {
     pub words: Vec<Contributor>,
     /// Whether a document that is found has all of them.
     pub is_all: bool,
+    /// Whether each of them counts wherever it stands, so that one with a negative idf lowers the sum.
+    pub is_certain: bool,
+    /// Of words close together how many they are: each group of them in a document is a run of its own, and runs may
+    /// go on in the next one. Else no word stands in a run more often than in the query.
+    pub window: Option<u32>,
 }
 
 impl Contributors {
     /// Those of a step; `None` where one word may stand in a run more often than the query has it.
     pub(super) fn of(step: &Step) -> Option<Self> {
         let mut words = Vec::new();
+        if let Step::Proximity(near, _) = step {
+            let is_all = collect(&Step::And(near.leaves.clone()), &mut words)?;
+            let window = Some(near.positions.len() as u32);
+            return Some(Self { words, is_all, is_certain: is_all, window });
+        }
         let is_all = collect(step, &mut words)?;
-        Some(Self { words, is_all })
+        let is_plain =
+            |part: &Step| matches!(part, Step::Leaf(leaf) if leaf.is_unlimited() && !leaf.is_union);
+        let is_certain = is_all || matches!(step, Step::Or(parts) if parts.iter().all(is_plain));
+        Some(Self { words, is_all, is_certain, window: None })
     }
 }
 

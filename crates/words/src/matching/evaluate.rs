@@ -2,7 +2,7 @@
 
 use super::{
     Document,
-    hit::Hit,
+    hit::{Hit, Place},
     near, ordered, phrase, proximity,
     step::{Leaf, Repeated, Step, Words},
 };
@@ -31,7 +31,7 @@ const SATURATION: f32 = 1.2;
 /// hits in order of their places.
 pub(crate) fn evaluate(
     step: &Step,
-    document: &mut dyn Document,
+    document: &mut impl Document,
     with_fields: bool,
     hits: Option<&mut Vec<Hit>>,
 ) -> Result<Option<Found>> {
@@ -45,7 +45,7 @@ pub(crate) fn evaluate(
 /// Appends the hits of the step, in order, if they are wanted.
 fn of_step(
     step: &Step,
-    document: &mut dyn Document,
+    document: &mut impl Document,
     wanted: Wanted,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
@@ -75,7 +75,7 @@ fn of_step(
 
 fn of_leaf(
     leaf: &Leaf,
-    document: &mut dyn Document,
+    document: &mut impl Document,
     wanted: Wanted,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
@@ -88,7 +88,7 @@ fn of_leaf(
         return Ok(Some(Found { fields: 0, sum }));
     }
     let (mut fields, mut found) = (0, 0);
-    document.places(leaf.term, &mut |place| {
+    document.places(leaf.term, |place: Place| {
         // A field that holds the word counts, wherever in it the word may stand.
         let is_counted = leaf.counts(place);
         if leaf.limit.fields.contains(place.field()) && (is_counted || !leaf.is_union) {
@@ -128,7 +128,7 @@ fn merge(out: &mut [Hit], start: usize) {
 
 fn of_and(
     parts: &[Step],
-    document: &mut dyn Document,
+    document: &mut impl Document,
     wanted: Wanted,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
@@ -147,7 +147,7 @@ fn of_and(
 
 fn of_or(
     parts: &[Step],
-    document: &mut dyn Document,
+    document: &mut impl Document,
     wanted: Wanted,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
@@ -172,7 +172,7 @@ fn of_or(
 /// document.
 fn hits_of_missed(
     step: &Step,
-    document: &mut dyn Document,
+    document: &mut impl Document,
     wanted: Wanted,
     out: &mut Vec<Hit>,
 ) -> Result<()> {
@@ -199,7 +199,7 @@ fn hits_of_missed(
 
 fn of_maybe(
     parts: &[Step],
-    document: &mut dyn Document,
+    document: &mut impl Document,
     wanted: Wanted,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
@@ -226,7 +226,7 @@ const HITS: Wanted = Wanted { fields: false, hits: true };
 /// What words between quotes give: the hits that `find` makes of theirs, and the field of the first.
 fn of_words(
     words: &Words,
-    document: &mut dyn Document,
+    document: &mut impl Document,
     out: &mut Vec<Hit>,
     find: impl Fn(&[Hit], &mut Vec<Hit>),
 ) -> Result<Option<Found>> {
@@ -253,7 +253,7 @@ fn of_first(sum: f32, out: &[Hit], start: usize) -> Option<Found> {
 fn of_quorum(
     words: &[Repeated],
     least: u32,
-    document: &mut dyn Document,
+    document: &mut impl Document,
     wanted: Wanted,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
@@ -278,7 +278,7 @@ fn of_quorum(
 
 fn of_before(
     parts: &[Step],
-    document: &mut dyn Document,
+    document: &mut impl Document,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
     // The sum and the fields are those of the first part alone.
@@ -299,7 +299,7 @@ fn of_near(
     parts: &[Step],
     order: &[usize],
     distance: u32,
-    document: &mut dyn Document,
+    document: &mut impl Document,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
     let (mut hits, mut sum) = (Vec::new(), None);

@@ -36,5 +36,5 @@ pub trait Document {
     ///
     /// # Errors
     /// What the index says.
-    fn places(&mut self, term: usize, each: &mut dyn FnMut(Place)) -> Result<()>;
+    fn places(&mut self, term: usize, each: impl FnMut(Place)) -> Result<()>;
 }

@@ -186,7 +186,7 @@ impl Matcher {
     /// What the document says.
     pub fn evaluate(
         &self,
-        document: &mut dyn Document,
+        document: &mut impl Document,
         needs: Needs,
         hits: &mut Vec<Hit>,
     ) -> Result<Option<Found>> {

@@ -18,6 +18,19 @@ pub struct Needs {
     pub hits: bool,
 }
 
+/// What a document can have at most of a query.
+#[derive(Clone, Copy, Debug)]
+pub struct Most<'m> {
+    /// In each field how many words of a run, counted by their places in the query.
+    pub fields: &'m [u32],
+    /// How many words the runs of all fields together.
+    pub runs: u32,
+    /// How many occurrences.
+    pub occurrences: u32,
+    /// The sum that BM25 is made of, in whatever order it is added.
+    pub sum: f32,
+}
+
 /// Weighs the documents that a query finds.
 #[derive(Clone, Debug)]
 pub struct Scorer {
@@ -84,33 +97,46 @@ impl Scorer {
         }
     }
 
-    /// At most the weight of a document that has so many of the query's words, counted by their places in the query,
-    /// with so many occurrences, of which BM25 can sum up to `sum`.
-    pub fn at_most(&self, words: u32, occurrences: u32, sum: f32) -> i64 {
+    /// At most the weight of a document of which no more is known than that.
+    pub fn at_most(&self, most: &Most<'_>) -> i64 {
         let heaviest = i64::from(self.heaviest);
-        let (words, occurrences) = (i64::from(words), i64::from(occurrences));
-        let fields = (self.query.field_weights.len() as i64).min(occurrences);
-        // No word stands twice in the run of a field.
-        let runs = words.saturating_mul(self.query.field_weights.len() as i64).min(occurrences);
-        // Several are added in another order elsewhere.
-        let slack = if words > 1 { (sum + 1.0) * words as f32 * f32::EPSILON } else { 0.0 };
-        let bm25 = ((sum + slack + 0.5) * 1000.0) as i64;
-        let by_thousands =
-            |points: i64| heaviest.saturating_mul(points).saturating_mul(1000).saturating_add(bm25);
+        let weighed = || self.query.field_weights.iter().zip(most.fields);
+        let sum = |of: &dyn Fn(u32) -> i64| {
+            weighed().fold(0i64, |sum, (&weight, &words)| {
+                sum.saturating_add(i64::from(weight).saturating_mul(of(words)))
+            })
+        };
+        let runs = || sum(&i64::from).min(heaviest.saturating_mul(most.runs.into()));
+        let fields = || {
+            let matched = sum(&|words| i64::from(words > 0));
+            matched.min(heaviest.saturating_mul(most.occurrences.into()))
+        };
+        let bm25 = ((most.sum + 0.5) * 1000.0) as i64;
+        let by_thousands = |points: i64| points.saturating_mul(1000).saturating_add(bm25);
         match self.ranker {
             Ranker::None => 1,
-            Ranker::Bm25 => by_thousands(fields),
-            Ranker::ProximityBm25 => by_thousands(runs),
-            Ranker::Proximity => heaviest.saturating_mul(runs),
-            Ranker::WordCount => heaviest.saturating_mul(occurrences),
+            Ranker::Bm25 => by_thousands(fields()),
+            Ranker::ProximityBm25 => by_thousands(runs()),
+            Ranker::Proximity => runs(),
+            Ranker::WordCount => heaviest.saturating_mul(most.occurrences.into()),
             Ranker::FieldMask => i64::from(u32::MAX),
-            Ranker::MatchAny => {
+            Ranker::MatchAny => sum(&|words| {
+                let words = i64::from(words.min(most.runs));
                 let more = (words - 1).max(0).saturating_mul(i64::from(self.run_weight).max(0));
-                heaviest.saturating_mul(fields).saturating_mul(words.saturating_add(more))
+                words.saturating_add(more)
+            }),
+            Ranker::Sph04 => {
+                by_thousands(runs().saturating_mul(4).saturating_add(fields().saturating_mul(3)))
             }
-            Ranker::Sph04 => by_thousands(4 * runs + 3 * fields),
             Ranker::Expression(_) | Ranker::Export(_) => i64::MAX,
         }
+    }
+
+    /// Whether it matters to [`Scorer::at_most`] in which fields words stand.
+    pub fn tells_fields_apart(&self) -> bool {
+        use Ranker::{Bm25, MatchAny, Proximity, ProximityBm25, Sph04};
+        let by_fields = matches!(self.ranker, Bm25 | MatchAny | Proximity | ProximityBm25 | Sph04);
+        by_fields && self.has_fields()
     }
 
     /// The weight of a document, of whose row expressions may ask.

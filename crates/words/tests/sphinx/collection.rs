@@ -186,7 +186,7 @@ impl Document for Asked<'_> {
         Ok(self.of(term).len() as u32)
     }
 
-    fn places(&mut self, term: usize, each: &mut dyn FnMut(Place)) -> Result<(), WordsError> {
+    fn places(&mut self, term: usize, each: impl FnMut(Place)) -> Result<(), WordsError> {
         let mut places = self.of(term);
         places.dedup();
         places.into_iter().for_each(each);

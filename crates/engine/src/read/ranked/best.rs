@@ -1,27 +1,22 @@
 //! The rows that weigh most, without weighing the others.
 //!
-//! What a document can weigh at most follows from how many of the query's words it has: a run of words in a field is
-//! no longer than that, and BM25 is what the words' idf can sum up to. Documents with more of the words are taken first
-//! ([`super::tiers`]); once enough of them weigh more than documents with fewer can, those are not looked at. Within a
-//! tier the occurrences alone say what BM25 is, so that places are read only of documents that can still win. No
-//! answer depends on any of this.
+//! What a document can weigh at most follows from how many of the query's words it has, and in which fields: a run of
+//! words in a field is no longer than that, and BM25 is what the words' idf can sum up to ([`super::bounds`]). Documents
+//! with more of the words are taken first ([`super::tiers`]), of those the ones that have them in several fields; once
+//! enough of them weigh more than others can, those are not looked at. Within a tier the occurrences alone say what
+//! BM25 is, so that places are read only of documents that can still win. No answer depends on any of this.
 
-use std::{
-    cell::RefCell,
-    cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap},
-    ops::ControlFlow,
-};
+use std::{cell::RefCell, cmp::Reverse, ops::ControlFlow};
 
 use remora_index::{DocSet, words::WordsIndex};
-use remora_words::{
-    matching::{Contributor, Contributors, Matcher, saturated},
-    rank::Scorer,
-};
+use remora_words::matching::{Candidates, Contributors, Matcher, Term};
 
 use super::{
     Ranked, Wanted, Weighing, Weights,
-    tiers::{MAX_WORDS, Tiers},
+    bounds::{Bounds, Known, MAX_FIELDS},
+    passes::{Needed, Part, Pass},
+    race::{Race, Winners},
+    tiers::{MAX_WORDS, Set, Tiers},
 };
 use crate::{
     Result,
@@ -31,8 +26,19 @@ use crate::{
 /// So few rows are weighed at once; fewer in tests, whose tables are small.
 const FEW_ROWS: u64 = if cfg!(test) { 3 } else { 64 };
 
+/// Of so few documents it is not asked in which fields they have the words.
+const FEW_DOCUMENTS: u32 = if cfg!(test) { 8 } else { 512 };
+
+/// The documents of a segment among which the best are looked for.
+enum Among<'d> {
+    /// These, of which none is deleted.
+    Docs(&'d DocSet),
+    /// All that have any of the words.
+    Any,
+}
+
 impl Ranked {
-    /// The best rows by segment, by ascending documents; `None` where all are to be weighed.
+    /// The best of these rows by segment, by ascending documents; `None` where all are to be weighed.
     pub(super) fn best(
         &self,
         view: &TableView,
@@ -43,144 +49,103 @@ impl Ranked {
             return Ok(None);
         };
         let all: u64 = docs.iter().map(|docs| u64::from(docs.count())).sum();
-        if all <= FEW_ROWS.max(rows as u64) || self.table_weight < 1 {
+        if all <= FEW_ROWS.max(rows as u64) {
             return Ok(None);
         }
-        let Some(contributors) = matcher.contributors() else { return Ok(None) };
-        if !contributors.is_all && contributors.words.len() > MAX_WORDS {
-            return Ok(None);
+        let Some(contributors) = self.contributors(matcher) else { return Ok(None) };
+        let among: Vec<Among<'_>> = docs.iter().map(Among::Docs).collect();
+        self.run(view, (matcher, contributors), &among, wanted).map(Some)
+    }
+
+    /// The best rows by segment, by ascending documents, found without a look at all that the query finds; `None` if
+    /// the rows are not those of keywords.
+    pub(crate) fn first(&self, view: &TableView, wanted: Wanted) -> Result<Option<Vec<Weights>>> {
+        let (Some(matcher), Some(1..)) = (&self.matcher, wanted.rows) else { return Ok(None) };
+        let contributors = self.contributors(matcher);
+        let (candidates, is_exact) = matcher.candidates();
+        let parts = match &candidates {
+            Candidates::Any(parts) => &parts[..],
+            Candidates::Term(term) if matcher.terms().get(*term).is_some_and(is_keyword) => {
+                std::slice::from_ref(&candidates)
+            }
+            _ => &[],
+        };
+        let is_of_terms = |contributors: &Contributors| {
+            let is_there = |term| parts.contains(&Candidates::Term(term));
+            contributors.words.iter().all(|word| is_there(word.term))
+                && parts.iter().all(|part| matches!(part, Candidates::Term(_)))
+        };
+        if let Some(contributors) = contributors.as_ref().filter(|it| is_exact && is_of_terms(it)) {
+            let among: Vec<Among<'_>> = view.segments.iter().map(|_| Among::Any).collect();
+            return self.run(view, (matcher, contributors.clone()), &among, wanted).map(Some);
         }
-        let bounds = Bounds::new(contributors, &self.scorer, self.table_weight);
-        let mut race = Race { lowest: BinaryHeap::new(), rows, by_key: wanted.by_key };
-        let mut best: Vec<Weights> = vec![Weights::new(); docs.len()];
+        let candidates = view.segments.iter().map(|view| match view.segment.words(self.id) {
+            Some(words) => {
+                let docs = self.set(matcher, words, &candidates, view.segment.doc_count())?;
+                Ok(docs.without(view.deleted.as_ref()))
+            }
+            None => Ok(DocSet::empty()),
+        });
+        let candidates: Vec<DocSet> = candidates.collect::<Result<_>>()?;
+        match contributors {
+            Some(contributors) => {
+                let among: Vec<Among<'_>> = candidates.iter().map(Among::Docs).collect();
+                self.run(view, (matcher, contributors), &among, wanted).map(Some)
+            }
+            None => {
+                let segments = view.segments.iter().zip(&candidates);
+                let all = segments.map(|(segment, docs)| self.all_weights(segment, docs));
+                all.collect::<Result<_>>().map(Some)
+            }
+        }
+    }
+
+    /// The words by which it is told what documents can weigh, where it can be told.
+    fn contributors(&self, matcher: &Matcher) -> Option<Contributors> {
+        let contributors = matcher.contributors()?;
+        let is_counted = contributors.is_all || contributors.words.len() <= MAX_WORDS;
+        (is_counted && self.table_weight >= 1).then_some(contributors)
+    }
+
+    fn run(
+        &self,
+        view: &TableView,
+        (matcher, contributors): (&Matcher, Contributors),
+        among: &[Among<'_>],
+        wanted: Wanted,
+    ) -> Result<Vec<Weights>> {
+        let bounds = Bounds::new(contributors, &self.scorer, self.table_weight, self.fields);
+        let mut race = Race::new(wanted.rows.unwrap_or(usize::MAX), wanted.by_key);
+        let mut best: Vec<Weights> = vec![Weights::new(); among.len()];
         // The most documents first, so that the others meet a high bar.
-        let mut order: Vec<usize> = (0..docs.len()).collect();
-        order.sort_by_key(|&at| Reverse(docs[at].count()));
+        let mut order: Vec<usize> = (0..among.len()).collect();
+        order.sort_by_cached_key(|&at| match &among[at] {
+            Among::Docs(docs) => Reverse(docs.count()),
+            Among::Any => Reverse(view.segments[at].segment.doc_count()),
+        });
         for at in order {
-            let Some(words) = view.segments[at].segment.words(self.id) else { continue };
             let view = &view.segments[at];
-            let weighing = Weighing::new(self, matcher, words, view)?;
-            let mut segment =
-                Segment { ranked: self, view, matcher, words, bounds: &bounds, weighing };
-            best[at] = segment.best(&docs[at], &mut race)?;
+            let Some(words) = view.segment.words(self.id) else { continue };
+            let mut segment = Segment::new(self, view, (matcher, words), &bounds)?;
+            best[at] = segment.best(&among[at], &mut race)?;
         }
         let floor = race.floor();
         best.iter_mut().for_each(|best| best.retain(|&(_, weight)| i64::from(weight) >= floor));
-        Ok(Some(best))
+        Ok(best)
     }
 }
 
-/// What documents can weigh at most.
-struct Bounds<'q> {
-    contributors: Contributors,
-    scorer: &'q Scorer,
-    table_weight: i64,
-    /// The terms, and how many places of the query have each.
-    terms: Vec<(usize, usize)>,
-    /// What the words can add to the sum, the most first.
-    shares: Vec<f32>,
+/// Whether a term is one keyword.
+fn is_keyword(term: &Term) -> bool {
+    term.keywords.len() == 1
 }
 
-impl<'q> Bounds<'q> {
-    fn new(mut contributors: Contributors, scorer: &'q Scorer, table_weight: i32) -> Self {
-        // The words that tell most first: by them most documents are told to lose.
-        contributors.words.sort_by(|a, b| b.idf.total_cmp(&a.idf));
-        let mut terms: BTreeMap<usize, usize> = BTreeMap::new();
-        contributors.words.iter().for_each(|word| *terms.entry(word.term).or_default() += 1);
-        let mut shares: Vec<f32> =
-            contributors.words.iter().map(|word| word.idf.max(0.0)).collect();
-        shares.sort_by(|a, b| b.total_cmp(a));
-        let (terms, table_weight) = (terms.into_iter().collect(), i64::from(table_weight));
-        Self { contributors, scorer, table_weight, terms, shares }
-    }
-
-    /// What a document with so many of the words can weigh, however often it has them.
-    fn of_tier(&self, words: usize) -> i64 {
-        let sum = self.shares.iter().take(words).sum();
-        self.of(words as u32, u32::MAX, sum)
-    }
-
-    /// The words, by their places among the terms, of which a document with so many must have one to weigh `floor`: all
-    /// but those whose best do not reach it.
-    fn needed(&self, words: usize, floor: i64, needed: &mut Vec<usize>) {
-        let mut shares: Vec<(f32, usize, usize)> = Vec::with_capacity(self.terms.len());
-        for (at, &(term, times)) in self.terms.iter().enumerate() {
-            let of_term = self.contributors.words.iter().filter(|word| word.term == term);
-            let share = of_term.map(|word| word.idf.max(0.0)).sum();
-            shares.push((share, at, times));
-        }
-        shares.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let reaches = |some: &[(f32, usize, usize)]| {
-            // As if each of them counted as one word: no less than they can add.
-            let sum = some.iter().rev().take(words).map(|share| share.0).sum();
-            self.of(words as u32, u32::MAX, sum) >= floor
-        };
-        let mut light = 0;
-        while light < shares.len() && !reaches(&shares[..=light]) {
-            light += 1;
-        }
-        needed.extend(shares[light..].iter().map(|&(_, at, _)| at));
-    }
-
-    fn of(&self, words: u32, occurrences: u32, sum: f32) -> i64 {
-        self.scorer.at_most(words, occurrences, sum).saturating_mul(self.table_weight)
-    }
-}
-
-/// The weights so far of all segments.
-struct Race {
-    /// The highest weights, as many as rows are wanted.
-    lowest: BinaryHeap<Reverse<i32>>,
-    rows: usize,
-    by_key: bool,
-}
-
-impl Race {
-    /// What a row must weigh to be among the best, or to tie with the last of them.
-    fn floor(&self) -> i64 {
-        match self.lowest.peek() {
-            Some(&Reverse(lowest)) if self.lowest.len() == self.rows => lowest.into(),
-            _ => i64::MIN,
-        }
-    }
-
-    fn note(&mut self, weight: i32) {
-        if self.lowest.len() < self.rows {
-            self.lowest.push(Reverse(weight));
-        } else if let Some(mut lowest) = self.lowest.peek_mut()
-            && weight > lowest.0
-        {
-            lowest.0 = weight;
-        }
-    }
-}
-
-/// The winners of one segment so far: the one that is beaten first on top.
-struct Winners {
-    heap: BinaryHeap<(Reverse<i32>, u32)>,
-    /// How many are kept; those that tie are many where they are all asked for.
-    most: usize,
-}
-
-impl Winners {
-    /// Whether a document that weighs at most this can be among them.
-    fn may_win(&self, most: i64, doc: u32) -> bool {
-        match self.heap.peek() {
-            Some(&(Reverse(weight), last)) if self.heap.len() >= self.most => {
-                (most, Reverse(doc)) > (i64::from(weight), Reverse(last))
-            }
-            _ => true,
-        }
-    }
-
-    fn take(&mut self, weight: i32, doc: u32) {
-        if self.may_win(weight.into(), doc) {
-            self.heap.push((Reverse(weight), doc));
-            if self.heap.len() > self.most {
-                self.heap.pop();
-            }
-        }
-    }
+/// The documents that have the words in fields other than the longest.
+struct Levels {
+    longest: usize,
+    fields: Vec<usize>,
+    /// Of each of the fields.
+    tiers: Vec<Tiers<'static>>,
 }
 
 struct Segment<'a> {
@@ -190,198 +155,312 @@ struct Segment<'a> {
     words: &'a WordsIndex,
     bounds: &'a Bounds<'a>,
     weighing: Weighing<'a>,
+    /// The words that a document has.
+    present: Vec<usize>,
 }
 
-impl Segment<'_> {
-    fn best(&mut self, docs: &DocSet, race: &mut Race) -> Result<Weights> {
-        let most = if race.by_key { race.rows } else { usize::MAX };
-        let mut winners = Winners { heap: BinaryHeap::new(), most };
-        match self.bounds.contributors.words[..] {
-            [word] if self.is_plain() => {
-                self.by_occurrences(word, |doc| docs.contains(doc), race, &mut winners)?;
-            }
-            _ if self.bounds.contributors.is_all => self.of_all(docs, race, &mut winners)?,
-            _ => {
-                let tiers = self.ranked.tiers(self.matcher, self.view)?;
-                self.by_tiers(&tiers, docs, race, &mut winners)?;
-            }
-        }
-        let mut best: Weights =
-            winners.heap.into_iter().map(|(Reverse(weight), doc)| (doc, weight)).collect();
-        best.sort_unstable();
-        Ok(best)
+/// A tier, and what is known of its documents.
+struct Walk<'w> {
+    pass: Pass<'w>,
+    levels: Option<&'w Levels>,
+}
+
+impl<'a> Segment<'a> {
+    fn new(
+        ranked: &'a Ranked,
+        view: &'a SegmentView,
+        (matcher, words): (&'a Matcher, &'a WordsIndex),
+        bounds: &'a Bounds<'a>,
+    ) -> Result<Self> {
+        let weighing = Weighing::new(ranked, matcher, words, view)?;
+        Ok(Self { ranked, view, matcher, words, bounds, weighing, present: Vec::new() })
     }
 
-    /// Documents each of which has all words.
-    fn of_all(&mut self, docs: &DocSet, race: &mut Race, winners: &mut Winners) -> Result<()> {
-        let mut failed = None;
-        let present: Vec<usize> = (0..self.bounds.contributors.words.len()).collect();
-        docs.for_each(|doc| {
-            let result = self.try_document(doc, &present, race, winners);
-            failed = failed.take().or(result.err());
-        });
-        failed.map_or(Ok(()), Err)
-    }
-
-    /// Documents that have this word alone: those that have it rarely are left out by blocks.
-    fn by_occurrences(
-        &mut self,
-        word: Contributor,
-        is_asked: impl Fn(u32) -> bool,
-        race: &mut Race,
-        winners: &mut Winners,
-    ) -> Result<()> {
-        let Some(term) = self.matcher.terms().get(word.term) else { return Ok(()) };
-        let (bounds, idf) = (self.bounds, word.idf);
-        let most = |occurrences| bounds.of(1, occurrences, saturated(occurrences) * idf);
-        let most_of_block = |occurrences| match idf < 0.0 {
-            // A word of most documents counts the less the more often it stands there.
-            true => bounds.of(1, occurrences, saturated(1) * idf),
-            false => most(occurrences),
+    fn best(&mut self, among: &Among<'_>, race: &mut Race) -> Result<Weights> {
+        let mut winners = Winners::new(race);
+        let documents = self.view.segment.doc_count();
+        let contributors = &self.bounds.contributors;
+        let count = contributors.words.len();
+        let is_few = matches!(among, Among::Docs(docs) if docs.count() <= FEW_DOCUMENTS);
+        let levels = if is_few { None } else { self.levels()? };
+        let (docs, deleted) = match among {
+            Among::Docs(docs) => (Some(*docs), None),
+            Among::Any => (None, self.view.deleted.as_deref()),
         };
-        let found: Vec<u32> = term.keywords.iter().filter_map(|it| self.words.find(it)).collect();
-        if let [number] = found[..] {
-            self.weighing = Weighing::new(self.ranked, self.matcher, self.words, self.view)?;
-            let mut failed = None;
-            // With the document that was looked at last, behind which those of a block stand.
-            let state = RefCell::new((race, winners, 0));
-            let may_have = |occurrences| {
-                let (race, winners, last) = &*state.borrow();
-                let most = most_of_block(occurrences);
-                most >= race.floor() && winners.may_win(most, *last)
-            };
-            self.words.for_each_frequent(number, may_have, |doc, occurrences| {
-                let (race, winners, last) = &mut *state.borrow_mut();
-                *last = doc;
-                let most = most(occurrences);
-                if most < race.floor() || !winners.may_win(most, doc) || !is_asked(doc) {
-                    return;
+        let is_single = count == 1 && self.is_plain();
+        let is_same = contributors.is_all || is_single;
+        let tiers = match is_same {
+            true => Tiers::same(documents, count),
+            false => self.tiers(documents)?,
+        };
+        let least = if is_same { count } else { 1 };
+        for count in (least..=count).rev() {
+            if self.bounds.of_words(count, None) < winners.floor() {
+                break;
+            }
+            let of_fields = levels.as_ref().map_or(&[][..], |levels| &levels.tiers[..]);
+            let parts: &[Part] =
+                if levels.is_some() { &[Part::With, Part::Without] } else { &[Part::Every] };
+            for &part in parts {
+                let pass =
+                    Pass { tiers: &tiers, count, among: docs, deleted, levels: of_fields, part };
+                let walk = Walk { pass, levels: levels.as_ref() };
+                if count == 1 && self.is_plain() {
+                    self.by_occurrences(&walk, &mut winners)?;
+                } else {
+                    self.walk(&walk, &mut winners)?;
                 }
-                match self.weighing.weight(doc) {
-                    Ok(Some(weight)) => {
-                        race.note(weight);
-                        winners.take(weight, doc);
-                    }
-                    Ok(None) => {}
-                    Err(error) => failed = failed.take().or(Some(error)),
-                }
-            })?;
-            return failed.map_or(Ok(()), Err);
+            }
         }
-        Ok(())
+        Ok(winners.finish())
     }
 
-    fn by_tiers(
-        &mut self,
-        tiers: &Tiers,
-        docs: &DocSet,
-        race: &mut Race,
-        winners: &mut Winners,
-    ) -> Result<()> {
-        let words = self.bounds.contributors.words.len();
-        for tier in (1..=words).rev() {
-            if self.bounds.of_tier(tier) < race.floor() {
-                break;
+    /// How many of the words each document has.
+    fn tiers(&self, documents: u32) -> Result<Tiers<'a>> {
+        let of = |&(term, _): &(usize, usize)| {
+            if let Some(Term { keywords, .. }) = self.matcher.terms().get(term)
+                && let [keyword] = &keywords[..]
+                && let Some(number) = self.words.find(keyword)
+                && let Some(words) = self.words.bits(number)?
+            {
+                return Ok(Set::Words(words));
             }
-            if tier == 1 && self.is_plain() {
-                let is_asked = |doc| tiers.has(1, doc) && docs.contains(doc);
-                let contributors = self.bounds.contributors.words.clone();
-                for word in contributors {
-                    self.by_occurrences(word, is_asked, race, winners)?;
-                }
-                break;
-            }
-            self.tier(tier, tiers, docs, race, winners)?;
+            self.ranked.of_term(self.matcher, self.words, term).map(Set::Docs)
+        };
+        let sets: Vec<Set<'a>> = self.bounds.terms.iter().map(of).collect::<Result<_>>()?;
+        let times: Vec<usize> = self.bounds.terms.iter().map(|&(_, times)| times).collect();
+        Ok(Tiers::new(documents, sets, &times))
+    }
+
+    /// What is known of fields, where that tells weights apart.
+    fn levels(&self) -> Result<Option<Levels>> {
+        let (bounds, documents) = (self.bounds, self.view.segment.doc_count());
+        let Some(longest) = self.words.longest_field() else { return Ok(None) };
+        let count = self.words.fields();
+        let is_told = self.ranked.scorer.tells_fields_apart() && count <= MAX_FIELDS;
+        if !is_told || bounds.contributors.window.is_some() {
+            return Ok(None);
         }
-        Ok(())
+        let times: Vec<usize> = bounds.terms.iter().map(|&(_, times)| times).collect();
+        let fields: Vec<usize> = (0..count).filter(|&field| field != longest).collect();
+        let mut tiers = Vec::with_capacity(fields.len());
+        for &field in &fields {
+            let mut sets = Vec::with_capacity(bounds.terms.len());
+            for &(term, _) in &bounds.terms {
+                let Some(term) = self.matcher.terms().get(term) else { return Ok(None) };
+                let [keyword] = &term.keywords[..] else { return Ok(None) };
+                sets.push(match self.words.find(keyword) {
+                    Some(number) => match self.words.documents_in(number, field)? {
+                        Some(docs) => Set::Docs(docs),
+                        None => return Ok(None),
+                    },
+                    None => Set::Docs(DocSet::empty()),
+                });
+            }
+            tiers.push(Tiers::new(documents, sets, &times));
+        }
+        Ok(Some(Levels { longest, fields, tiers }))
     }
 
     /// Whether each word is one keyword and stands in the query once.
     fn is_plain(&self) -> bool {
         let terms = &self.bounds.terms;
         terms.iter().all(|&(term, times)| {
-            times == 1 && self.matcher.terms().get(term).is_some_and(|it| it.keywords.len() == 1)
+            times == 1 && self.matcher.terms().get(term).is_some_and(is_keyword)
         })
     }
 
-    fn tier(
-        &mut self,
-        tier: usize,
-        tiers: &Tiers,
-        docs: &DocSet,
-        race: &mut Race,
-        winners: &mut Winners,
-    ) -> Result<()> {
-        self.weighing = Weighing::new(self.ranked, self.matcher, self.words, self.view)?;
+    /// Documents that have one word alone: those that have it rarely are left out by blocks.
+    fn by_occurrences(&mut self, walk: &Walk<'_>, winners: &mut Winners<'_>) -> Result<()> {
         let bounds = self.bounds;
-        let place = |term| bounds.terms.iter().position(|&(it, _)| it == term);
-        let words = bounds.contributors.words.iter();
-        let words: Vec<(usize, f32)> =
-            words.filter_map(|word| Some((place(word.term)?, word.idf.max(0.0)))).collect();
-        let race = RefCell::new(race);
-        let (mut present, mut failed) = (Vec::new(), None);
-        let needed = |words: &mut Vec<usize>| bounds.needed(tier, race.borrow().floor(), words);
-        tiers.for_each(tier, docs, needed, |doc| {
-            present.clear();
-            let mut sum = 0.0;
-            for (at, &(word, idf)) in words.iter().enumerate() {
-                if tiers.has_word(word, doc) {
-                    present.push(at);
-                    sum += idf;
+        let of = |occurrences, sum| {
+            let mut fields = match walk.pass.part {
+                Part::With => walk.fields_with(1, 1),
+                _ => walk.fields_without(1),
+            };
+            if walk.levels.is_some_and(|levels| levels.fields.len() == 1) {
+                walk.limit(&mut fields, occurrences);
+            }
+            let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
+            bounds.of(Known { words: 1, fields, occurrences, sum })
+        };
+        for word in &bounds.contributors.words {
+            if !winners.may_win(of(u32::MAX, bounds.share(word)), 0) {
+                continue;
+            }
+            let term = self.matcher.terms().get(word.term);
+            let found = term.iter().flat_map(|term| &term.keywords);
+            let mut found = found.filter_map(|keyword| self.words.find(keyword));
+            let Some(number) = found.next() else { continue };
+            let most = |occurrences| of(occurrences, bounds.counted(word, occurrences));
+            // A word that counts the less the more often it stands there may stand there once.
+            let most_of_block = |occurrences| match word.idf < 0.0 {
+                true => of(occurrences, bounds.share(word)),
+                false => most(occurrences),
+            };
+            let mut failed = None;
+            // With the document that was looked at last, behind which those of a block stand.
+            let state = RefCell::new((&mut *winners, 0));
+            let may_have = |occurrences| {
+                let (winners, last) = &*state.borrow();
+                winners.may_win(most_of_block(occurrences), *last)
+            };
+            let weighing = &mut self.weighing;
+            self.words.for_each_frequent(number, may_have, |doc, occurrences| {
+                let (winners, last) = &mut *state.borrow_mut();
+                *last = doc;
+                if !winners.may_win(most(occurrences), doc) || !walk.pass.is_of_tier(doc) {
+                    return;
                 }
-            }
-            let mut race = race.borrow_mut();
-            if bounds.of(tier as u32, u32::MAX, sum) < race.floor() {
-                return ControlFlow::Continue(());
-            }
-            match self.try_document(doc, &present, &mut race, winners) {
+                match weighing.weight(doc) {
+                    Ok(Some(weight)) => winners.take(weight, doc),
+                    Ok(None) => {}
+                    Err(error) => failed = failed.take().or(Some(error)),
+                }
+            })?;
+            failed.map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    }
+
+    fn walk(&mut self, walk: &Walk<'_>, winners: &mut Winners<'_>) -> Result<()> {
+        let (bounds, winners) = (self.bounds, RefCell::new(winners));
+        let mut failed = None;
+        walk.pass.run(
+            |first, needed| walk.look(bounds, &winners.borrow(), first, needed),
+            |doc| match self.visit(doc, walk, &mut winners.borrow_mut()) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failed = Some(error);
                     ControlFlow::Break(())
                 }
-            }
-        });
+            },
+        );
         failed.map_or(Ok(()), Err)
     }
 
-    /// Weighs a document that has these of the words, unless it cannot win.
-    fn try_document(
-        &mut self,
-        doc: u32,
-        present: &[usize],
-        race: &mut Race,
-        winners: &mut Winners,
-    ) -> Result<()> {
+    /// Weighs a document, unless it cannot win.
+    fn visit(&mut self, doc: u32, walk: &Walk<'_>, winners: &mut Winners<'_>) -> Result<()> {
         let bounds = self.bounds;
-        // Where not each word must count, one that would lower the sum may not.
-        let idf_of = |word: &Contributor| match bounds.contributors.is_all {
-            true => word.idf,
-            false => word.idf.max(0.0),
+        let all = &bounds.contributors.words;
+        self.present.clear();
+        let mut rest = 0.0;
+        for (at, word) in all.iter().enumerate() {
+            let place = bounds.places.get(at).copied().unwrap_or(0);
+            if walk.pass.tiers.has_word(place, doc) {
+                self.present.push(at);
+                rest += bounds.share(word);
+            }
+        }
+        let words = walk.pass.count;
+        let mut fields = walk.fields(doc, bounds);
+        let count = bounds.fields();
+        let known = Known {
+            words,
+            fields: fields.as_ref().map(|fields| &fields[..count]),
+            occurrences: u32::MAX,
+            sum: rest,
         };
-        let words = || present.iter().filter_map(|&word| bounds.contributors.words.get(word));
+        if !winners.may_win(bounds.of(known), doc) {
+            return Ok(());
+        }
         let (mut occurrences, mut sum) = (0u32, 0.0);
-        let mut rest: f32 = words().map(|word| word.idf.max(0.0)).sum();
         self.weighing.document.go_to(doc);
-        for word in words() {
+        for word in self.present.iter().filter_map(|&at| all.get(at)) {
             let frequency = self.weighing.frequency(word.term)?;
             occurrences = occurrences.saturating_add(frequency);
-            sum += saturated(frequency) * idf_of(word);
-            rest -= word.idf.max(0.0);
+            sum += bounds.counted(word, frequency);
+            rest -= bounds.share(word);
             // Less than this, however often the others stand there.
-            let most = bounds.of(present.len() as u32, u32::MAX, sum + rest.max(0.0));
-            if most < race.floor() {
+            let most = bounds.of(Known { sum: sum + rest, ..known });
+            if !winners.may_win(most, doc) {
                 return Ok(());
             }
         }
-        let most = bounds.of(present.len() as u32, occurrences, sum);
-        if most < race.floor() || !winners.may_win(most, doc) {
+        walk.limit(&mut fields, occurrences);
+        let fields = fields.as_ref().map(|fields| &fields[..count]);
+        if !winners.may_win(bounds.of(Known { words, fields, occurrences, sum }), doc) {
             return Ok(());
         }
         if let Some(weight) = self.weighing.weight(doc)? {
-            race.note(weight);
             winners.take(weight, doc);
         }
         Ok(())
+    }
+}
+
+/// How many words each field can have.
+type Fields = [u32; MAX_FIELDS];
+
+impl Walk<'_> {
+    /// Of a document with so many words, all of them in the longest field.
+    fn fields_without(&self, words: usize) -> Option<Fields> {
+        let mut fields = [0; MAX_FIELDS];
+        if let Some(field) = fields.get_mut(self.levels?.longest) {
+            *field = words as u32;
+        }
+        Some(fields)
+    }
+
+    /// Of one with so many words, so many of them in each other field too.
+    fn fields_with(&self, words: usize, least: usize) -> Option<Fields> {
+        let mut fields = [least as u32; MAX_FIELDS];
+        if let Some(field) = fields.get_mut(self.levels?.longest) {
+            *field = words as u32;
+        }
+        Some(fields)
+    }
+
+    fn fields(&self, doc: u32, bounds: &Bounds<'_>) -> Option<Fields> {
+        let levels = self.levels?;
+        let mut fields = self.fields_without(self.pass.count)?;
+        if self.pass.part == Part::With {
+            for (tiers, &field) in levels.tiers.iter().zip(&levels.fields) {
+                let terms = bounds.terms.iter().enumerate();
+                let has = terms.filter(|(at, _)| tiers.has_word(*at, doc));
+                if let Some(slot) = fields.get_mut(field) {
+                    *slot = has.map(|(_, &(_, times))| times as u32).sum();
+                }
+            }
+        }
+        Some(fields)
+    }
+
+    /// Each word in another field is an occurrence that is not in the longest.
+    fn limit(&self, fields: &mut Option<Fields>, occurrences: u32) {
+        let (Some(levels), Some(fields)) = (self.levels, fields) else { return };
+        let others = levels.fields.iter().filter_map(|&field| fields.get(field));
+        let others: u32 = others.sum();
+        if let Some(longest) = fields.get_mut(levels.longest) {
+            *longest = (*longest).min(occurrences.saturating_sub(others));
+        }
+    }
+
+    /// What documents from one on must have to win; breaks if none can.
+    fn look(
+        &self,
+        bounds: &Bounds<'_>,
+        winners: &Winners<'_>,
+        first: u32,
+        needed: &mut Needed,
+    ) -> ControlFlow<()> {
+        let words = self.pass.count;
+        let all = match self.pass.part {
+            Part::Without => self.fields_without(words),
+            _ => self.fields_with(words, words),
+        };
+        let fields = all.as_ref().map(|fields| &fields[..bounds.fields()]);
+        if !winners.may_win(bounds.of_words(words, fields), first) {
+            return ControlFlow::Break(());
+        }
+        needed.least = (1..words)
+            .find(|&least| {
+                let fields = self.fields_with(words, least);
+                let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
+                winners.may_win(bounds.of_words(words, fields), first)
+            })
+            .unwrap_or(words);
+        bounds.needed(words, fields, winners.floor(), &mut needed.words);
+        ControlFlow::Continue(())
     }
 }

@@ -40,7 +40,7 @@ impl<'a> SegmentDocument<'a> {
         Ok(Self { doc: 0, words, view, schema, terms, places: Vec::new(), failed: None })
     }
 
-    /// Goes to a document; they are asked in ascending order.
+    /// Goes to a document; documents are asked in any order, ascending ones soonest.
     pub(super) fn go_to(&mut self, doc: u32) {
         self.doc = doc;
     }
@@ -68,7 +68,7 @@ impl Document for SegmentDocument<'_> {
         let Some(cursors) = self.terms.get_mut(term) else { return Ok(0) };
         let add = || {
             for cursor in cursors {
-                if cursor.advance(doc)? == Some(doc) {
+                if cursor.seek(doc)? {
                     all += cursor.frequency()?;
                 }
             }
@@ -80,20 +80,23 @@ impl Document for SegmentDocument<'_> {
         }
     }
 
-    fn places(&mut self, term: usize, each: &mut dyn FnMut(Place)) -> remora_words::Result<()> {
+    #[inline]
+    fn places(&mut self, term: usize, mut each: impl FnMut(Place)) -> remora_words::Result<()> {
         let doc = self.doc;
         let Some(cursors) = self.terms.get_mut(term) else { return Ok(()) };
+        if let [only] = &mut cursors[..] {
+            let read = match only.seek(doc) {
+                Ok(true) => only.places(each),
+                Ok(false) => Ok(()),
+                Err(error) => Err(error),
+            };
+            return read.map_err(|error| self.note(error));
+        }
         let places = &mut self.places;
         places.clear();
-        let is_single = cursors.len() == 1;
         let read = || {
             for cursor in cursors {
-                if cursor.advance(doc)? != Some(doc) {
-                    continue;
-                }
-                if is_single {
-                    cursor.places(&mut *each)?;
-                } else {
+                if cursor.seek(doc)? {
                     cursor.places(|place| places.push(place))?;
                 }
             }

@@ -5,15 +5,16 @@
 //! for weights, each is evaluated by its hits.
 
 mod best;
+mod bounds;
 mod document;
+mod passes;
+mod race;
 mod tiers;
 mod vocabulary;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
-
-use remora_index::{Bitmap, DocSet, words::WordsIndex};
+use remora_index::{DocSet, words::WordsIndex};
 use remora_words::{
     WordsError,
     matching::{Candidates, Counts, Document, Hit, Matcher, Vocabulary},
@@ -26,7 +27,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 use document::SegmentDocument;
-use tiers::{MAX_WORDS, Tiers};
+use tiers::{Set, Tiers};
 use vocabulary::ViewVocabulary;
 
 /// A query over one table at one moment.
@@ -40,8 +41,8 @@ pub(crate) struct Ranked {
     table_weight: i32,
     report: KeywordReport,
     schema: Arc<Schema>,
-    /// By the segment's address.
-    tiers: Mutex<Vec<(usize, Arc<Tiers>)>>,
+    /// How many fields there are.
+    fields: usize,
 }
 
 /// Documents that are fewer than one in so many of a word's are looked for one by one.
@@ -81,6 +82,7 @@ impl Ranked {
         let fields: Vec<String> = names(&view.schema, words);
         let parsed = query::parse(&asked.text, &analyzer, &fields).map_err(refused)?;
         let (weights, unknown) = weights(&fields, &asked.field_weights);
+        let count = fields.len();
         let mut vocabulary = ViewVocabulary::new(view, words, &analyzer, needs_hits);
         let plan = |root| Matcher::new(root, &mut vocabulary, asked.idf);
         let matcher = parsed.root.as_ref().map(plan).transpose().map_err(refused)?;
@@ -109,7 +111,7 @@ impl Ranked {
             table_weight: asked.table_weight.unwrap_or(1),
             report,
             schema: Arc::clone(&view.schema),
-            tiers: Mutex::default(),
+            fields: count,
         })
     }
 
@@ -128,14 +130,6 @@ impl Ranked {
             return Ok(DocSet::empty());
         };
         let (candidates, is_exact) = matcher.candidates();
-        if let (Candidates::Any(parts), true) = (&candidates, is_exact)
-            && parts.iter().all(|part| matches!(part, Candidates::Term(_)))
-            && let Some(contributors) = matcher.contributors()
-            && contributors.words.len() <= MAX_WORDS
-            && contributors.words.iter().all(|word| parts.contains(&Candidates::Term(word.term)))
-        {
-            return Ok(self.tiers(matcher, view)?.at_least(1, contributors.words.len()));
-        }
         let docs = self.set(matcher, words, &candidates, count)?;
         if is_exact {
             return Ok(docs);
@@ -167,23 +161,42 @@ impl Ranked {
     ) -> Result<DocSet> {
         let of = |candidates: &Candidates| self.set(matcher, words, candidates, count);
         Ok(match candidates {
-            Candidates::Term(term) => self.of_term(matcher, words, *term, count)?,
+            Candidates::Term(term) => self.of_term(matcher, words, *term)?,
             Candidates::All(parts) => self.of_all(matcher, words, parts, count)?,
-            Candidates::Any(parts) => {
-                let mut any = DocSet::empty();
-                for part in parts {
-                    let docs = of(part)?;
-                    any = if any.is_empty() { docs } else { any.union(&docs, count) };
-                }
-                any
-            }
+            Candidates::Any(parts) => self.of_any(matcher, words, parts, count)?,
             Candidates::AtLeast(parts, least) => {
-                let sets: Vec<DocSet> = parts.iter().map(of).collect::<Result<_>>()?;
+                let sets = parts.iter().map(|part| of(part).map(Set::Docs));
+                let sets: Vec<Set<'_>> = sets.collect::<Result<_>>()?;
                 let most = sets.len();
-                Tiers::new(count, sets, &vec![1; most]).at_least(*least, most)
+                Tiers::new(count, sets, &vec![1; most]).at_least(*least)
             }
             Candidates::Without(wanted, unwanted) => of(wanted)?.subtract(&of(unwanted)?),
         })
+    }
+
+    /// The documents that are in any of the parts.
+    fn of_any(
+        &self,
+        matcher: &Matcher,
+        words: &WordsIndex,
+        parts: &[Candidates],
+        count: u32,
+    ) -> Result<DocSet> {
+        let mut numbers = Vec::new();
+        let mut any = DocSet::empty();
+        for part in parts {
+            match self.keyword_of(matcher, part) {
+                Some(keyword) => numbers.extend(words.find(keyword)),
+                None => {
+                    let docs = self.set(matcher, words, part, count)?;
+                    any = if any.is_empty() { docs } else { any.union(&docs, count) };
+                }
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        let united = words.united(&numbers)?;
+        Ok(if any.is_empty() { united } else { any.union(&united, count) })
     }
 
     /// The documents that are in each of the parts: those of the rarest are looked for in the others.
@@ -210,10 +223,13 @@ impl Ranked {
         for (documents, number) in numbers {
             all = Some(match all {
                 None => words.documents(number)?,
-                Some(DocSet::List(docs)) if docs.len() < documents as usize / FEW_SHARE => {
+                Some(DocSet::List(docs))
+                    if docs.len() < documents as usize / FEW_SHARE
+                        || words.bits(number)?.is_some() =>
+                {
                     DocSet::List(words.having(number, docs)?)
                 }
-                Some(docs) => docs.intersect(&words.documents(number)?),
+                Some(docs) => words.intersect(number, docs)?,
             });
         }
         for part in others {
@@ -235,40 +251,13 @@ impl Ranked {
         }
     }
 
-    /// How many of the query's words each document of a segment has; kept, since it is asked for the rows and for
-    /// their weights.
-    fn tiers(&self, matcher: &Matcher, view: &SegmentView) -> Result<Arc<Tiers>> {
-        let segment = Arc::as_ptr(&view.segment) as usize;
-        if let Some((_, tiers)) = self.tiers.lock().iter().find(|(of, _)| *of == segment) {
-            return Ok(Arc::clone(tiers));
-        }
-        let (count, mut counted) = (view.segment.doc_count(), BTreeMap::<usize, usize>::new());
-        let contributors = matcher.contributors().map_or_else(Vec::new, |it| it.words);
-        contributors.iter().for_each(|word| *counted.entry(word.term).or_default() += 1);
-        let of = |&term: &usize| match view.segment.words(self.id) {
-            Some(words) => self.of_term(matcher, words, term, count),
-            None => Ok(DocSet::empty()),
-        };
-        let sets: Vec<DocSet> = counted.keys().map(of).collect::<Result<_>>()?;
-        let times: Vec<usize> = counted.into_values().collect();
-        let tiers = Arc::new(Tiers::new(count, sets, &times));
-        self.tiers.lock().push((segment, Arc::clone(&tiers)));
-        Ok(tiers)
-    }
-
     /// The documents that hold a term.
-    fn of_term(
-        &self,
-        matcher: &Matcher,
-        words: &WordsIndex,
-        term: usize,
-        count: u32,
-    ) -> Result<DocSet> {
+    fn of_term(&self, matcher: &Matcher, words: &WordsIndex, term: usize) -> Result<DocSet> {
         let keywords = matcher.terms().get(term).map_or(&[][..], |term| &term.keywords);
         let numbers: Vec<u32> = keywords.iter().filter_map(|it| words.find(it)).collect();
         match numbers.as_slice() {
             [number] => Ok(words.documents(*number)?),
-            numbers => unite(words, numbers, count),
+            numbers => Ok(words.united(numbers)?),
         }
     }
 
@@ -357,17 +346,6 @@ impl<'a> Weighing<'a> {
             Err(error) => Err(self.document.error(error)),
         }
     }
-}
-
-/// The documents that hold any of the keywords.
-fn unite(words: &WordsIndex, numbers: &[u32], count: u32) -> Result<DocSet> {
-    let mut docs = Bitmap::new(count);
-    for &number in numbers {
-        words.for_each_posting(number, |doc, _| {
-            docs.insert(doc);
-        })?;
-    }
-    Ok(DocSet::Bits(Arc::new(docs)))
 }
 
 /// The declared words of a table.

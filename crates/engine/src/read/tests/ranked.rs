@@ -9,8 +9,9 @@ use super::{
     table::{BM25, BODY, POSITION, Stored, TITLE, row, schema, view},
 };
 use crate::{
-    KeywordQuery, Row, Schema, SearchRequest, SortBy, SortKey, TextQuery, WordsDef,
-    read::search::search,
+    Hit, KeywordQuery, Row, Schema, SearchRequest, SortBy, SortKey, TextQuery, WordsDef,
+    read::search::{best, count as counted, search},
+    snapshot::TableView,
 };
 
 const WORDS: [&str; 6] = ["a", "b", "c", "d", "rare", "often"];
@@ -61,7 +62,7 @@ fn query(random: &mut Random, depth: usize) -> String {
         0 => WORDS[random.below(WORDS.len())].to_owned(),
         _ => format!("({})", query(random, depth - 1)),
     };
-    match random.below(14) {
+    match random.below(19) {
         0 => words(random, 1),
         1 => format!("\"{}\"/1", words(random, 1)),
         2 => format!("\"{}\"/{}", words(random, 2), 1 + random.below(3)),
@@ -75,6 +76,11 @@ fn query(random: &mut Random, depth: usize) -> String {
         10 => format!("^{} | {}$", WORDS[random.below(6)], WORDS[random.below(6)]),
         11 => format!("*{} | ^o*", ["e*", "n", "r*"][random.below(3)]),
         12 => ["o*", "^*f*", "*n$"][random.below(3)].to_owned(),
+        13 => format!("{} NEAR/{} {}", part(random), 1 + random.below(4), part(random)),
+        14 => format!("{} << {}", part(random), part(random)),
+        15 => format!("@title[2] {}", words(random, 1)),
+        16 => format!("often^{} | {}", [2.5, 100_000.0][random.below(2)], words(random, 1)),
+        17 => format!("often often | {0} {0}", WORDS[random.below(6)]),
         _ => format!("{} {}", part(random), part(random)),
     }
 }
@@ -104,8 +110,23 @@ fn request(random: &mut Random) -> SearchRequest {
     request.selection.text = Some(TextQuery::Keywords(asked.into()));
     let score = SortKey { by: SortBy::Score, descending: true };
     let key = SortKey { by: SortBy::Key, descending: random.chance(20) };
-    request.sort = vec![score, key];
+    request.sort = if random.chance(10) { vec![score] } else { vec![score, key] };
     request
+}
+
+/// The page that [`best`] finds, in each view from as many threads at once.
+fn check_pages(views: &[(&TableView, usize)], request: &SearchRequest, expected: &[Hit]) {
+    for &(view, threads) in views {
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    let found = best(view, request, POSITION).unwrap();
+                    let Some((hits, _)) = found else { return };
+                    assert_eq!(hits, expected, "{:?}", request.selection.text);
+                });
+            }
+        });
+    }
 }
 
 proptest! {
@@ -119,7 +140,7 @@ proptest! {
             (1..=count).map(|id| row(id, &text(&mut random), &text(&mut random))).collect();
         let one = view(schema.clone(), spread(&mut random, &rows, 1));
         let four = view(schema, spread(&mut random, &rows, 4));
-        let mut compared = 0;
+        let (mut compared, mut found) = (0, 0);
         for _ in 0..40 {
             let mut request = request(&mut random);
             request.limit = 100_000;
@@ -129,17 +150,19 @@ proptest! {
             request.limit = 1 + random.below(20);
             request.offset = random.below(4);
             let page = request.offset..all.hits.len().min(request.offset + request.limit);
+            let expected = &all.hits[page.start.min(page.end)..page.end];
+            found += usize::from(best(&one, &request, POSITION).unwrap().is_some());
+            check_pages(&[(&one, 1), (&four, 1), (&four, 2), (&one, 4)], &request, expected);
             for view in [&one, &four] {
                 let best = answer(view, &request);
                 prop_assert_eq!(best.total, all.total, "{:?}", &request.selection.text);
+                prop_assert_eq!(&best.hits, expected, "{:?}", &request.selection.text);
                 prop_assert_eq!(
-                    &best.hits,
-                    &all.hits[page.start.min(page.end)..page.end],
-                    "{:?}",
-                    &request.selection.text
+                    counted(view, &request.selection, POSITION).unwrap().count,
+                    all.total
                 );
             }
         }
-        prop_assert!(compared >= 20, "{compared}");
+        prop_assert!(compared >= 20 && found >= compared / 2, "{compared} {found}");
     }
 }

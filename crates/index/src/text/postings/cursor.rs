@@ -42,6 +42,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Goes to a document, in any order; whether the term is in it.
+    #[inline]
+    pub fn seek(&mut self, doc: u32) -> Result<bool> {
+        match self {
+            Self::Small(small) => Ok(small.seek(doc)),
+            Self::Large(large) => large.seek(doc),
+        }
+    }
+
     /// How often the term occurs in the document it stands at.
     pub fn frequency(&mut self) -> Result<u32> {
         match self {
@@ -98,6 +107,15 @@ impl<'a> SmallCursor<'a> {
         self.entries.get(self.index).map(|entry| entry.0)
     }
 
+    fn seek(&mut self, doc: u32) -> bool {
+        let is_behind = |entry: Option<&(u32, u32)>| entry.is_some_and(|entry| entry.0 >= doc);
+        let before = self.index.checked_sub(1);
+        if before.is_some_and(|before| is_behind(self.entries.get(before))) {
+            self.index = self.entries.partition_point(|entry| entry.0 < doc);
+        }
+        self.advance(doc) == Some(doc)
+    }
+
     fn places(&mut self) -> Result<&[u32]> {
         if self.places_at > self.index {
             (self.places, self.places_at) = (None, 0);
@@ -133,6 +151,8 @@ pub(crate) struct LargeCursor<'a> {
     counted: Counted,
     /// The block whose `starts` are known.
     group: Option<u32>,
+    /// Whether places of it were asked for before.
+    is_known: bool,
     /// Whether all places of the block are decoded, not those of one document.
     whole: bool,
     /// Where the places of each posting of the block begin.
@@ -149,6 +169,7 @@ impl<'a> LargeCursor<'a> {
             standing: None,
             counted: Counted::default(),
             group: None,
+            is_known: false,
             whole: false,
             starts: [0; BLOCK + 1],
             decoded: Vec::new(),
@@ -162,6 +183,29 @@ impl<'a> LargeCursor<'a> {
         }
         self.standing = self.docs.large().next_of_bits(doc);
         Ok(self.standing)
+    }
+
+    #[inline]
+    fn seek(&mut self, doc: u32) -> Result<bool> {
+        let large = self.docs.large();
+        if large.is_bits() {
+            let is_there = large.has_bit(doc);
+            self.standing = is_there.then_some(doc);
+            return Ok(is_there);
+        }
+        if self.docs.docs().first().is_some_and(|&first| first > doc) {
+            // Before the block: from the first one on, unless the one before ends below.
+            let block = self.docs.block().unwrap_or(0);
+            if block == 0 || large.last_doc(block - 1)? < doc {
+                return Ok(false);
+            }
+            let block = large.find_block_from_start(doc)?;
+            self.docs.load(block)?;
+            self.index = 0;
+        } else if self.docs.docs().get(self.index).is_none_or(|&at| at > doc) {
+            self.index = 0;
+        }
+        Ok(self.advance_list(doc)? == Some(doc))
     }
 
     #[inline]
@@ -213,6 +257,11 @@ impl<'a> LargeCursor<'a> {
         self.find_standing()?;
         let Some(block) = self.docs.block() else { return Ok(&[]) };
         if self.group != Some(block) {
+            self.load_starts()?;
+            (self.group, self.is_known, self.whole) = (Some(block), false, false);
+        } else if !self.whole && !self.is_known {
+            // More than one of its documents is asked for.
+            self.is_known = true;
             self.load_group(block)?;
         }
         let (from, to) = (self.starts[self.index], self.starts[self.index + 1]);
@@ -228,7 +277,6 @@ impl<'a> LargeCursor<'a> {
 
     /// Readies the places of the block: all of them unless they are very many.
     fn load_group(&mut self, block: u32) -> Result<()> {
-        self.load_starts()?;
         let total = self.starts[self.docs.len()];
         self.whole = total <= WHOLE_GROUP;
         if self.whole {
@@ -236,7 +284,6 @@ impl<'a> LargeCursor<'a> {
             self.decoded.clear();
             read_group(&self.places.bytes(first, last)?, 0, total, total, &mut self.decoded)?;
         }
-        self.group = Some(block);
         Ok(())
     }
 

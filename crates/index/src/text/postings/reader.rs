@@ -152,6 +152,12 @@ impl<'a> Postings<'a> {
         }
     }
 
+    /// The documents as words of 64 bits, lowest byte first, if they are held so.
+    pub fn bit_words(&self) -> Option<&'a [[u8; 8]]> {
+        let Form::Large(Large { bits: Some(bits), .. }) = self.form else { return None };
+        Some(bits.words.as_chunks().0)
+    }
+
     /// Calls `visit` with each document, ascending.
     #[inline]
     pub fn for_each_doc(&self, mut visit: impl FnMut(u32)) -> Result<()> {
@@ -276,6 +282,12 @@ impl<'a> Large<'a> {
         self.bits?.next(doc)
     }
 
+    /// Whether the bits form has the document.
+    #[inline]
+    pub fn has_bit(&self, doc: u32) -> bool {
+        self.bits.is_some_and(|bits| bits.word(doc as usize / 64) >> (doc % 64) & 1 == 1)
+    }
+
     /// See [`BitsForm::ordinal`]; `None` for the list form too.
     #[inline]
     pub fn ordinal(&self, doc: u32, counted: &mut Counted) -> Result<Option<u32>> {
@@ -347,6 +359,20 @@ impl<'a> Large<'a> {
         Ok(low)
     }
 
+    /// The first block whose last document is not below `doc`, or the last one.
+    pub fn find_block_from_start(&self, doc: u32) -> Result<u32> {
+        let (mut low, mut high) = (0, self.blocks().saturating_sub(1));
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.last_doc(middle)? < doc {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+
     #[inline]
     fn for_each_block(&self, mut visit: impl FnMut(&[u32])) -> Result<()> {
         let mut docs = DocsReader::new(self);
@@ -364,8 +390,8 @@ impl BitsForm<'_> {
     }
 
     fn to_bitmap(self) -> Bitmap {
-        let words = self.words.chunks_exact(8);
-        Bitmap::from_words(self.doc_count, words.map(|word| read_u64(word, 0).unwrap_or(0)))
+        let (words, _) = self.words.as_chunks();
+        Bitmap::from_words(self.doc_count, words.iter().map(|word| u64::from_le_bytes(*word)))
     }
 
     #[inline]
@@ -638,7 +664,9 @@ mod tests {
         use std::io::Write;
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(positions).unwrap();
-        Stored::File { file: std::sync::Arc::new(file), range: 0..positions.len() as u64 }
+        let (file, range) = (std::sync::Arc::new(file), 0..positions.len() as u64);
+        let stored = Stored::File { file, range, pages: None };
+        if positions.len() % 2 == 0 { stored.paged() } else { stored }
     }
 
     proptest! {
@@ -688,6 +716,31 @@ mod tests {
                     prop_assert_eq!(Some(&found), model.get(&reached));
                 }
                 doc += 1 + (seed >> (doc % 50)) as u32 % step;
+            }
+        }
+
+        #[test]
+        fn documents_are_found_in_any_order(
+            doc_count in 1u32..6000, one_in in 1u32..40, seed: u64, file: bool,
+        ) {
+            let model = model(doc_count, one_in, seed);
+            prop_assume!(!model.is_empty());
+            let (bytes, positions) = write(&model, doc_count);
+            let stored = if file { in_a_file(&positions) } else { in_memory(positions) };
+            let postings = Postings::open(&bytes, 3, doc_count).unwrap();
+            let mut cursor = Cursor::new(&postings, &stored).unwrap();
+            let mut state = seed | 1;
+            for step in 0..400u32 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let near = step * 7 % doc_count;
+                let doc = if state >> 63 == 0 { near } else { (state >> 33) as u32 % doc_count };
+                prop_assert_eq!(cursor.seek(doc).unwrap(), model.contains_key(&doc), "{}", doc);
+                let Some(positions) = model.get(&doc) else { continue };
+                prop_assert_eq!(cursor.frequency().unwrap() as usize, positions.len());
+                if state >> 62 & 1 == 0 {
+                    let found: Vec<u32> = super::positions(cursor.places().unwrap()).collect();
+                    prop_assert_eq!(&found, positions);
+                }
             }
         }
 

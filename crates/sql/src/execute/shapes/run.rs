@@ -2,8 +2,8 @@
 
 use datafusion::arrow::array::RecordBatch;
 use remora_engine::{
-    Error as EngineError, FacetRequest, Filter, KeyValues, SearchRequest, Selection, SortBy, Value,
-    compare,
+    Error as EngineError, FacetRequest, Filter, Hit, KeyValues, QueryReport, SearchRequest,
+    Selection, SortBy, Value, compare,
 };
 
 use remora_mysql::Collation;
@@ -30,6 +30,9 @@ use crate::{
 
 /// Keys that are looked up before their rows are sent: so many rows stay in a near cache.
 const CHUNK: usize = 1_024;
+
+/// Rows, what finding them took, and how many there are in all.
+type Found = (Vec<Hit>, Option<(QueryReport, Option<u64>)>);
 
 /// Runs a plan; `None` if a literal takes a conversion that is not made here.
 pub(super) async fn run<R: Reply>(
@@ -259,17 +262,9 @@ impl Asked<'_> {
             return Ok(Some(batch.num_rows() as u64));
         }
         let Some((request, is_page)) = self.search(work, selection)? else { return Ok(None) };
-        let found = match self.reader.first_page(&request) {
-            Ok(Some(hits)) => Ok((hits, None)),
-            Ok(None) if !is_page => return Ok(None),
-            Ok(None) => {
-                let found = self.reader.search(&request);
-                found.map(|found| (found.hits, Some((found.report, found.total))))
-            }
-            Err(error) => Err(error),
-        };
-        let (hits, told) = match found {
-            Ok(found) => found,
+        let (hits, told) = match self.found(&request, is_page) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(None),
             // More than a page may be: the general way sends rows as it reads them.
             Err(EngineError::Request { .. }) => return Ok(None),
             Err(error) => return Err(failed(error)),
@@ -287,10 +282,32 @@ impl Asked<'_> {
             }));
             send(reply, &self.plan.columns, &row, &zone)?;
         }
-        if let Some((report, total)) = told {
-            session.note_search(&request.selection, &report, total);
+        match told {
+            Some((report, Some(total))) => session.note_search(&request.selection, &report, total),
+            Some((report, None)) => session.note_best(&request.selection, &report),
+            None => {}
         }
         Ok(Some(hits.len() as u64))
+    }
+
+    /// The rows of a search, and what there is to tell of it: how many there are in all where they were counted.
+    /// `None` if the rows may be more than a page may have and are not found by an index.
+    fn found(
+        &self,
+        request: &SearchRequest,
+        is_page: bool,
+    ) -> std::result::Result<Option<Found>, EngineError> {
+        if is_page && let Some((hits, report)) = self.reader.best_page(request)? {
+            return Ok(Some((hits, Some((report, None)))));
+        }
+        if let Some(hits) = self.reader.first_page(request)? {
+            return Ok(Some((hits, None)));
+        }
+        if !is_page {
+            return Ok(None);
+        }
+        let found = self.reader.search(request)?;
+        Ok(Some((found.hits, Some((found.report, Some(found.total))))))
     }
 
     /// What the engine is asked for a page, and whether that is no longer than a page may be; `None` if the

@@ -1,0 +1,156 @@
+//! What documents can weigh at most, by what is known of them before their places are read.
+
+use std::collections::BTreeMap;
+
+use remora_words::{
+    matching::{Contributor, Contributors, saturated},
+    rank::{Most, Scorer},
+};
+
+/// Most fields that are told apart.
+pub(super) const MAX_FIELDS: usize = 8;
+
+/// What documents can weigh at most.
+pub(super) struct Bounds<'q> {
+    pub contributors: Contributors,
+    scorer: &'q Scorer,
+    table_weight: i64,
+    fields: usize,
+    /// The terms, and how many places of the query have each.
+    pub terms: Vec<(usize, usize)>,
+    /// The place among `terms` of each word's term.
+    pub places: Vec<usize>,
+    /// What the words can add to the sum, the most first.
+    shares: Vec<f32>,
+    /// By how much a sum may be greater that is added in another order.
+    slack: f32,
+}
+
+/// What is known of a document.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'k> {
+    /// How many of the words it has, counted by their places in the query.
+    pub words: usize,
+    /// How many of them in each field at most; `None` if nothing is known of fields.
+    pub fields: Option<&'k [u32]>,
+    /// How many occurrences at most.
+    pub occurrences: u32,
+    /// The sum of what its words add at most.
+    pub sum: f32,
+}
+
+impl<'q> Bounds<'q> {
+    pub fn new(
+        mut contributors: Contributors,
+        scorer: &'q Scorer,
+        table_weight: i32,
+        fields: usize,
+    ) -> Self {
+        // The words that tell most first: by them most documents are told to lose.
+        contributors.words.sort_by(|a, b| b.idf.total_cmp(&a.idf));
+        let mut terms: BTreeMap<usize, usize> = BTreeMap::new();
+        contributors.words.iter().for_each(|word| *terms.entry(word.term).or_default() += 1);
+        let terms: Vec<(usize, usize)> = terms.into_iter().collect();
+        let place = |word: &Contributor| terms.iter().position(|&(term, _)| term == word.term);
+        let places = contributors.words.iter().filter_map(place).collect();
+        let magnitude: f32 = contributors.words.iter().map(|word| word.idf.abs()).sum();
+        let count = contributors.words.len() as f32;
+        let mut bounds = Self {
+            slack: (magnitude + 1.0) * (count + 2.0) * 2.0 * f32::EPSILON,
+            table_weight: table_weight.into(),
+            contributors,
+            scorer,
+            fields,
+            terms,
+            places,
+            shares: Vec::new(),
+        };
+        bounds.shares = bounds.contributors.words.iter().map(|word| bounds.share(word)).collect();
+        bounds.shares.sort_by(|a, b| b.total_cmp(a));
+        bounds
+    }
+
+    /// How many fields there are, but no more than are told apart.
+    pub fn fields(&self) -> usize {
+        self.fields.min(MAX_FIELDS)
+    }
+
+    /// What a word adds to the sum of a document at most that has it.
+    #[inline]
+    pub fn share(&self, word: &Contributor) -> f32 {
+        match word.idf < 0.0 {
+            // A word of most documents counts the less the more often it stands there.
+            true if self.contributors.is_certain => saturated(1) * word.idf,
+            true => 0.0,
+            false => word.idf,
+        }
+    }
+
+    /// What a word adds to the sum of a document that has it so often, or more than that.
+    #[inline]
+    pub fn counted(&self, word: &Contributor, occurrences: u32) -> f32 {
+        match word.idf < 0.0 && !self.contributors.is_certain {
+            true => 0.0,
+            false => saturated(occurrences) * word.idf,
+        }
+    }
+
+    /// What a document with so many of the words can weigh.
+    pub fn of_words(&self, words: usize, fields: Option<&[u32]>) -> i64 {
+        let sum = self.shares.iter().take(words).sum();
+        self.of(Known { words, fields, occurrences: u32::MAX, sum })
+    }
+
+    /// The words, by their places among the terms, of which a document with so many must have one to weigh `floor`: all
+    /// but those whose best do not reach it.
+    pub fn needed(&self, words: usize, fields: Option<&[u32]>, floor: i64, out: &mut Vec<usize>) {
+        let mut shares: Vec<(f32, usize)> = Vec::with_capacity(self.terms.len());
+        for (at, &(term, _)) in self.terms.iter().enumerate() {
+            let of_term = self.contributors.words.iter().filter(|word| word.term == term);
+            let share: f32 = of_term.map(|word| self.share(word)).sum();
+            shares.push((share, at));
+        }
+        shares.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let reaches = |some: &[(f32, usize)]| {
+            // As if each of them counted as one word, and those that lower the sum need not be there.
+            let best = some.iter().rev().take(words);
+            let sum = best.map(|share| share.0.max(0.0)).sum();
+            self.of(Known { words, fields, occurrences: u32::MAX, sum }) >= floor
+        };
+        let mut light = 0;
+        while light < shares.len() && !reaches(&shares[..=light]) {
+            light += 1;
+        }
+        out.extend(shares[light..].iter().map(|&(_, at)| at));
+    }
+
+    #[inline]
+    pub fn of(&self, known: Known<'_>) -> i64 {
+        let words = known.words as u32;
+        let (runs, occurrences) = match self.contributors.window {
+            // Of each group a place is left out of those behind it.
+            Some(window) => {
+                let groups = known.occurrences.saturating_sub(window.saturating_sub(1));
+                (groups.saturating_mul(window), known.occurrences)
+            }
+            None => (known.occurrences, known.occurrences),
+        };
+        let mut of_fields = [words; MAX_FIELDS];
+        let mut many = Vec::new();
+        let fields: &[u32] = match (known.fields, self.contributors.window) {
+            (Some(fields), None) => fields,
+            (_, window) if self.fields <= MAX_FIELDS => {
+                let each = if window.is_some() { runs } else { words };
+                of_fields.fill(each);
+                of_fields.get(..self.fields).unwrap_or_default()
+            }
+            (_, window) => {
+                many.resize(self.fields, if window.is_some() { runs } else { words });
+                &many
+            }
+        };
+        let slack = if known.words > 1 { self.slack } else { 0.0 };
+        let most = Most { fields, runs, occurrences, sum: known.sum + slack };
+        self.scorer.at_most(&most).saturating_mul(self.table_weight)
+    }
+}
