@@ -195,8 +195,9 @@ impl<'a> Segment<'a> {
         };
         let least = if is_same { count } else { 1 };
         for count in (least..=count).rev() {
+            // Not the last one: a word with a negative idf makes documents that have more words weigh less.
             if self.bounds.of_words(count, None) < winners.floor() {
-                break;
+                continue;
             }
             let of_fields = levels.as_ref().map_or(&[][..], |levels| &levels.tiers[..]);
             let parts: &[Part] =

@@ -10,7 +10,7 @@ use remora_mysql::ErrorCode;
 
 use super::{
     draft::{Draft, DraftColumn, invalid_default},
-    key_columns::array_paths,
+    key_columns::{array_paths, collection_paths},
 };
 use crate::{
     Error, Result, SqlType,
@@ -98,6 +98,12 @@ impl Draft {
                 vec![columns.len() - 1]
             }
         };
+        let mut paths = array_paths(self);
+        for path in previous.map(|it| collection_paths(it, &columns)).unwrap_or_default() {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
         let previous = previous.map(|table| Arc::clone(&table.schema));
         let mut schema = Schema {
             name,
@@ -108,7 +114,7 @@ impl Draft {
             indexes: Vec::new(),
             synonyms: previous.as_ref().map(|it| it.synonyms.clone()).unwrap_or_default(),
             words: None,
-            paths: array_paths(self),
+            paths,
             declared: Some(self.declared()),
         };
         schema.words = self.words(previous.as_deref(), &schema);

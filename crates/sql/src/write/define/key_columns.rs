@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use remora_engine::{HIDDEN_PREFIX, PathDef};
+use remora_engine::{ColumnDef, ColumnType, HIDDEN_PREFIX, PathDef};
 use remora_mysql::ErrorCode;
 
 use super::draft::{Draft, DraftColumn};
@@ -74,6 +74,21 @@ pub(super) fn array_paths(draft: &Draft) -> Vec<PathDef> {
         }
     }
     paths
+}
+
+/// The paths of a collection, which no key declares: those of `previous` that its keys do not lead along, where their
+/// columns are in `columns`.
+pub(super) fn collection_paths(previous: &SqlTable, columns: &[ColumnDef]) -> Vec<PathDef> {
+    let schema = &previous.schema;
+    let declared = array_paths(&Draft::of(previous));
+    let paths = schema.paths.iter().filter(|path| !declared.contains(path));
+    let kept = paths.filter_map(|path| {
+        let id = schema.columns.get(path.column)?.id;
+        let is_there = |column: &ColumnDef| column.id == id && column.kind == ColumnType::Json;
+        let column = columns.iter().position(is_there)?;
+        Some(PathDef { column, names: path.names.clone() })
+    });
+    kept.collect()
 }
 
 /// Whether a key is over the members of arrays: those are a path's values, and no column.
