@@ -14,11 +14,17 @@ use remora_sql::Session;
 /// let mut connection = db.connection();
 /// let canceller = connection.canceller()?;
 /// std::thread::spawn(move || {
-///     std::thread::sleep(std::time::Duration::from_millis(50));
-///     canceller.cancel();
+///     // Whether the statement runs by then is not known here.
+///     loop {
+///         std::thread::sleep(std::time::Duration::from_millis(50));
+///         canceller.cancel();
+///     }
 /// });
-/// // Ended, it is 1.
-/// assert_eq!(connection.query("SELECT SLEEP(60)", [])?.one::<i32>()?, 1);
+/// // SLEEP gives 1 if it is ended; a statement that is ended before it sleeps is an error.
+/// match connection.query("SELECT SLEEP(60)", []) {
+///     Ok(rows) => assert_eq!(rows.one::<i32>()?, 1),
+///     Err(error) => assert!(matches!(error, remora::Error::Busy(_))),
+/// }
 /// # Ok::<(), remora::Error>(())
 /// ```
 #[derive(Clone, Debug)]
