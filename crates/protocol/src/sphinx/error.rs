@@ -44,6 +44,12 @@ pub enum RequestError {
     /// No queries, or too many.
     #[error("bad multi-query count {0} (must be in 1..32 range)")]
     QueryCount(i32),
+    /// Flags of a query that `searchd` 2.2.11 does not have; what follows them may be something else.
+    #[error("unknown flags of a query ({unknown:#x}): those from 1 to 0x100 are known")]
+    QueryFlags {
+        /// The bits that are not known.
+        unknown: u32,
+    },
     /// The body ends too soon.
     #[error("invalid or truncated request")]
     Truncated,

@@ -130,6 +130,35 @@ fn queries_of_older_clients() {
 }
 
 #[test]
+fn flags_of_queries() {
+    let sent = exchange("raw_11e");
+    let mut body = sent.only().body.to_vec();
+    let head = sent.only().head;
+    // Behind the master's version and the number of queries.
+    let mut asked = |flags: u32| {
+        body[8..12].copy_from_slice(&flags.to_be_bytes());
+        match Request::parse(&head, &body) {
+            Ok(Request::Search(search)) => {
+                let query = &search.queries[0];
+                Ok([query.is_idf_plain, query.is_idf_global, query.is_idf_undivided])
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    assert_eq!(asked(0x40), Ok([false, false, false]));
+    assert_eq!(asked(0x10), Ok([true, false, true]));
+    assert_eq!(asked(0x60), Ok([false, true, false]));
+    // Reverse scan, sorting, simplifying, local_df, low priority.
+    assert_eq!(asked(0x1 | 0x2 | 0x8 | 0x40 | 0x80 | 0x100), Ok([false, false, false]));
+    let refused = |bits: &str| {
+        Err(format!("unknown flags of a query ({bits}): those from 1 to 0x100 are known"))
+    };
+    assert_eq!(asked(0x40 | 0x200 | 0x800), refused("0xa00"));
+    assert_eq!(asked(0x8000_0000), refused("0x80000000"));
+}
+
+#[test]
 fn one_query_in_the_form_of_every_version() {
     let versions = exchanges();
     let versions = versions.iter().filter(|exchange| {

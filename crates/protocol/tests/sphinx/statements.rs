@@ -342,6 +342,52 @@ fn select_lists() {
     assert_eq!(of(&wide).unwrap_err(), "index books: an expression is too long");
 }
 
+/// Where MySQL has NULL, as for a quotient by zero, Sphinx has 0 and computes on with it.
+#[test]
+fn what_has_no_value_is_zero() {
+    let select = |list: &str| {
+        let statement = rows(&Query { select: list.to_owned().into(), ..query("") });
+        let values = statement.strip_prefix("SELECT `book``id`, WEIGHT(), ").unwrap();
+        values.split(" FROM `shop`").next().unwrap().to_owned()
+    };
+    let year = "CAST(`year` AS SIGNED)";
+    for (list, expected) in [
+        ("1/year+5", format!("(COALESCE(((1 + 0e0) / {year}), 0) + 5)")),
+        ("1/0+5", "(COALESCE(((1 + 0e0) / 0), 0) + 5)".to_owned()),
+        ("year%2+year/2.5", format!("(({year} % 2) + (({year} + 0e0) / 2.5))")),
+        ("-(7 mod year)", format!("(-COALESCE((7 MOD {year}), 0))")),
+        ("idiv(7,year)+1", format!("(COALESCE((7 DIV {year}), 0) + 1)")),
+        ("if(ln(year)=0,1,2)", format!("IF((COALESCE(LN({year}), 0) = 0), 1, 2)")),
+        ("sqrt(year)+log2(year)", {
+            format!("(COALESCE(SQRT({year}), 0) + COALESCE(LOG2({year}), 0))")
+        }),
+        ("month(year)+1", format!("(COALESCE(MONTH(FROM_UNIXTIME({year})), 0) + 1)")),
+        ("exp(year)+sin(year)", format!("(EXP({year}) + SIN({year}))")),
+    ] {
+        assert_eq!(select(list), expected, "{list}");
+    }
+    let inverse = "((1 + 0e0) / CAST(`year` AS SIGNED))";
+    let asked = Query { select: "1/year as inverse".into(), ..query("") };
+    let filter = |test, is_excluding| {
+        let filters = vec![Filter { attribute: "inverse".into(), test, is_excluding }];
+        let statement = rows(&Query { filters, ..asked.clone() });
+        let (_, condition) = statement.split_once(" WHERE ").unwrap();
+        condition.split(" ORDER BY ").next().unwrap().to_owned()
+    };
+    assert_eq!(
+        filter(FilterTest::FloatRange(-1.0, 1.0), false),
+        format!("({inverse} BETWEEN -1e0 AND 1e0 OR {inverse} IS NULL)")
+    );
+    assert_eq!(
+        filter(FilterTest::FloatRange(0.5, 1.0), false),
+        format!("{inverse} BETWEEN 5e-1 AND 1e0")
+    );
+    let sort = SortMode::AttributeAscending;
+    let ordered = rows(&Query { sort, sort_clause: "inverse".into(), ..asked });
+    let order = format!(" ORDER BY COALESCE({inverse}, 0) ASC, WEIGHT() DESC, ");
+    assert!(ordered.contains(&order), "{ordered}");
+}
+
 #[test]
 fn places_outer_orders_and_weights() {
     let anchor = Anchor {
@@ -395,6 +441,11 @@ fn places_outer_orders_and_weights() {
     assert_eq!(
         rows(&overridden),
         "index books: an override of attribute 'year' is not answered: update its rows"
+    );
+    let global = Query { is_idf_global: true, ..query("x") };
+    assert_eq!(
+        rows(&global),
+        "index books: global_idf is not answered: weights are those of the table"
     );
 }
 

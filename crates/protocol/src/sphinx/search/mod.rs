@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! body  := [>= 0x118: u32 master], [>= 0x10D: u32 count], queries
-//! query := [>= 0x11B: u32 flags], u32 offset, u32 limit, u32 mode,
+//! query := [>= 0x11B: u32 flags: of no others than those below], u32 offset, u32 limit, u32 mode,
 //!          [>= 0x110: u32 ranker, [8, 9: expression]], u32 sort, [>= 0x102: sort clause], query,
 //!          u32 count, u32 weights, indexes, [>= 0x108: u32 whether ids have 64 bits], min id, max id,
 //!          [>= 0x102: u32 count, filters], [>= 0x103: u32 group function, group column],
@@ -37,9 +37,14 @@ const MAX_RETRY_DELAY_MS: i32 = 1_000;
 const DEFAULT_MAX_MATCHES: i32 = 1_000;
 const DEFAULT_GROUP_ORDER: &str = "@group desc";
 
-const PLAIN_IDF: u32 = 16;
-const DIVIDED_IDF: u32 = 64;
 const HAS_PREDICTED_TIME: u32 = 4;
+const PLAIN_IDF: u32 = 16;
+const GLOBAL_IDF: u32 = 32;
+const DIVIDED_IDF: u32 = 64;
+/// Flags that change no answer here: reverse scan, the kind of sorting, simpler queries, one count of rows for all parts
+/// of a table (which has one anyway), low priority.
+const HARMLESS: u32 = 1 | 2 | 8 | 128 | 256;
+const KNOWN_FLAGS: u32 = HARMLESS | HAS_PREDICTED_TIME | PLAIN_IDF | GLOBAL_IDF | DIVIDED_IDF;
 /// Clients of this version alone say whether a weight is divided by the number of words.
 const SAYS_DIVIDED: u16 = 0x11E;
 
@@ -59,6 +64,8 @@ pub struct Query<'a> {
     pub is_idf_plain: bool,
     /// Whether weights of words are not divided by the number of words.
     pub is_idf_undivided: bool,
+    /// Whether the weights of words are those of a file of the server.
+    pub is_idf_global: bool,
     /// Rows to pass over.
     pub offset: u32,
     /// Most rows.
@@ -177,7 +184,11 @@ impl<'a> SearchRequest<'a> {
 impl<'a> Query<'a> {
     fn read(version: u16, fields: &mut Fields<'a>) -> Result<Self> {
         let flags = if version >= 0x11B { fields.u32()? } else { 0 };
+        if flags & !KNOWN_FLAGS != 0 {
+            return Err(RequestError::QueryFlags { unknown: flags & !KNOWN_FLAGS });
+        }
         let mut query = Self {
+            is_idf_global: flags & GLOBAL_IDF != 0,
             is_idf_plain: flags & PLAIN_IDF != 0,
             is_idf_undivided: version == SAYS_DIVIDED && flags & DIVIDED_IDF == 0,
             ..Self::default()

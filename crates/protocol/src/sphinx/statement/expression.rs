@@ -190,13 +190,26 @@ fn binary(operator: &str, left: Term, right: Term) -> Term {
         "div" | "mod" | "and" | "or" => format!("({a} {} {b})", operator.to_uppercase()),
         _ => format!("({a} {operator} {b})"),
     };
+    if is_quotient(operator) && may_be_zero(&right) {
+        return Term::partial(sql, kind, &[left, right]);
+    }
     Term::made_of(sql, kind, &[left, right])
+}
+
+fn is_quotient(operator: &str) -> bool {
+    ["/", "%", "div", "mod"].contains(&operator)
+}
+
+/// Whether a divisor may be zero: all but numbers that are written.
+fn may_be_zero(divisor: &Term) -> bool {
+    divisor.sql.parse().map_or(true, |number: f64| number == 0.0)
 }
 
 /// A function of Sphinx's, in SQL; `None` for one that has no equivalent, or of so many values.
 fn function(name: &str, arguments: &[Term]) -> Option<Term> {
     let sql: Vec<&str> = arguments.iter().map(|term| &*term.sql).collect();
     let made = |sql: String, kind| Some(Term::made_of(sql, kind, arguments));
+    let partial = |sql: String, kind| Some(Term::partial(sql, kind, arguments));
     match (name, &*sql) {
         ("weight", []) => Some(Term::weight()),
         ("now", []) => made("UNIX_TIMESTAMP()".to_owned(), ColumnKind::Number),
@@ -204,7 +217,10 @@ fn function(name: &str, arguments: &[Term]) -> Option<Term> {
         ("ceil" | "floor", [a]) => {
             made(format!("{}({a})", name.to_uppercase()), ColumnKind::Number)
         }
-        ("sqrt" | "ln" | "log2" | "log10" | "exp" | "sin" | "cos", [a]) => {
+        ("sqrt" | "ln" | "log2" | "log10", [a]) => {
+            partial(format!("{}({a})", name.to_uppercase()), ColumnKind::Double)
+        }
+        ("exp" | "sin" | "cos", [a]) => {
             made(format!("{}({a})", name.to_uppercase()), ColumnKind::Double)
         }
         ("pow" | "atan2", [a, b]) => {
@@ -224,7 +240,8 @@ fn function(name: &str, arguments: &[Term]) -> Option<Term> {
             made(format!("INTERVAL({})", sql.join(", ")), ColumnKind::Number)
         }
         ("geodist", [_, _, _, _]) => Some(geodist(arguments.try_into().ok()?)),
-        (_, [a]) => made(of_moment(name, a)?, ColumnKind::Number),
+        // There are no moments before 1970.
+        (_, [a]) => partial(of_moment(name, a)?, ColumnKind::Number),
         _ => of_several(name, arguments),
     }
 }
@@ -234,7 +251,7 @@ fn of_several(name: &str, arguments: &[Term]) -> Option<Term> {
     let (sql, left, right) = match (name, arguments) {
         ("min", [a, b]) => (format!("LEAST({}, {})", a.sql, b.sql), a, b),
         ("max", [a, b]) => (format!("GREATEST({}, {})", a.sql, b.sql), a, b),
-        ("idiv", [a, b]) => (format!("({} DIV {})", a.sql, b.sql), a, b),
+        ("idiv", [a, b]) => return Some(binary("div", a.clone(), b.clone())),
         ("if", [is, a, b]) => (format!("IF({}, {}, {})", is.sql, a.sql, b.sql), a, b),
         _ => return None,
     };

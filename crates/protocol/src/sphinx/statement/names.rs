@@ -38,6 +38,12 @@ impl Term {
         Self { has_weight, ..Self::computed(sql, kind) }
     }
 
+    /// A value that is made of others and is NULL where MySQL has none, such as a quotient by zero. Sphinx has 0 there,
+    /// and computes on with it.
+    pub fn partial(sql: String, kind: ColumnKind, parts: &[Self]) -> Self {
+        Self { is_nullable: true, ..Self::made_of(sql, kind, parts) }
+    }
+
     /// The weight.
     pub fn weight() -> Self {
         Self { has_weight: true, ..Self::computed("WEIGHT()", ColumnKind::Number) }
@@ -151,7 +157,8 @@ pub fn geodist(places: &[Term; 4]) -> Term {
     let [from_latitude, from_longitude, to_latitude, to_longitude] = places;
     let from = [from_latitude.sql.clone(), from_longitude.sql.clone()];
     let to = [to_latitude.sql.clone(), to_longitude.sql.clone()];
-    Term::made_of(haversine(&from, &to, GEODIST_RADIUS_M), ColumnKind::Double, places)
+    // Beyond the poles there is no root.
+    Term::partial(haversine(&from, &to, GEODIST_RADIUS_M), ColumnKind::Double, places)
 }
 
 /// The way between two places on a sphere, in the radius's unit; latitude and longitude in radians.

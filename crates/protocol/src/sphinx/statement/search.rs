@@ -54,6 +54,9 @@ pub fn search(query: &Query<'_>, shape: &TableShape) -> Result<Statement> {
         let why = format!("an override of attribute '{name}' is not answered: update its rows");
         return Err(shape.refuse(why));
     }
+    if query.is_idf_global {
+        return Err(shape.refuse("global_idf is not answered: weights are those of the table"));
+    }
     let mut names = Names::of(query, shape)?;
     let mut items = select(&query.select, &mut names)?;
     if query.sort == SortMode::Expression {

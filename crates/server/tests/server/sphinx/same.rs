@@ -1,13 +1,13 @@
 //! Captured requests find here what they found at `searchd`: rows, weights, values, totals, words.
 
 use mysql::prelude::Queryable;
-use remora_protocol::sphinx::{Answer, Found};
+use remora_protocol::sphinx::{Answer, Found, Value};
 
 use crate::{
     sphinx::{
         books,
         reader::Reader,
-        wire::{captured, resent},
+        wire::{Client, SEARCH_VERSION, captured, resent, search},
     },
     support::TestServer,
 };
@@ -79,6 +79,27 @@ fn rows_near_a_place() {
         other => panic!("{other:?}"),
     };
     assert_eq!(ids(&ours), ids(&theirs));
+}
+
+/// `searchd` 2.2.11 has 0 for a quotient by zero and for a logarithm that there is not, and computes on with it.
+#[test]
+fn what_has_no_value_is_zero() {
+    let server = books("");
+    let select = "1/(year-2004)+5 as x, ln(sold) as l";
+    let reply = Client::connect(&server).ask(0, SEARCH_VERSION, &search(1, select, "x desc"));
+    let answer = Reader(&reply.2).answers(SEARCH_VERSION, reply.0).remove(0);
+    let Answer::Found { found, .. } = answer else { panic!("{answer:?}") };
+    let rows = found.matches.into_iter().map(|row| (row.id, row.values));
+    let float = |number: f64| Value::Float(number as f32);
+    assert_eq!(
+        rows.collect::<Vec<_>>(),
+        [
+            (5_000_000_007, vec![float(1.0 / 6.0 + 5.0), float(0.0)]),
+            (2, vec![float(5.0), float(7_f64.ln())]),
+            (3, vec![float(5.0), float(0.0)]),
+            (1, vec![float(1.0 / -5.0 + 5.0), float(5e9_f64.ln())]),
+        ]
+    );
 }
 
 #[test]

@@ -92,3 +92,47 @@ pub fn resent(server: &TestServer, request: &[u8]) -> Vec<u8> {
     client.0.read_to_end(&mut reply).unwrap();
     reply
 }
+
+/// The version of the requests that [`search`] makes.
+pub const SEARCH_VERSION: u16 = 0x119;
+
+/// The body of a search for all rows of `books`, so many times, with a select list and an order.
+pub fn search(times: u32, select: &str, order: &str) -> Vec<u8> {
+    const EXTENDED: u32 = 4;
+    let mut body = Vec::new();
+    let put = |body: &mut Vec<u8>, numbers: &[u32]| {
+        numbers.iter().for_each(|number| body.extend(number.to_be_bytes()));
+    };
+    put(&mut body, &[0, times]);
+    for _ in 0..times {
+        // Offset, limit, mode, ranker, order.
+        put(&mut body, &[0, 100, EXTENDED, 0, EXTENDED]);
+        put_text(&mut body, order);
+        put_text(&mut body, "");
+        put(&mut body, &[0]);
+        put_text(&mut body, "books");
+        // Any key, no filters.
+        put(&mut body, &[1, 0, 0, 0, 0, 0]);
+        // No groups.
+        put(&mut body, &[0]);
+        put_text(&mut body, "");
+        put(&mut body, &[1000]);
+        put_text(&mut body, "@group desc");
+        // Cutoff, retries and their delay.
+        put(&mut body, &[0, 0, 0]);
+        put_text(&mut body, "");
+        // No anchor, weights and time.
+        put(&mut body, &[0, 0, 0, 0]);
+        put_text(&mut body, "");
+        // No overrides.
+        put(&mut body, &[0]);
+        put_text(&mut body, select);
+    }
+    body
+}
+
+/// Appends a text after its length.
+pub fn put_text(body: &mut Vec<u8>, text: &str) {
+    body.extend((text.len() as u32).to_be_bytes());
+    body.extend(text.as_bytes());
+}
