@@ -1,5 +1,6 @@
 //! A client of the SQL side that speaks another wire: it has a place among the connections, is shown and ended
-//! like them, and its statements are watched like theirs.
+//! like them, and its statements are watched like theirs. All statements of a request have the time of one together, and
+//! what ends one ends the request.
 
 use std::{
     pin::Pin,
@@ -7,6 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
+    time::{Duration, Instant},
 };
 
 use remora_protocol::mysql::WireError;
@@ -36,6 +38,8 @@ pub(crate) struct Guest {
     place: ConnectionSlot,
     session: Session,
     interrupter: Arc<AtomicBool>,
+    /// When the running request has to be done.
+    deadline: Option<Instant>,
 }
 
 impl SqlSide {
@@ -73,25 +77,47 @@ impl Seat {
             return Err(Error::new(refused.code, refused.message));
         }
         place.connection.end();
-        Ok(Guest { side, place, session, interrupter })
+        Ok(Guest { side, place, session, interrupter, deadline: None })
     }
 }
 
 impl Guest {
-    /// Runs a statement.
+    /// A request begins: its statements have as much time together as a statement may take.
+    pub(crate) fn begin_request(&mut self) {
+        let limit_ms = self.side.shared.settings.load().sql.max_execution_time_ms;
+        let limit = (limit_ms > 0).then(|| Duration::from_millis(limit_ms));
+        self.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        self.interrupter.store(false, Relaxed);
+    }
+
+    /// What is left of the request's time in milliseconds, where 0 is any number.
     ///
     /// # Errors
-    /// That of the statement; 3024 where its time is over, 1317 where it is told to end.
+    /// 3024 if nothing is left.
+    fn left_ms(&self) -> Result<u64> {
+        let Some(deadline) = self.deadline else { return Ok(0) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        match u64::try_from(left.as_millis()).unwrap_or(u64::MAX) {
+            0 => Err(Error::query_timeout()),
+            left_ms => Ok(left_ms),
+        }
+    }
+
+    /// Runs a statement of a request.
+    ///
+    /// # Errors
+    /// That of the statement; 3024 where the request's time is over, 1317 where it is told to end, for all of its
+    /// statements that follow too.
     pub(crate) async fn run<R: Reply>(&mut self, text: &str, reply: &mut R) -> Result<()> {
         self.side.processes.count_command();
         let process = &self.place.connection;
+        let limit_ms = self.left_ms()?;
         // What is told to end, or has nobody to answer to, begins nothing more.
-        if process.is_killed() || process.is_left() || *self.side.shared.stopping.borrow() {
+        let is_ended = process.is_killed() || self.interrupter.load(Relaxed);
+        if is_ended || process.is_left() || *self.side.shared.stopping.borrow() {
             return Err(Error::interrupted());
         }
         process.begin("Query", text.as_bytes());
-        self.interrupter.store(false, Relaxed);
-        let limit_ms = self.side.shared.settings.load().sql.max_execution_time_ms;
         // Boxed, so that whoever awaits this has no type as deep as a statement's.
         let run: Pin<Box<dyn Future<Output = Result<()>> + Send + '_>> =
             Box::pin(self.session.query(text.as_bytes(), false, reply));

@@ -65,6 +65,7 @@ impl Talk {
 
     /// Appends the reply to a request.
     pub(super) async fn answer(&mut self, head: &RequestHead, body: &[u8], out: &mut Vec<u8>) {
+        self.guest.begin_request();
         if !self.is_settled {
             let mut reply = Rows::new(self.guest.interrupter(), |_, _| ((), 0));
             if let Err(error) = self.guest.settle(&mut reply).await {
@@ -149,22 +150,35 @@ impl Talk {
         let (guest, identity) = (&mut self.guest, &self.identity);
         let shape = table::find(guest, identity, &request.indexes, UNKNOWN).await?;
         let statements = updates(request, &shape).map_err(|error| error.to_string())?;
-        let mut updated = 0;
-        if !statements.is_empty() {
-            self.run("START TRANSACTION").await?;
-            for statement in &statements {
-                match self.run(statement).await {
-                    Ok(rows) => updated += rows,
-                    Err(error) => {
-                        self.run("ROLLBACK").await?;
-                        return Err(error);
-                    }
-                }
-            }
-            self.run("COMMIT").await?;
-        }
+        let updated = match &*statements {
+            [] => 0,
+            statements => self.change(statements).await?,
+        };
         put_updated(out, "", u32::try_from(updated).unwrap_or(u32::MAX));
         Ok(())
+    }
+
+    /// Runs statements as one transaction, for how many rows they found.
+    async fn change(&mut self, statements: &[String]) -> Result<u64, Refused> {
+        self.run("START TRANSACTION").await?;
+        let mut updated = 0;
+        for statement in statements {
+            match self.run(statement).await {
+                Ok(rows) => updated += rows,
+                Err(error) => return self.take_back(error).await,
+            }
+        }
+        match self.run("COMMIT").await {
+            Ok(_) => Ok(updated),
+            Err(error) => self.take_back(error).await,
+        }
+    }
+
+    /// Takes back what a transaction has changed, also where the request's time is over or it is told to end.
+    async fn take_back<T>(&mut self, why: Refused) -> Result<T, Refused> {
+        self.guest.begin_request();
+        self.run("ROLLBACK").await?;
+        Err(why)
     }
 
     /// Runs a statement without rows, for how many rows it found.

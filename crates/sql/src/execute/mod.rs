@@ -62,7 +62,7 @@ pub(crate) async fn run_planned<R: Reply>(
     let limit = session.variables.max_execution_time_ms;
     let most = most_matches(parsed.settings.as_deref());
     let wanted = hinted_limit(&statement.source).or_else(|| max_query_time(&parsed));
-    session.variables.max_execution_time_ms = wanted.unwrap_or(limit);
+    session.variables.max_execution_time_ms = session.left_of(wanted.unwrap_or(limit))?;
     let sent = match wide::Wide::of(parsed, &statement.source) {
         Ok(wide) => wide.send(session, reply).await,
         Err(parsed) => match run::Query::new(session, *parsed, &statement.source).await {

@@ -192,7 +192,7 @@ impl Session {
         let (count, mut facets, mut told) = (parts.len(), 0, None);
         for (index, part) in parts.into_iter().enumerate() {
             if facets == 0 {
-                self.state.moment = (part.facets > 0).then(Moment::default);
+                self.state.moment = (part.facets > 0).then(Moment::new);
                 facets = part.facets;
                 if index > 0 {
                     self.begin();

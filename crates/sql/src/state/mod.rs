@@ -13,7 +13,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -51,12 +51,20 @@ pub struct Encryption {
 /// Statements by their names in lower case.
 pub(crate) type NamedStatements = FxHashMap<String, Arc<Source>>;
 
-/// The moment that all parts of a statement read which is several: that of the first.
-#[derive(Default)]
+/// The moment that all parts of a statement read which is several: that of the first. They have their time together.
 pub(crate) struct Moment {
     reader: OnceLock<Reader>,
     /// Whether the first part has begun.
     has_begun: bool,
+    /// When the statement was begun.
+    since: Instant,
+}
+
+impl Moment {
+    /// That of a statement which begins now.
+    pub(crate) fn new() -> Self {
+        Self { reader: OnceLock::new(), has_begun: false, since: Instant::now() }
+    }
 }
 
 /// The columns of views.
@@ -182,6 +190,18 @@ impl SessionState {
         match self.interrupted.load(Ordering::Relaxed) {
             true => Err(Error::interrupted()),
             false => Ok(()),
+        }
+    }
+
+    /// What is left of so many milliseconds, where 0 is any number, to a part of a statement; 3024 if nothing is.
+    pub(crate) fn left_of(&self, limit_ms: u64) -> Result<u64> {
+        let Some(moment) = self.moment.as_ref().filter(|_| limit_ms > 0) else {
+            return Ok(limit_ms);
+        };
+        let left = Duration::from_millis(limit_ms).saturating_sub(moment.since.elapsed());
+        match u64::try_from(left.as_millis()).unwrap_or(limit_ms) {
+            0 => Err(Error::query_timeout()),
+            left_ms => Ok(left_ms),
         }
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod bounds;
 mod connections;
 #[path = "../../../../protocol/tests/sphinx/reader.rs"]
 #[allow(dead_code, reason = "each test binary uses its part")]

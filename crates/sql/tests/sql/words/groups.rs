@@ -252,6 +252,30 @@ async fn facets_show_what_the_best_rows_of_groups_have() {
 }
 
 /// Puts a row whenever a result set has ended.
+/// Each part of it takes less than the time of the statement, both together take more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_and_its_facets_have_their_time_together() {
+    let server = Server::new();
+    let mut session = server.session();
+    all(
+        &mut session,
+        &["CREATE TABLE w (id INT PRIMARY KEY, s TEXT) words='s'", "INSERT INTO w VALUES (1, 'a')"],
+    )
+    .await;
+    let slow = "SELECT id FROM w WHERE MATCH('a') AND SLEEP(0.9) = 0 LIMIT 5";
+    assert_eq!(sets(&mut session, &format!("{slow} OPTION max_query_time=1500")).await, "1");
+    for (begin, statement) in [
+        ("DO 0", format!("{slow} OPTION max_query_time=1500 FACET id")),
+        ("SET max_execution_time = 1500", format!("{slow} FACET id")),
+    ] {
+        all(&mut session, &[begin]).await;
+        let error = run(&mut session, &statement).await.unwrap_err();
+        assert_eq!(error.code.number(), 3024, "{statement}: {error}");
+    }
+    // Statements of one text have it each.
+    assert_eq!(sets(&mut session, &format!("{slow}; {slow}")).await, "1 ; 1");
+}
+
 struct Writing<'s> {
     database: &'s Database,
     answers: Answers,

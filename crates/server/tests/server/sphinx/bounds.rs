@@ -1,0 +1,110 @@
+//! A request of many queries: its time is one for all, and what ends one of them ends the request.
+
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use remora_protocol::sphinx::Answer;
+
+use crate::{
+    sphinx::{
+        books,
+        reader::Reader,
+        sql,
+        wire::{Client, Reply, SEARCH_VERSION, search},
+    },
+    support::TestServer,
+};
+
+/// Most queries of a request.
+const QUERIES: u32 = 32;
+/// No query of these tests is answered at once.
+const SLOW: (&str, &str) = ("crc32(kind) + ln(year) as x", "x desc");
+
+/// Rows enough for a query to take some time.
+fn with_many_rows() -> TestServer {
+    let server = books("");
+    let mut sql = sql(&server, "", "");
+    for statement in [
+        "CREATE TABLE n (i INT PRIMARY KEY)",
+        "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE \
+         i < 1000) SELECT i FROM r",
+        "INSERT INTO books SELECT 1000 * b.i + a.i, 'reef', 'fish', 1000 + a.i, 1, a.i, 'many', \
+         FROM_UNIXTIME(946684800), 0, 0, 0 FROM n a JOIN n b WHERE b.i <= 20",
+    ] {
+        sql.query_drop(statement).unwrap();
+    }
+    server
+}
+
+fn body(times: u32) -> Vec<u8> {
+    let (select, order) = SLOW;
+    search(times, select, order)
+}
+
+fn answers(reply: &Reply) -> Vec<Answer> {
+    Reader(&reply.2).answers(SEARCH_VERSION, reply.0)
+}
+
+/// Why the last query has no answer, of those of which the first has one.
+fn refusal_of_last(reply: &Reply) -> String {
+    let answers = answers(reply);
+    assert_eq!(answers.len(), QUERIES as usize);
+    match answers.last() {
+        Some(Answer::Error(error)) => error.clone(),
+        other => panic!("the last query was answered: {other:?}"),
+    }
+}
+
+#[test]
+fn the_queries_of_a_request_have_their_time_together() {
+    let server = with_many_rows();
+    let mut client = Client::persistent(&server);
+    let mut took = || {
+        let begin = Instant::now();
+        let reply = client.ask(0, SEARCH_VERSION, &body(1));
+        assert!(matches!(&answers(&reply)[..], [Answer::Found { .. }]));
+        begin.elapsed()
+    };
+    took();
+    let one = (0..3).map(|_| took()).min().unwrap();
+    // Time for some, and for each of them, but not for all.
+    let limit_ms = (6 * one).as_millis().max(1);
+    let set = format!("SET sql.max_execution_time_ms = {limit_ms}");
+    assert!(server.connect().ask(&set).starts_with("+OK"));
+    let reply = client.ask(0, SEARCH_VERSION, &body(QUERIES));
+    assert!(matches!(answers(&reply)[0], Answer::Found { .. }));
+    let error = refusal_of_last(&reply);
+    assert!(error.contains("maximum statement execution time exceeded"), "{error}");
+    // The next request has its own.
+    assert!(matches!(
+        &answers(&client.ask(0, SEARCH_VERSION, &body(1)))[..],
+        [Answer::Found { .. }]
+    ));
+}
+
+#[test]
+fn a_request_that_is_killed_answers_none_of_its_other_queries() {
+    let server = with_many_rows();
+    let mut client = Client::persistent(&server);
+    client.send(0, SEARCH_VERSION, &body(QUERIES));
+    let mut sql = sql(&server, "", "");
+    let until = Instant::now() + Duration::from_secs(10);
+    let id = loop {
+        let rows: Vec<mysql::Row> = sql.query("SHOW PROCESSLIST").unwrap();
+        let mut running = rows.iter().filter(|row| {
+            let statement = row.get::<Option<String>, _>(7).flatten().unwrap_or_default();
+            statement.contains("CRC32")
+        });
+        if let Some(row) = running.next() {
+            break row.get::<u64, _>(0).unwrap();
+        }
+        assert!(Instant::now() < until, "it does not run");
+    };
+    sql.query_drop(format!("KILL QUERY {id}")).unwrap();
+    let error = refusal_of_last(&client.reply());
+    assert!(error.contains("Query execution was interrupted"), "{error}");
+    assert!(matches!(
+        &answers(&client.ask(0, SEARCH_VERSION, &body(1)))[..],
+        [Answer::Found { .. }]
+    ));
+}
