@@ -10,6 +10,10 @@ use crate::{
 
 /// Most digits before the point of a number that is compared: those a column can have.
 const MAX_INTEGER_DIGITS: u8 = 65;
+/// From here on doubles are whole numbers.
+const WHOLE_FROM: f64 = 9_007_199_254_740_992.0;
+/// No integer of a column is as great.
+const BEYOND_INTEGERS: f64 = 1e20;
 /// Characters of a literal that an error message shows.
 const SHOWN_CHARS: usize = 60;
 
@@ -92,7 +96,7 @@ pub(super) fn bounds(column: &ColumnDef, literal: &Literal) -> Result<Bounds> {
         Literal::Value(value) if is_of(column.kind, value) => {
             return Ok(Bounds::at(cell(column.kind, value)));
         }
-        Literal::Value(value) => value.to_string(),
+        Literal::Value(value) => written(column.kind, value),
         Literal::Text(text) => text.clone(),
     };
     let found = match column.kind {
@@ -110,6 +114,18 @@ pub(super) fn bounds(column: &ColumnDef, literal: &Literal) -> Result<Bounds> {
         let message = format!("'{shown}' is not a value of column '{name}', which is {kind:?}");
         Error::request(RequestPart::Filter, message)
     })
+}
+
+/// The value as a text. The shortest text of a double beyond 2^53 is that of another whole number.
+fn written(kind: ColumnType, value: &Value) -> String {
+    match (kind, value) {
+        (ColumnType::Int(_) | ColumnType::Uint(_), Value::Float(number))
+            if (WHOLE_FROM..BEYOND_INTEGERS).contains(&number.abs()) =>
+        {
+            format!("{number:.0}")
+        }
+        _ => value.to_string(),
+    }
 }
 
 fn exact(kind: ColumnType, text: &str) -> Option<Bounds> {
@@ -249,6 +265,29 @@ mod tests {
         let sign = if number < 0 { "-" } else { "" };
         let number = number.abs();
         format!("{sign}{}.{:03}", number / 1000, number % 1000)
+    }
+
+    #[test]
+    fn doubles_are_the_whole_numbers_that_they_are() {
+        let column = |kind| ColumnDef {
+            id: 1,
+            name: "column".into(),
+            kind,
+            nullable: true,
+            indexed: true,
+            declared: None,
+        };
+        for number in [1_i64 << 53, (1 << 60) + (1 << 8), -(1 << 62), i64::MIN] {
+            let literal = Literal::Value(Value::Float(number as f64));
+            let kind = ColumnType::Int(64);
+            let found = bounds(&column(kind), &literal).unwrap().exact();
+            assert_eq!(found, Some(cell(kind, &Value::Int(number))), "{number}");
+        }
+        let literal = Literal::Value(Value::Float(2_f64.powi(63)));
+        let found = bounds(&column(ColumnType::Uint(64)), &literal).unwrap().exact();
+        assert_eq!(found, Some(cell(ColumnType::Uint(64), &Value::Uint(1 << 63))));
+        let above = bounds(&column(ColumnType::Int(64)), &literal).unwrap();
+        assert!(above.from.is_none());
     }
 
     #[test]

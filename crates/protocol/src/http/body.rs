@@ -1,7 +1,9 @@
 //! Bodies of requests: JSON objects to requests of the engine.
 
+use std::collections::BTreeMap;
+
 use remora_engine::{FacetRequest, Highlight, Selection, SortBy, SortKey, TextQuery};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::{conditions, rows::Columns};
 use crate::line::{
@@ -115,15 +117,30 @@ enum Text {
     Optional,
 }
 
+/// A field of a body as it is written.
+fn written(body: &[u8], name: &str) -> Result<Box<RawValue>, LineError> {
+    let fields: Result<BTreeMap<String, Box<RawValue>>, _> = serde_json::from_slice(body);
+    let field = fields.ok().and_then(|mut fields| fields.remove(name));
+    field.ok_or_else(|| syntax(format!("Invalid JSON: field '{name}'")))
+}
+
 struct Body<'l> {
     fields: Map<String, Value>,
+    /// The conditions as they are written.
+    filters: Option<Box<RawValue>>,
     limits: &'l ParseLimits,
 }
 
 impl<'l> Body<'l> {
     fn read(body: &[u8], limits: &'l ParseLimits) -> Result<Self, LineError> {
         match serde_json::from_slice(body) {
-            Ok(Value::Object(fields)) => Ok(Self { fields, limits }),
+            Ok(Value::Object(fields)) => {
+                let filters = match fields.contains_key("filters") {
+                    true => Some(written(body, "filters")?),
+                    false => None,
+                };
+                Ok(Self { fields, filters, limits })
+            }
             Ok(_) => Err(syntax("Request body must be a JSON object".to_owned())),
             Err(error) => Err(syntax(format!("Invalid JSON: {error}"))),
         }
@@ -166,7 +183,7 @@ impl<'l> Body<'l> {
             clauses.query_bytes += self.get("q").and_then(Value::as_str).map_or(0, str::len);
             clauses.text.push(query);
         }
-        if let Some(filters) = self.get("filters") {
+        if let Some(filters) = &self.filters {
             conditions::read(filters, clauses)?;
         }
         if let Some(expression) = self.own("filter") {
@@ -468,6 +485,12 @@ mod tests {
             literal: Literal::Text(literal.to_owned()),
         };
         assert_eq!(filters, Some(Filter::And(vec![compare("b", "1"), compare("c", "1.5")])));
+        // Numbers keep the digits that a double would not tell.
+        let (price, whole) = ("9007199254740993.25", "18446744073709551617");
+        let body =
+            format!(r#"{{"q":"a","filters":{{"b":{price},"c":{{"op":"=","value":{whole}}}}}}}"#);
+        let filters = count(&body).unwrap().filter;
+        assert_eq!(filters, Some(Filter::And(vec![compare("b", price), compare("c", whole)])));
         let facet = |body: &str| parse_facet(body.as_bytes(), "t", &own());
         assert_eq!(facet(r#"{"q":"a"}"#).unwrap_err().code, code::SYNTAX);
         assert_eq!(facet(r#"{"column":"a b"}"#).unwrap_err().code, code::TOKEN);

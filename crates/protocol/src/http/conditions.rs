@@ -5,9 +5,12 @@
 //! value     = text | number | true | false
 //! own       = { column: null | [ value { "," value } ] }               ; IS NULL, IN
 //! ```
+//! A number is taken as it is written: a double would not tell all digits of a decimal.
+
+use std::collections::BTreeMap;
 
 use remora_engine::{Comparison, Filter, Literal};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use crate::line::{
     LineError, code,
@@ -18,20 +21,25 @@ use crate::line::{
 };
 
 /// Reads the conditions into the clauses.
-pub(super) fn read(filters: &Value, clauses: &mut Clauses) -> Result<(), LineError> {
-    let filters =
-        filters.as_object().ok_or_else(|| error("Field 'filters' must be an object".to_owned()))?;
+pub(super) fn read(filters: &RawValue, clauses: &mut Clauses) -> Result<(), LineError> {
+    let filters = object(filters)
+        .ok_or_else(|| error("Field 'filters' must be an object".to_owned()))?;
     let most = clauses.limits.max_filters;
     if filters.len() > most {
         return Err(error(format!("Too many filter conditions (max {most})")));
     }
     for (column, given) in filters {
-        check_column(column, clauses.limits)?;
-        let mut reader = Reader { column, strict: clauses.limits.strict, bytes: column.len() };
+        check_column(&column, clauses.limits)?;
+        let mut reader = Reader { column: &column, strict: clauses.limits.strict, bytes: column.len() };
         let filter = reader.condition(given)?;
         clauses.filter(Read { filter, bytes: reader.bytes, conditions: 1 });
     }
     Ok(())
+}
+
+/// The fields of an object, of which the last of a name counts; `None` for what is none.
+fn object(value: &RawValue) -> Option<BTreeMap<String, &RawValue>> {
+    serde_json::from_str(value.get()).ok()
 }
 
 struct Reader<'c> {
@@ -41,37 +49,44 @@ struct Reader<'c> {
 }
 
 impl Reader<'_> {
-    fn condition(&mut self, given: &Value) -> Result<Filter, LineError> {
+    fn condition(&mut self, given: &RawValue) -> Result<Filter, LineError> {
         let column = self.column.to_owned();
-        match given {
-            Value::Null if !self.strict => Ok(Filter::IsNull(column)),
-            Value::Array(values) if !self.strict && !values.is_empty() => {
-                let literals = values.iter().map(|value| self.literal(value));
-                Ok(Filter::In(column, literals.collect::<Result<_, _>>()?))
+        let list = || serde_json::from_str::<Vec<&RawValue>>(given.get()).unwrap_or_default();
+        match given.get().as_bytes().first() {
+            Some(b'n') if !self.strict => return Ok(Filter::IsNull(column)),
+            Some(b'[') if !self.strict => {
+                let literals = list().into_iter().map(|value| self.literal(Some(value)));
+                let literals: Vec<Literal> = literals.collect::<Result<_, _>>()?;
+                if !literals.is_empty() {
+                    return Ok(Filter::In(column, literals));
+                }
             }
-            Value::Object(condition) => {
-                let comparison = match condition.get("op") {
-                    None => Comparison::Equal,
-                    Some(op) => op.as_str().and_then(comparison_named).ok_or_else(|| {
-                        error(format!("Invalid filter operator for column '{}': {op}", self.column))
-                    })?,
-                };
-                let literal = self.literal(condition.get("value").unwrap_or(&Value::Null))?;
-                Ok(Filter::Compare { column, comparison, literal })
-            }
-            scalar => {
-                let literal = self.literal(scalar)?;
-                Ok(Filter::Compare { column, comparison: Comparison::Equal, literal })
-            }
+            _ => {}
         }
+        let Some(condition) = object(given) else {
+            let literal = self.literal(Some(given))?;
+            return Ok(Filter::Compare { column, comparison: Comparison::Equal, literal });
+        };
+        let comparison = match condition.get("op") {
+            None => Comparison::Equal,
+            Some(op) => {
+                let name: Option<String> = serde_json::from_str(op.get()).ok();
+                name.as_deref().and_then(comparison_named).ok_or_else(|| {
+                    error(format!("Invalid filter operator for column '{}': {op}", self.column))
+                })?
+            }
+        };
+        let literal = self.literal(condition.get("value").copied())?;
+        Ok(Filter::Compare { column, comparison, literal })
     }
 
     /// A scalar as it would be typed; the engine reads it by the column's type.
-    fn literal(&mut self, value: &Value) -> Result<Literal, LineError> {
-        let text = match value {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            Value::Bool(truth) => u8::from(*truth).to_string(),
+    fn literal(&mut self, value: Option<&RawValue>) -> Result<Literal, LineError> {
+        let raw = value.map_or("null", RawValue::get);
+        let text = match serde_json::from_str(raw) {
+            Ok(Value::String(text)) => text,
+            Ok(Value::Number(_)) => raw.to_owned(),
+            Ok(Value::Bool(truth)) => u8::from(truth).to_string(),
             _ => {
                 let column = self.column;
                 return Err(error(format!("Invalid filter value type for column: {column}")));

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use remora_engine::{Value, walk_path};
+use remora_engine::{Decimal, Value, walk_path};
 use serde_json::{Number, Value as Json};
 
 use super::{Condition, Field, Test};
@@ -71,6 +71,7 @@ fn compare(found: &Json, literal: &Value) -> Option<Ordering> {
         (Json::Number(number), Value::Float(bound)) if !bound.is_finite() => {
             number.as_f64()?.partial_cmp(bound)
         }
+        (Json::Number(number), Value::Decimal(decimal)) => compare_with_decimal(number, decimal),
         (Json::Number(number), _) => compare_numbers(number, &number_of(literal)?),
         (Json::String(text), Value::Text(other)) => Some((**text).cmp(other)),
         (
@@ -90,9 +91,26 @@ fn number_of(literal: &Value) -> Option<Number> {
         Value::Int(number) => Some((*number).into()),
         Value::Uint(number) => Some((*number).into()),
         Value::Float(number) => Number::from_f64(*number),
-        Value::Decimal(number) => number.as_str().parse().ok(),
         _ => None,
     }
+}
+
+/// The order of a number and a decimal: exact beside a whole number, else that of the nearest doubles.
+fn compare_with_decimal(number: &Number, decimal: &Decimal) -> Option<Ordering> {
+    let Some(whole) = whole(number) else {
+        return number.as_f64()?.partial_cmp(&decimal.as_str().parse().ok()?);
+    };
+    let digits = decimal.as_str();
+    let is_negative = digits.starts_with('-');
+    let (before, behind) = digits.split_once('.').unwrap_or((digits, ""));
+    let beyond = if is_negative { i128::MIN } else { i128::MAX };
+    let order = whole.cmp(&before.parse().unwrap_or(beyond));
+    let is_whole = behind.bytes().all(|digit| digit == b'0');
+    Some(order.then(match (is_whole, is_negative) {
+        (true, _) => Ordering::Equal,
+        (false, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+    }))
 }
 
 /// The exact order of two numbers, integers beyond what a double tells apart too.
@@ -171,6 +189,14 @@ mod tests {
             "big > 1.8e19",
             "near > 9007199254740992.0",
             "near != 9007199254740992.0",
+            "near = 9007199254740993.0",
+            "near < 9007199254740993.25",
+            "near > 9007199254740992.75",
+            "near > -9007199254740993.5",
+            "near < 99999999999999999999999999999999999999999.5",
+            "half < 0.50000000000000000001 OR half = 0.50000000000000000001",
+            "big < 18446744073709551615.5",
+            "big < 18446744073709551616",
             "n > -1e300",
             "n < 1e300",
             "yes = true",

@@ -1,6 +1,6 @@
 //! A filter's text.
 
-use remora_engine::Value;
+use remora_engine::{Decimal, Value};
 
 use super::{Condition, Field, Test};
 use crate::{Error, Result};
@@ -9,6 +9,9 @@ use crate::{Error, Result};
 const MAX_DEPTH: usize = 64;
 /// Most bytes of a filter.
 const MAX_BYTES: usize = 1 << 20;
+/// Most digits of a number that is compared exactly, and those of them behind the point.
+const MAX_DIGITS: u8 = 65 + MAX_SCALE;
+const MAX_SCALE: u8 = 38;
 /// Signs of comparisons, the longer before those that they begin with.
 const SIGNS: [(&str, Test); 7] = [
     ("!=", Test::NotEqual),
@@ -240,8 +243,24 @@ fn number(text: &str) -> Option<Value> {
     }
     let whole = text.parse().map(Value::Int).or_else(|_| text.parse().map(Value::Uint));
     whole.ok().or_else(|| {
-        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-        number.map(Value::Float)
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite())?;
+        Some(decimal(text, number).unwrap_or(Value::Float(number)))
+    })
+}
+
+/// A number of more digits than a double tells: as a whole number if it is one, else as a decimal. `None` where the
+/// double says all.
+fn decimal(text: &str, double: f64) -> Option<Value> {
+    let read = |text: &str| Decimal::parse(text, MAX_DIGITS, MAX_SCALE);
+    let (exact, shown) = (read(text)?, read(&double.to_string())?);
+    if exact == shown {
+        return None;
+    }
+    let digits = exact.as_str().trim_end_matches('0').trim_end_matches('.');
+    let whole = digits.parse().map(Value::Int).or_else(|_| digits.parse().map(Value::Uint));
+    whole.ok().or_else(|| {
+        let scale = digits.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+        Decimal::parse(digits, MAX_DIGITS, u8::try_from(scale).ok()?).map(Value::Decimal)
     })
 }
 
@@ -286,6 +305,33 @@ mod tests {
         });
         assert_eq!(read("((a = 1))"), field("a").equals(1));
         assert_eq!(read("日本 = '東京'"), field("日本").equals("東京"));
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let value = |text: &str| match read(&format!("a = {text}")).0 {
+            Condition::Compare(_, _, value) => value,
+            other => panic!("{other:?}"),
+        };
+        let decimal = |text: &str| {
+            let scale = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+            Value::Decimal(Decimal::parse(text, 65, scale as u8).unwrap())
+        };
+        for text in ["0.1", "1.5", "-2.50", "1e300", "1e-300", "9007199254740992.0"] {
+            assert_eq!(value(text), Value::Float(text.parse().unwrap()), "{text}");
+        }
+        for text in [
+            "9007199254740993.25",
+            "-9007199254740993.5",
+            "0.1234567890123456789",
+            "18446744073709551617",
+            "-9223372036854775809",
+        ] {
+            assert_eq!(value(text), decimal(text), "{text}");
+        }
+        assert_eq!(value("9007199254740993.0"), Value::Int(9_007_199_254_740_993));
+        assert_eq!(value("9.007199254740993e15"), Value::Int(9_007_199_254_740_993));
+        assert_eq!(value("18446744073709551615.00"), Value::Uint(u64::MAX));
     }
 
     #[test]

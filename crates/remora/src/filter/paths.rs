@@ -9,6 +9,8 @@ use super::{Condition, Field, Test};
 
 /// How deep the engine is asked at most; it allows a little more.
 const MAX_DEPTH: usize = 24;
+/// From here on not every whole number is a double.
+const WHOLE_FROM: f64 = 9_007_199_254_740_992.0;
 /// The engine takes a million values in all lists.
 const MAX_VALUES: usize = 100_000;
 
@@ -107,7 +109,8 @@ fn compared(test: Test, value: &Value) -> Option<PathTest> {
     })
 }
 
-/// The scalar of a document that a literal is equal to; none if no scalar is, `None` if it is a document itself.
+/// The scalar of a document that a literal is equal to; none if no scalar is, `None` if it is a document itself or a
+/// decimal that is compared with each document's.
 fn scalar(value: &Value) -> Option<Vec<PathValue>> {
     let scalar = match value {
         Value::Null => PathValue::Null,
@@ -116,6 +119,8 @@ fn scalar(value: &Value) -> Option<Vec<PathValue>> {
         Value::Uint(number) => PathValue::Uint(*number),
         Value::Float(number) => PathValue::Float(*number),
         Value::Decimal(number) => match number.as_str().parse::<serde_json::Number>() {
+            // A double would not tell whole numbers apart that a decimal lies between.
+            Ok(number) if number.is_f64() && number.as_f64()?.abs() >= WHOLE_FROM => return None,
             Ok(number) => of_number(&number),
             Err(_) => return Some(Vec::new()),
         },

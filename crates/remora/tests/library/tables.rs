@@ -216,6 +216,35 @@ fn searches_count_order_and_facet() -> Tested {
     Ok(())
 }
 
+#[derive(Serialize)]
+struct Priced {
+    id: i64,
+    price: String,
+}
+
+/// Doubles have no digit behind the point there.
+#[test]
+fn decimals_are_compared_to_their_last_digit() -> Tested {
+    let db = Database::in_memory()?;
+    let table = db.create_table("priced", |t| t.int("id").key().decimal("price", 20, 2))?;
+    for id in 1..=3 {
+        table.insert(&Priced { id, price: format!("900719925474099{id}.25") })?;
+    }
+    for (filter, expected) in [
+        ("price = 9007199254740992.25", 1),
+        ("price = 9007199254740992.26", 0),
+        ("price != 9007199254740992.25", 2),
+        ("price > 9007199254740992.25", 1),
+        ("price >= 9007199254740992.25", 2),
+        ("price > 9007199254740992.2499", 2),
+        ("price IN (9007199254740991.25, 9007199254740993.0)", 1),
+        ("price BETWEEN 9007199254740991.26 AND 9007199254740993.24", 1),
+    ] {
+        assert_eq!(table.all().filter(filter).count()?, expected, "{filter}");
+    }
+    Ok(())
+}
+
 #[test]
 fn searches_are_refused_by_what_is_wrong() -> Tested {
     let db = Database::in_memory()?;

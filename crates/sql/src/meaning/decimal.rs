@@ -276,7 +276,11 @@ impl Ord for Dec {
     fn cmp(&self, other: &Self) -> Ordering {
         match self.aligned(*other) {
             Some((a, b, _)) => a.cmp(&b),
-            None => self.to_double().total_cmp(&other.to_double()),
+            // Only the one of the smaller scale can be too great to be aligned: beyond all that the other can be.
+            None => match self.scale < other.scale {
+                true => self.units.cmp(&i256::ZERO),
+                false => i256::ZERO.cmp(&other.units),
+            },
         }
     }
 }
@@ -313,6 +317,18 @@ mod tests {
         assert_eq!(Dec::parse_prefix("1e").1, 1);
         assert_eq!(dec(".5").to_string(), "0.5");
         assert_eq!(dec("1e100"), Dec::largest(65, 0));
+    }
+
+    #[test]
+    fn what_cannot_be_aligned_is_ordered_exactly() {
+        let long = "9".repeat(64);
+        let (most, fraction) = (dec(&long), dec("0.00000000000000000000000000001"));
+        assert!(most.aligned(fraction).is_none());
+        for (a, b) in [(most.negated(), fraction), (most.negated(), fraction.negated())] {
+            assert_eq!((a.cmp(&b), b.cmp(&a)), (Ordering::Less, Ordering::Greater));
+            let (a, b) = (a.negated(), b.negated());
+            assert_eq!((a.cmp(&b), b.cmp(&a)), (Ordering::Greater, Ordering::Less));
+        }
     }
 
     #[test]
