@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{fmt::Write as _, time::Instant};
+use std::{cell::Cell, fmt::Write as _, time::Instant};
 
 use remora_words::{
     analysis::Analyzer,
@@ -63,6 +63,66 @@ fn excerpts_are_those_of_sphinx() {
     }
     assert!(count > 150, "{count}");
     assert!(wrong.is_empty(), "{} of {count} differ:\n{wrong}", wrong.lines().count() / 3);
+}
+
+/// What made a row match is marked in each of its fields, as far as it is sought there.
+#[test]
+fn what_a_search_found_is_marked_in_each_field() {
+    let (analyzer, fields) = (analyzer(""), ["title".to_owned(), "body".to_owned()]);
+    let made = |query: &str, field, text: &str| {
+        let options = options("allow_empty=1").unwrap();
+        let snippets = Snippets::of_search(query, &fields, field, &analyzer, options);
+        snippets.unwrap().of(text)
+    };
+    for (query, field, text, expected) in [
+        // The other word is in the other field.
+        ("one robots", Some(0), "Book one", "Book <b>one</b>"),
+        ("@title one", Some(0), "Book one", "Book <b>one</b>"),
+        ("@title one", Some(1), "Book one", ""),
+        ("@title one", None, "Book one", "Book <b>one</b>"),
+        ("@!title one | book", Some(0), "Book one", ""),
+        ("one -book", Some(1), "Book one", "Book <b>one</b>"),
+        ("one MAYBE book", Some(1), "Book one", "<b>Book one</b>"),
+        ("\"book one\"", Some(1), "one book one", "one <b>book one</b>"),
+        ("\"book two\" | one", Some(1), "book one", "book <b>one</b>"),
+        ("\"book two three\"/2", Some(1), "a book", "a <b>book</b>"),
+        ("book << two", Some(1), "two book", ""),
+        ("(book NEAR/2 two) one", Some(1), "one two a book", "<b>one two</b> a <b>book</b>"),
+        ("", Some(1), "one", ""),
+    ] {
+        assert_eq!(made(query, field, text), expected, "{query} in {field:?}");
+    }
+    let phrase = options("exact_phrase=1").unwrap();
+    assert!(Snippets::of_search("a", &fields, None, &analyzer, phrase).is_err());
+}
+
+/// Within one text it is asked again and again whether to go on, and nothing is made of what was ended.
+#[test]
+fn an_excerpt_ends_when_it_is_told_to() {
+    let (analyzer, text) = (analyzer(""), "the reef fish and a sea ".repeat(10_000));
+    for (given, query) in [
+        ("", "reef fish"),
+        ("limit_words=9 around=2", "reef fish sea"),
+        ("force_all_words=1", "reef fish"),
+        ("exact_phrase=1", "reef fish and"),
+        ("query_mode=1", "\"fish reef\"~5 (reef << sea) (fish NEAR/3 sea) \"a sea\""),
+    ] {
+        let snippets = Snippets::new(query, &[], &analyzer, options(given).unwrap()).unwrap();
+        let questions = Cell::new(0);
+        let until = |end: usize| {
+            questions.set(0);
+            snippets.of_unless(&text, &|| {
+                questions.set(questions.get() + 1);
+                questions.get() >= end
+            })
+        };
+        assert_eq!(until(usize::MAX), Some(snippets.of(&text)), "{given}");
+        let all = questions.get();
+        assert!(all > 20, "{given}: {all}");
+        for end in [1, all / 2, all] {
+            assert_eq!((until(end), questions.get()), (None, end), "{given}");
+        }
+    }
 }
 
 #[test]

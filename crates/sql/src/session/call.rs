@@ -31,7 +31,7 @@ use crate::{
 
 /// Most texts of a CALL SNIPPETS.
 const MAX_TEXTS: usize = 10_000;
-/// Longest text of which an excerpt is made, in bytes: making it is not interrupted.
+/// Longest text of which an excerpt is made, in bytes: it takes several times as much memory.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// Runs the statement.
@@ -236,7 +236,9 @@ async fn call_snippets<R: Reply>(
     reply.columns(&[column("snippet")])?;
     for text in &texts {
         session.check_interrupted()?;
-        reply.row(&[Cell::Text(&snippets.of(text))])?;
+        let excerpt = snippets.of_unless(text, &|| session.check_interrupted().is_err());
+        let excerpt = excerpt.ok_or_else(Error::interrupted)?;
+        reply.row(&[Cell::Text(&excerpt)])?;
         reply.drain().await?;
     }
     Ok(())

@@ -30,6 +30,14 @@ pub(crate) struct Span<'w> {
 impl Analyzer {
     /// Calls `each` with every word of the text, marks of HTML being text like other.
     pub(crate) fn spans(&self, text: &str, each: &mut dyn FnMut(Span<'_>)) {
+        self.spans_while(text, &mut |span| {
+            each(span);
+            true
+        });
+    }
+
+    /// The same, as long as `each` says that it goes on.
+    pub(crate) fn spans_while(&self, text: &str, each: &mut dyn FnMut(Span<'_>) -> bool) {
         let mut tokens = Tokens::new(Tokenizer::document(&self.rules, text), &self.sequences);
         let (overshort, stop_step) =
             (self.settings.overshort_step(), self.settings.stopword_step());
@@ -44,7 +52,7 @@ impl Analyzer {
                 (true, Kind::Whole | Kind::Exception { is_blended: true }) => 0,
                 (true, _) => 1,
             };
-            each(Span {
+            let goes_on = each(Span {
                 start: token.start,
                 end: token.end,
                 position,
@@ -53,6 +61,9 @@ impl Analyzer {
                 written: &word,
                 keyword: is_kept.then_some(keyword.as_str()),
             });
+            if !goes_on {
+                return;
+            }
             stops += u32::from(!is_kept);
         }
     }

@@ -8,6 +8,7 @@
 use super::{
     passages::{self, Hits, Limits, Passage},
     pieces::Pieces,
+    work::Work,
 };
 
 /// How often passages are ranked anew by the words that are missing, in a short text.
@@ -44,7 +45,7 @@ impl Size {
 }
 
 /// The passages of the excerpt, the best first, made to fit. `lengths` are those of the query's words. Time is linear in
-/// the pieces, [`MAX_RANKINGS`] times at most, and n log n in the passages.
+/// the pieces, [`MAX_RANKINGS`] times at most, and n log n in the passages; any, if the work is ended.
 pub(super) fn choose(
     pieces: &Pieces,
     hits: &Hits,
@@ -52,6 +53,7 @@ pub(super) fn choose(
     limits: Limits<'_>,
     room: Room,
     has_all_words: bool,
+    work: &Work<'_>,
 ) -> Vec<Passage> {
     let number_of = |hit: usize| pieces.number(hits.piece(hit)).map_or(0, |it| it as usize);
     let mut wanted = vec![false; lengths.len()];
@@ -59,10 +61,13 @@ pub(super) fn choose(
         wanted.get_mut(number_of(hit)).into_iter().for_each(|wanted| *wanted = true);
     }
     let mut left = wanted.clone();
-    let mut choice = Choice::new(pieces, hits, room);
+    let mut choice = Choice::new(pieces, hits, room, work);
     let rankings = (RANKED_PIECES / pieces.len().max(1)).clamp(MIN_RANKINGS, MAX_RANKINGS);
     for ranking in 0..rankings {
-        let passages = passages::find(pieces, hits, lengths, &wanted, limits);
+        let passages = passages::find(pieces, hits, lengths, &wanted, limits, work);
+        if work.is_over() {
+            break;
+        }
         let rank = |passage: &Passage| match ranking {
             0 => (passage.distinct, passage.weight),
             _ if passage.wanted > 0 => (passage.wanted, passage.wanted_weight),
@@ -93,6 +98,7 @@ struct Choice<'a> {
     pieces: &'a Pieces,
     hits: &'a Hits,
     room: Room,
+    work: &'a Work<'a>,
     /// What is found and in no passage yet; and of it what is of words that no passage has.
     free: Free,
     missing: Missing,
@@ -105,11 +111,12 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    fn new(pieces: &'a Pieces, hits: &'a Hits, room: Room) -> Self {
+    fn new(pieces: &'a Pieces, hits: &'a Hits, room: Room, work: &'a Work<'a>) -> Self {
         Self {
             pieces,
             hits,
             room,
+            work,
             free: Free::new(hits.hits.len()),
             missing: Missing::new(pieces, hits),
             size: Size::default(),
@@ -137,6 +144,9 @@ impl<'a> Choice<'a> {
         for number in order {
             let passage = &passages[number];
             self.is_done[number] = true;
+            if !self.work.goes_on(1) {
+                return false;
+            }
             if self.free.next(passage.first) > passage.last {
                 continue;
             }
@@ -189,7 +199,7 @@ impl<'a> Choice<'a> {
         let mut is_odd = true;
         while !left.is_empty() {
             left.retain(|&number| {
-                if self.size.fits(self.room) {
+                if self.size.fits(self.room) || !self.work.goes_on(1) {
                     return false;
                 }
                 let Some(dropped) = self.drop_one(number, is_odd) else { return false };

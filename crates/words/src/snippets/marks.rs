@@ -9,7 +9,10 @@ use std::{
 
 use rustc_hash::FxHashSet;
 
-use super::shape::{Leaf, Shape};
+use super::{
+    shape::{Leaf, Shape},
+    work::Work,
+};
 
 /// A set of positions.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +86,15 @@ impl Places {
         Self(vec![Place::Few(Vec::new()); words])
     }
 
+    /// Whether a word has been found.
+    pub(super) fn has(&self, number: usize) -> bool {
+        match self.0.get(number) {
+            Some(Place::Few(few)) => !few.is_empty(),
+            Some(Place::Many(_)) => true,
+            None => false,
+        }
+    }
+
     /// Adds a place of a word. Positions never go back.
     pub(super) fn insert(&mut self, number: u32, position: u32) {
         let Some(place) = self.0.get_mut(number as usize) else { return };
@@ -109,15 +121,22 @@ pub(super) struct Found<'a> {
     pub places: &'a Places,
     /// The text's last position.
     pub last: u32,
+    pub work: &'a Work<'a>,
 }
+
+/// What is done with so many positions at once counts as a step.
+const STEP_POSITIONS: u32 = 1 << 10;
 
 /// A part that is found: from where to where.
 type Span = (u32, u32);
 
 impl Found<'_> {
-    /// The positions that a query marks; `None` if it does not find the text. Time is the product of the query's words and
+    /// The positions that a query marks; `None` if it does not find the text, or if the work is ended. Time is the product of the query's words and
     /// the text's, 64 of which count as one, and n log n of what is found.
     pub(super) fn marked(&self, shape: &Shape) -> Option<Positions> {
+        if !self.goes_on() {
+            return None;
+        }
         match shape {
             Shape::Word(leaf) => self.word(*leaf),
             Shape::Phrase(leaves) => {
@@ -158,6 +177,11 @@ impl Found<'_> {
         }
     }
 
+    /// Counts the work on all positions. Whether it goes on.
+    fn goes_on(&self) -> bool {
+        self.work.goes_on(1 + (self.last / STEP_POSITIONS) as usize)
+    }
+
     fn any(&self, parts: &[Shape]) -> Positions {
         let mut any = Positions::new(self.last);
         parts.iter().filter_map(|part| self.marked(part)).for_each(|found| any.add(&found));
@@ -182,6 +206,9 @@ impl Found<'_> {
     }
 
     fn word(&self, leaf: Leaf) -> Option<Positions> {
+        if !self.goes_on() {
+            return None;
+        }
         let mut found = Positions::new(self.last);
         match self.places.0.get(leaf.term? as usize)? {
             Place::Many(many) if is_plain(leaf) => found.add(many),
@@ -237,6 +264,9 @@ impl Found<'_> {
         let mut last: Vec<Option<u32>> = vec![None; count];
         let (mut order, mut unmarked) = (BTreeSet::new(), Vec::new());
         for ((position, _), index) in merged(places) {
+            if !self.work.goes_on(1) {
+                return None;
+            }
             if let Some(before) = last[index].replace(position) {
                 order.remove(&(before, index));
             }
@@ -284,6 +314,9 @@ impl Found<'_> {
             part == sequence.len() && span.0 > end
         };
         for (span, part) in merged(parts.iter().map(|part| self.occurrences(part)).collect()) {
+            if !self.work.goes_on(1) {
+                return None;
+            }
             if goes_on(&longest, behind, part, span) {
                 longest.push(span);
                 if longest.len() == parts.len() {
@@ -312,6 +345,9 @@ impl Found<'_> {
         let mut found = Positions::new(self.last);
         let mut chain: VecDeque<(Span, usize)> = VecDeque::new();
         for (span, part) in merged(parts.iter().map(|part| self.occurrences(part)).collect()) {
+            if !self.work.goes_on(1) {
+                return None;
+            }
             let last = chain.back().map(|(last, _)| *last);
             if last.is_some_and(|last| span.0 > last.1.saturating_add(distance)) {
                 chain.clear();

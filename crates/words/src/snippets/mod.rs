@@ -17,6 +17,7 @@ mod pieces;
 mod shape;
 mod terms;
 mod wildcards;
+mod work;
 
 use std::borrow::Cow;
 
@@ -30,6 +31,7 @@ use self::{
     pieces::{Cutter, Pieces},
     shape::{Leaf, Shape},
     terms::Terms,
+    work::Work,
 };
 use crate::{
     Result, WordsError,
@@ -79,12 +81,7 @@ impl<'a> Snippets<'a> {
             let parsed = query::parse(query, analyzer, fields)?;
             let mut terms = Terms::default();
             let shape = parsed.root.map(|root| Shape::new(&root, &mut terms, analyzer));
-            if shape.as_ref().is_some_and(|shape| shape.joined() > MAX_JOINED) {
-                let message = format!("query joins more than {MAX_JOINED} parts by << and NEAR");
-                return Err(WordsError::Query(message));
-            }
-            terms.finish()?;
-            return Ok(Self { analyzer, options, terms, asked: Asked::Query(shape) });
+            return Self::of_shape(shape, terms, analyzer, options);
         }
         let (mut terms, order) = Terms::of_words(query, analyzer);
         terms.finish()?;
@@ -100,13 +97,65 @@ impl<'a> Snippets<'a> {
         Ok(Self { analyzer, options, terms, asked })
     }
 
-    /// The excerpt of a text.
+    /// Reads the query of a search, to mark what of it made a row match: in a text of this field of the row the words
+    /// that are sought in it, phrases and what is to stand close together where it does. `None` is a text that
+    /// is no field, in which all are sought. Other parts of the query need not be found in the same text, and what is
+    /// excluded is not marked.
+    ///
+    /// # Errors
+    /// Those of [`Snippets::new`] with `query_mode`; [`WordsError::Option`] for `exact_phrase`.
+    pub fn of_search(
+        query: &str,
+        fields: &[String],
+        field: Option<u8>,
+        analyzer: &'a Analyzer,
+        options: SnippetOptions,
+    ) -> Result<Self> {
+        options.check()?;
+        if options.exact_phrase {
+            let message = "option exact_phrase is not of a search: write the phrase in quotes";
+            return Err(WordsError::Option(message.to_owned()));
+        }
+        let parsed = query::parse(query, analyzer, fields)?;
+        let mut terms = Terms::of_field(field);
+        let shape = parsed.root.map(|root| Shape::of_search(&root, &mut terms, analyzer));
+        Self::of_shape(shape, terms, analyzer, options)
+    }
+
+    fn of_shape(
+        shape: Option<Shape>,
+        mut terms: Terms,
+        analyzer: &'a Analyzer,
+        options: SnippetOptions,
+    ) -> Result<Self> {
+        if shape.as_ref().is_some_and(|shape| shape.joined() > MAX_JOINED) {
+            let message = format!("query joins more than {MAX_JOINED} parts by << and NEAR");
+            return Err(WordsError::Query(message));
+        }
+        terms.finish()?;
+        Ok(Self { analyzer, options, terms, asked: Asked::Query(shape) })
+    }
+
+    /// The excerpt of a text. What it costs says [`Snippets::of_unless`].
+    #[must_use]
+    pub fn of(&self, text: &str) -> String {
+        self.of_unless(text, &|| false).unwrap_or_default()
+    }
+
+    /// The excerpt of a text; `None` if `is_ended` says meanwhile that nobody waits for it. That is asked every few
+    /// milliseconds, within one text too.
     ///
     /// Where nothing is marked it is the beginning of the text, or nothing with `allow_empty`. Memory is some twenty bytes
     /// for each word and each gap of the text, of which 16 MiB are looked at. Time is linear in the text for common
     /// queries; in query mode it is also the product of both lengths, 64 words of the text counting as one.
     #[must_use]
-    pub fn of(&self, text: &str) -> String {
+    pub fn of_unless(&self, text: &str, is_ended: &dyn Fn() -> bool) -> Option<String> {
+        let work = Work::new(is_ended);
+        let excerpt = self.make(text, &work);
+        (!work.is_over()).then_some(excerpt)
+    }
+
+    fn make(&self, text: &str, work: &Work<'_>) -> String {
         let text = &text[..text.floor_char_boundary(MAX_TEXT)];
         let text: Cow<'_, str> = match self.options.html_strip_mode {
             HtmlStripMode::Index => self.analyzer.stripped(text, false),
@@ -114,26 +163,28 @@ impl<'a> Snippets<'a> {
             HtmlStripMode::None | HtmlStripMode::Retain => Cow::Borrowed(text),
         };
         let options = &self.options;
-        let pieces = match options.html_strip_mode {
-            HtmlStripMode::Retain => self.read(&masked(&text)),
-            _ => self.read(&text),
+        let (pieces, longest) = match options.html_strip_mode {
+            HtmlStripMode::Retain => self.read(&masked(&text), work),
+            _ => self.read(&text, work),
         };
         let hits = Hits::new(&pieces, &self.terms.places);
-        if hits.hits.is_empty() && options.allow_empty {
+        if work.is_over() || hits.hits.is_empty() && options.allow_empty {
             return String::new();
         }
         let is_merged = !matches!(self.asked, Asked::Words);
         let mut output = Output::new(options, &pieces, &text, is_merged);
         let size = pieces.characters(0, pieces.len());
-        if !options.in_sentences
-            && options.limit_words == 0
-            && (options.limit == 0 || size <= options.limit.into())
-        {
+        let limit = match options.limit {
+            0 => 0,
+            // There is room for the longest word.
+            limit => u64::from(limit.max(longest)),
+        };
+        if !options.in_sentences && options.limit_words == 0 && (limit == 0 || size <= limit) {
             output.whole();
         } else if hits.hits.is_empty() {
-            output.beginning();
+            output.beginning(limit);
         } else {
-            let room = self.room();
+            let room = self.room(limit);
             let ends = if options.in_sentences { pieces.sentence_ends(&text) } else { Vec::new() };
             let chosen = choice::choose(
                 &pieces,
@@ -142,16 +193,18 @@ impl<'a> Snippets<'a> {
                 self.limits(room, &ends),
                 room,
                 options.force_all_words,
+                work,
             );
             output.passages(&chosen);
         }
         output.text
     }
 
-    fn room(&self) -> Room {
+    /// The room of an excerpt of so many characters, where 0 is any number.
+    fn room(&self, limit: u64) -> Room {
         let some = |number: u32| (number > 0).then_some(u64::from(number));
         Room {
-            characters: some(self.options.limit),
+            characters: Some(limit).filter(|limit| *limit > 0),
             words: some(self.options.limit_words),
             passages: some(self.options.limit_passages).map(|most| most as usize),
         }
@@ -168,16 +221,18 @@ impl<'a> Snippets<'a> {
         }
     }
 
-    /// The pieces of a text, with those marked that match.
-    fn read(&self, text: &str) -> Pieces {
+    /// The pieces of a text, with those marked that match, and the characters of the longest word of the query: in
+    /// query mode of those that the text has, if it has any.
+    fn read(&self, text: &str, work: &Work<'_>) -> (Pieces, u32) {
+        let longest = self.terms.longest(|_| true).unwrap_or(0);
         let shape = match &self.asked {
-            Asked::Words => return self.read_words(text),
+            Asked::Words => return (self.read_words(text, work), longest),
             Asked::Phrase(shape) => Some(shape),
             Asked::Query(shape) => shape.as_ref(),
         };
         let mut cutter = Cutter::new(text, true);
         let mut places = Places::new(self.terms.weights.len());
-        self.analyzer.spans(text, &mut |span| {
+        self.analyzer.spans_while(text, &mut |span| {
             let mut first = None;
             self.terms.find(&span, &mut |number| {
                 first = first.or(Some(number));
@@ -186,28 +241,34 @@ impl<'a> Snippets<'a> {
             if !span.is_whole {
                 cutter.word(&span, first);
             }
+            work.goes_on(1)
         });
         let mut pieces = cutter.end();
-        let found = Found { places: &places, last: pieces.last_position() };
+        let found = Found { places: &places, last: pieces.last_position(), work };
         let marked = shape.and_then(|shape| found.marked(shape));
         pieces.mark(|position| marked.as_ref().is_some_and(|it| it.contains(position)));
-        pieces
+        let longest = match self.asked {
+            Asked::Query(_) => self.terms.longest(|number| places.has(number)).unwrap_or(longest),
+            _ => longest,
+        };
+        (pieces, longest)
     }
 
     /// The pieces of a text, with every word marked that the query has.
-    fn read_words(&self, text: &str) -> Pieces {
+    fn read_words(&self, text: &str, work: &Work<'_>) -> Pieces {
         let mut cutter = Cutter::new(text, false);
         // The blended word that was found last: where it ends, and its number.
         let mut whole: Option<(usize, u32)> = None;
-        self.analyzer.spans(text, &mut |span| {
+        self.analyzer.spans_while(text, &mut |span| {
             let mut number = None;
             self.terms.find(&span, &mut |found| number = number.or(Some(found)));
             if span.is_whole {
                 whole = number.map(|number| (span.end, number)).or(whole);
-                return;
+                return work.goes_on(1);
             }
             let of_whole = whole.filter(|(end, _)| span.end <= *end).map(|(_, number)| number);
             cutter.word(&span, number.or(of_whole));
+            work.goes_on(1)
         });
         cutter.end()
     }

@@ -33,8 +33,8 @@ impl<'a> Output<'a> {
     }
 
     /// As many pieces as fit, one at least.
-    pub(super) fn beginning(&mut self) {
-        let fits = |end: &usize| self.pieces.characters(0, *end) <= self.options.limit.into();
+    pub(super) fn beginning(&mut self, limit: u64) {
+        let fits = |end: &usize| self.pieces.characters(0, *end) <= limit;
         let end = (1..=self.pieces.len()).take_while(fits).last().unwrap_or(1);
         self.range(0, end.min(self.pieces.len()));
         if end < self.pieces.len() {

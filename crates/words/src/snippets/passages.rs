@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use super::pieces::Pieces;
+use super::{pieces::Pieces, work::Work};
 
 /// How large passages may be.
 #[derive(Clone, Copy)]
@@ -115,19 +115,23 @@ impl Passage {
 }
 
 /// The passages of a text in their order, with the numbers of those words that are `wanted`. `lengths` are those of the
-/// query's words. Time is linear in the pieces.
+/// query's words. Time is linear in the pieces. Those up to where the work is ended, if it is.
 pub(super) fn find(
     pieces: &Pieces,
     hits: &Hits,
     lengths: &[u32],
     wanted: &[bool],
     limits: Limits<'_>,
+    work: &Work<'_>,
 ) -> Vec<Passage> {
     let mut window = Window::new(pieces, hits, lengths, wanted, limits);
     let mut out = Vec::new();
     let mut is_full = false;
     let mut ends = limits.ends.iter().peekable();
     for piece in 0..pieces.len() {
+        if !work.goes_on(1) {
+            break;
+        }
         if ends.next_if(|&&end| end == piece).is_some() {
             window.grow();
             window.slide();
@@ -138,7 +142,8 @@ pub(super) fn find(
         }
         let is_word = pieces.is_word(piece);
         let is_first = !is_full && window.would_overflow();
-        // The first full window holds the word that is too much, but no character too much.
+        // The first full window holds the word that is too much, but no character too much; and then it is looked at again
+        // without what it is too large by.
         if is_first && window.would_exceed_characters() {
             window.offer(&mut out);
         }
@@ -148,7 +153,7 @@ pub(super) fn find(
         }
         is_full |= is_first;
         let has_slid = window.slide();
-        if is_full && !is_first && (is_word || has_slid) {
+        if is_first || is_full && (is_word || has_slid) {
             window.offer(&mut out);
         }
     }

@@ -75,6 +75,26 @@ impl Shape {
         }
     }
 
+    /// What of a query that has found a row may have been found in one of its texts: any of the parts that are not
+    /// excluded.
+    pub(super) fn of_search(node: &Node, terms: &mut Terms, analyzer: &Analyzer) -> Self {
+        let mut all = |parts: &[Node]| {
+            Self::Or(parts.iter().map(|part| Self::of_search(part, terms, analyzer)).collect())
+        };
+        match node {
+            Node::And(parts) | Node::Or(parts) | Node::Maybe(parts) => all(parts),
+            Node::AndNot(part, _) => Self::of_search(part, terms, analyzer),
+            Node::Quoted(Quoted {
+                words,
+                kind: QuotedKind::Quorum(_) | QuotedKind::QuorumShare(_),
+            }) => {
+                let words: Vec<Node> = words.iter().cloned().map(Node::Word).collect();
+                all(&words)
+            }
+            _ => Self::new(node, terms, analyzer),
+        }
+    }
+
     /// How many parts are joined by `<<` and `NEAR`.
     pub(super) fn joined(&self) -> usize {
         let all = |parts: &[Self]| parts.iter().map(Self::joined).sum::<usize>();

@@ -22,6 +22,8 @@ pub(super) struct Terms {
     patterns: Vec<(String, u32)>,
     wildcards: Wildcards,
     numbers: FxHashMap<String, u32>,
+    /// The field whose words they are; all, where there is none.
+    field: Option<u8>,
     /// Their lengths in characters.
     pub weights: Vec<u32>,
     /// Their places in the query, the first ones.
@@ -31,6 +33,11 @@ pub(super) struct Terms {
 }
 
 impl Terms {
+    /// The words that are sought in a field, none yet.
+    pub(super) fn of_field(field: Option<u8>) -> Self {
+        Self { field, ..Self::default() }
+    }
+
     /// The words of a text that is no query; and them in their order, with positions.
     pub(super) fn of_words(text: &str, analyzer: &Analyzer) -> (Self, Vec<(u32, u32)>) {
         let (mut terms, mut order) = (Self::default(), Vec::new());
@@ -57,8 +64,11 @@ impl Terms {
         (terms, order)
     }
 
-    /// Adds a word of a query and gives its number.
+    /// Adds a word of a query and gives its number; `None` if it is not sought in the field.
     pub(super) fn add_word(&mut self, word: &Word, analyzer: &Analyzer) -> Option<u32> {
+        if self.field.is_some_and(|field| !word.limit.fields.contains(field)) {
+            return None;
+        }
         self.add(&word.text, word.is_exact, analyzer)
     }
 
@@ -101,6 +111,12 @@ impl Terms {
         }
         self.wildcards = Wildcards::new(&self.patterns);
         Ok(())
+    }
+
+    /// The characters of the longest of the words whose numbers are asked for; `None` if none is.
+    pub(super) fn longest(&self, is_asked: impl Fn(usize) -> bool) -> Option<u32> {
+        let weights = self.weights.iter().enumerate();
+        weights.filter(|(number, _)| is_asked(*number)).map(|(_, length)| *length).max()
     }
 
     /// Calls `each` with the number of every word of the query that this word is.

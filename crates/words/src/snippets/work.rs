@@ -1,0 +1,60 @@
+//! How much an excerpt has taken, and whether it is to go on: asked after so many steps, so that asking costs next to
+//! nothing and the end is noticed within milliseconds.
+
+use std::cell::Cell;
+
+/// Steps between two questions. A step takes well below a microsecond.
+const STEPS: usize = 4_096;
+
+/// The work on one excerpt.
+pub(super) struct Work<'w> {
+    /// Steps until it is asked again.
+    left: Cell<usize>,
+    is_over: Cell<bool>,
+    is_ended: &'w dyn Fn() -> bool,
+}
+
+impl<'w> Work<'w> {
+    /// Work that is to end when `is_ended` says so.
+    pub(super) fn new(is_ended: &'w dyn Fn() -> bool) -> Self {
+        Self { left: Cell::new(STEPS), is_over: Cell::new(false), is_ended }
+    }
+
+    /// Counts so many steps. Whether the work goes on; once it does not, it never does again.
+    pub(super) fn goes_on(&self, steps: usize) -> bool {
+        match self.left.get().checked_sub(steps) {
+            Some(left) => self.left.set(left),
+            None => {
+                self.left.set(STEPS);
+                self.is_over.set(self.is_over.get() || (self.is_ended)());
+            }
+        }
+        !self.is_over.get()
+    }
+
+    /// Whether it was ended, so that what was made is worth nothing.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_asked_now_and_then_and_ends_for_good() {
+        let asked = Cell::new(0);
+        let is_ended = || {
+            asked.set(asked.get() + 1);
+            asked.get() == 3
+        };
+        let work = Work::new(&is_ended);
+        let steps = (0..).take_while(|_| work.goes_on(1)).count();
+        assert_eq!((asked.get(), steps), (3, 3 * (STEPS + 1) - 1));
+        assert!(!work.goes_on(1) && work.is_over() && !work.goes_on(10 * STEPS));
+        // Much at once is asked about at once.
+        asked.set(2);
+        assert!(!Work::new(&is_ended).goes_on(STEPS + 1));
+    }
+}
