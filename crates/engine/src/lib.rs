@@ -48,7 +48,7 @@ pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern};
 pub use remora_words::matching::Counts as KeywordCounts;
 pub use request::{
-    ColumnLetters, CountReply, FacetReply, FacetRequest, Highlight, Hit, KeywordQuery,
+    ColumnLetters, CountReply, FacetReply, FacetRequest, FactorsForm, Highlight, Hit, KeywordQuery,
     KeywordReport, LetterClasses, PathOrder, Piece, PieceMatch, QueryReport, ScanRequest,
     SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery,
 };

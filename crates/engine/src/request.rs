@@ -54,6 +54,18 @@ pub struct KeywordQuery {
     pub table_weight: Option<i32>,
     /// How idf is computed.
     pub idf: IdfKind,
+    /// Where it stands among [`ScanRequest::scores`]: whether the column is to be of texts, which tell the factors
+    /// that a ranking expression weighs each row by, and how. Others take no notice of it.
+    pub factors: Option<FactorsForm>,
+}
+
+/// How the factors of a row are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FactorsForm {
+    /// As JSON.
+    pub is_json: bool,
+    /// Without `atc`, which is dear: 0 stands in its place.
+    pub is_without_closeness: bool,
 }
 
 /// What a query by keywords was made of.
@@ -253,7 +265,7 @@ pub struct ScanRequest {
     /// The columns to read, by their positions in the schema.
     pub columns: Vec<usize>,
     /// Text conditions whose score each row is to have, as columns of doubles behind the others: 0
-    /// for a row that a condition does not hold for.
+    /// for a row that a condition does not hold for. Those that tell factors have columns of texts, empty for such a row.
     pub scores: Vec<TextQuery>,
     /// Most rows of a batch; one with many megabytes of strings is given out sooner.
     pub batch_rows: usize,

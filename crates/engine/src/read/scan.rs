@@ -11,14 +11,15 @@ use super::{
     docs::Docs,
     merge::Merge,
     order::DocumentAddress,
+    ranked::Ranked,
     score::{Scoring, SegmentScores},
     select::{Plan, count_live},
     source::{Source, Sources, sources, wanted},
     texts,
 };
 use crate::{
-    ColumnBatch, ColumnType, Position, Result, ScanRequest, Selection, TextQuery, Value,
-    encode::decode_key, indexing::RequiredRows, snapshot::TableView,
+    ColumnBatch, ColumnType, FactorsForm, Position, Result, ScanRequest, Selection, TextQuery,
+    Value, encode::decode_key, indexing::RequiredRows, snapshot::TableView,
 };
 
 /// Documents that are gathered before the size of the batch is looked at, and rows that are read.
@@ -62,8 +63,8 @@ impl Scan {
             let plan = Plan::new(&view, &selection)?;
             let selected = plan.run(&view, position, Instant::now())?;
             let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
-            let scored = |query| scored(&view, &selected.docs, query, (position, bm25));
-            let scores = scores.into_iter().map(scored).collect::<Result<_>>()?;
+            let told = |query| Told::new(&view, &selected.docs, query, (position, bm25));
+            let scores = scores.into_iter().map(told).collect::<Result<_>>()?;
             let walk = SegmentWalk::new(selected.docs, scores, request.in_key_order, chunk);
             (Way::Segments(walk), selected.total)
         };
@@ -99,11 +100,11 @@ impl Scan {
         let most = usize::try_from(self.rows).map_or(self.batch_rows, |it| it.min(self.batch_rows));
         let new = |kind| ColumnBuilder::new(kind, most.min(1 << 16));
         let scores = match &self.way {
-            Way::Segments(walk) => walk.scores.len(),
-            Way::Rows(_) => 0,
+            Way::Segments(walk) => walk.scores.as_slice(),
+            Way::Rows(_) => &[],
         };
         let kinds = self.sources.iter().map(Source::kind);
-        let kinds = kinds.chain(std::iter::repeat_n(ColumnType::Double, scores));
+        let kinds = kinds.chain(scores.iter().map(Told::kind));
         let columns = kinds.map(new).collect();
         let mut batch = Batch { columns, rows: 0, most };
         match &mut self.way {
@@ -128,6 +129,37 @@ impl Iterator for Scan {
             _ => 0,
         };
         batch.map(|batch| (batch.rows > 0).then_some(batch)).transpose()
+    }
+}
+
+/// What a text condition tells of rows.
+enum Told {
+    /// The scores of each segment.
+    Scores(Vec<SegmentScores>),
+    /// The factors that a ranking expression weighs by.
+    Factors(Box<Ranked>, FactorsForm),
+}
+
+impl Told {
+    fn new(
+        view: &TableView,
+        selected: &[Docs],
+        query: TextQuery,
+        moment: (Position, (f64, f64)),
+    ) -> Result<Self> {
+        if let TextQuery::Keywords(asked) = &query
+            && let Some(form) = asked.factors
+        {
+            return Ok(Self::Factors(Box::new(Ranked::new(view, asked)?), form));
+        }
+        scored(view, selected, query, moment).map(Self::Scores)
+    }
+
+    fn kind(&self) -> ColumnType {
+        match self {
+            Self::Scores(_) => ColumnType::Double,
+            Self::Factors(..) => ColumnType::Text,
+        }
     }
 }
 
@@ -177,8 +209,8 @@ impl Batch {
 struct SegmentWalk {
     /// For each segment what matches.
     selected: Vec<Docs>,
-    /// For each score that is asked, those of each segment.
-    scores: Vec<Vec<SegmentScores>>,
+    /// What is told of rows behind their columns.
+    scores: Vec<Told>,
     /// For each segment the first document that was not given out.
     next: Vec<u32>,
     /// The segment that is read, unless all are at once.
@@ -191,12 +223,7 @@ struct SegmentWalk {
 }
 
 impl SegmentWalk {
-    fn new(
-        selected: Vec<Docs>,
-        scores: Vec<Vec<SegmentScores>>,
-        in_key_order: bool,
-        chunk: usize,
-    ) -> Self {
+    fn new(selected: Vec<Docs>, scores: Vec<Told>, in_key_order: bool, chunk: usize) -> Self {
         let next = vec![0; selected.len()];
         let in_key_order = in_key_order && selected.len() > 1;
         let (docs, runs) = (Vec::new(), Vec::new());
@@ -216,7 +243,7 @@ impl SegmentWalk {
                 break;
             }
             self.gather(view, sources, batch)?;
-            self.gather_scores(sources.len(), batch)?;
+            self.gather_scores(view, sources.len(), batch)?;
             batch.rows += self.docs.len();
         }
         Ok(())
@@ -294,13 +321,23 @@ impl SegmentWalk {
         Ok(())
     }
 
-    /// Appends the scores of the chunk to the columns behind the first ones.
-    fn gather_scores(&self, first: usize, batch: &mut Batch) -> Result<()> {
-        for (scores, out) in self.scores.iter().zip(batch.columns.iter_mut().skip(first)) {
+    /// Appends the scores and factors of the chunk to the columns behind the first ones.
+    fn gather_scores(&self, view: &TableView, first: usize, batch: &mut Batch) -> Result<()> {
+        for (told, out) in self.scores.iter().zip(batch.columns.iter_mut().skip(first)) {
             for (segment, run) in &self.runs {
-                for doc in self.docs.get(run.clone()).unwrap_or_default() {
-                    let score = scores.get(*segment).map_or(0.0, |scores| scores.get(*doc));
-                    out.push(&Value::Float(score))?;
+                let docs = self.docs.get(run.clone()).unwrap_or_default();
+                match (told, view.segments.get(*segment)) {
+                    (Told::Scores(scores), _) => {
+                        let scores = scores.get(*segment);
+                        let score = |doc: &u32| scores.map_or(0.0, |scores| scores.get(*doc));
+                        docs.iter().try_for_each(|doc| out.push(&Value::Float(score(doc))))?;
+                    }
+                    (Told::Factors(ranked, form), Some(segment)) => {
+                        for text in ranked.factors(segment, docs, *form)? {
+                            out.push(&Value::Text(text.into()))?;
+                        }
+                    }
+                    (Told::Factors(..), None) => {}
                 }
             }
         }

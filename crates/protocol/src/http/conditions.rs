@@ -22,15 +22,16 @@ use crate::line::{
 
 /// Reads the conditions into the clauses.
 pub(super) fn read(filters: &RawValue, clauses: &mut Clauses) -> Result<(), LineError> {
-    let filters = object(filters)
-        .ok_or_else(|| error("Field 'filters' must be an object".to_owned()))?;
+    let filters =
+        object(filters).ok_or_else(|| error("Field 'filters' must be an object".to_owned()))?;
     let most = clauses.limits.max_filters;
     if filters.len() > most {
         return Err(error(format!("Too many filter conditions (max {most})")));
     }
     for (column, given) in filters {
         check_column(&column, clauses.limits)?;
-        let mut reader = Reader { column: &column, strict: clauses.limits.strict, bytes: column.len() };
+        let mut reader =
+            Reader { column: &column, strict: clauses.limits.strict, bytes: column.len() };
         let filter = reader.condition(given)?;
         clauses.filter(Read { filter, bytes: reader.bytes, conditions: 1 });
     }

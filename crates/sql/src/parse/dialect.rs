@@ -24,6 +24,7 @@ use datafusion::sql::sqlparser::{
     tokenizer::{Token, Word},
 };
 
+use super::{factors::factors, highlight::highlight};
 use crate::parse::{KEYWORDS, MATCH_OF, Unit, function_call};
 
 /// MySQL, as the parser should have it.
@@ -156,6 +157,8 @@ impl Dialect for MySql {
                 return Some(parser.parse_function(ObjectName::from(vec![name])));
             }
             Keyword::SUBSTR | Keyword::SUBSTRING => return Some(parser.parse_substring()),
+            _ if is_word(word, "HIGHLIGHT") => highlight,
+            _ if is_word(word, "PACKEDFACTORS") || is_word(word, "FACTORS") => factors,
             _ => return None,
         };
         parser.advance_token();

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::ErrorCode;
 
 use super::{
-    Env, Resolver, keywords,
+    Env, Resolver, factors, highlight, keywords,
     places::{SelectKind, Standing},
     scope::{Clause, Scope, unknown_column, written},
     sphinx,
@@ -232,10 +232,22 @@ impl Walk<'_, '_> {
             }
             Expr::Function(function) => match keywords::call(function, self.scope)? {
                 Some(meant) => Ok(Some(meant)),
-                None => keywords::snippet(function, &self.resolver.tables),
+                None => self.shown(function),
             },
             expr if self.resolver.is_sphinx() => Ok(sphinx::division(expr)),
             _ => Ok(None),
+        }
+    }
+
+    /// A call that shows what is found in texts, or tells of it.
+    fn shown(&self, function: &Function) -> Result<Option<Expr>> {
+        let Resolver { tables, weight, .. } = &*self.resolver;
+        if let Some(meant) = highlight::call(function, self.scope, tables, weight.as_ref())? {
+            return Ok(Some(meant));
+        }
+        match factors::call(function, weight.as_ref(), self.place.clause)? {
+            Some(meant) => Ok(Some(meant)),
+            None => keywords::snippet(function, tables),
         }
     }
 

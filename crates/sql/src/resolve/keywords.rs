@@ -160,6 +160,17 @@ pub(super) fn table_of(function: &Function) -> Option<String> {
     name.first().map(|table| table.value.clone())
 }
 
+/// What plans call the table that rows are found in by keywords, and the query, of what WEIGHT() is there.
+pub(super) fn query_of(weight: &Expr) -> Option<(String, Expr)> {
+    let Expr::Cast { expr, .. } = weight else { return None };
+    let Expr::Function(function) = expr.as_ref() else { return None };
+    let table = table_of(function)?;
+    match arguments(function, MATCH)? {
+        [_, FunctionArg::Unnamed(FunctionArgExpr::Expr(query)), ..] => Some((table, query.clone())),
+        _ => None,
+    }
+}
+
 /// Replaces WEIGHT() in a condition that has been resolved, and is where the weight comes from.
 pub(super) fn replace_weight(condition: &mut Expr, weight: &Expr) {
     struct Replacing<'w> {

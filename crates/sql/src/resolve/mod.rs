@@ -6,10 +6,12 @@
 
 mod expr;
 mod expression_keys;
+mod factors;
 mod from;
 mod frozen;
 mod grouping;
 mod heads;
+mod highlight;
 mod hints;
 mod items;
 mod json_table;

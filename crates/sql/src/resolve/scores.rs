@@ -22,7 +22,7 @@ use crate::{
     Error, Result,
     parse::{MATCH, function_call},
     scan::EngineTable,
-    search::{KEYWORDS_HELD, KEYWORDS_MODE},
+    search::{KEYWORDS_FACTORS, KEYWORDS_HELD, KEYWORDS_MODE},
 };
 
 /// MATCH as a condition, while the others are replaced.
@@ -131,8 +131,17 @@ impl Scores<'_> {
         *provider = Arc::new(scoring);
         let column = Expr::CompoundIdentifier(vec![quoted(&relation), quoted(&name)]);
         let column = if any { function_call("any_value", vec![column]) } else { column };
-        Ok(Some(function_call("match_score", vec![column])))
+        match tells_factors(mode) {
+            true => Ok(Some(column)),
+            false => Ok(Some(function_call("match_score", vec![column]))),
+        }
     }
+}
+
+/// Whether a MATCH in this mode tells factors, in a text, and no score.
+fn tells_factors(mode: &str) -> bool {
+    mode.starts_with(KEYWORDS_MODE)
+        && mode.lines().next_back().is_some_and(|option| option.starts_with(KEYWORDS_FACTORS))
 }
 
 /// Makes of each query by keywords in a condition one that a column answers, but for those that a scan can be asked:

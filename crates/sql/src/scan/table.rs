@@ -13,6 +13,7 @@ use datafusion::{
 };
 use jiff::tz::TimeZone;
 use remora_engine::{AllowedIndexes, TextQuery};
+use remora_mysql::Collation;
 
 use super::{
     exec::{Batches, ScanExec, ScanShape},
@@ -21,7 +22,10 @@ use super::{
 };
 use crate::{
     catalog::{ColumnSpec, ExpressionKey, Origin, Reader, SqlTable, TableName},
-    meaning::{expr_type, types::ExprType},
+    meaning::{
+        expr_type,
+        types::{ExprType, UNBOUNDED},
+    },
     search,
     transaction::{Overlay, TemporaryTable},
 };
@@ -161,6 +165,14 @@ impl EngineTable {
         (has_words && !self.engine_name.is_empty()).then(|| self.engine_name.clone())
     }
 
+    /// The columns of its words, in the order of fields.
+    pub(crate) fn fields(&self) -> Vec<String> {
+        let schema = &self.table.schema;
+        let columns = schema.words.iter().flat_map(|words| &words.columns);
+        let name = |&place: &usize| schema.columns.get(place).map(|column| column.name.clone());
+        columns.filter_map(name).collect()
+    }
+
     /// The expressions that keys of it are over.
     pub(crate) fn expressions(&self) -> &[ExpressionKey] {
         &self.table.expressions
@@ -183,7 +195,9 @@ impl EngineTable {
 
     /// The queries by keywords that its rows have scores of.
     pub(crate) fn keywords(&self) -> impl Iterator<Item = (String, TextQuery)> + '_ {
-        let queries = self.scores.iter().filter(|it| matches!(it, TextQuery::Keywords(_)));
+        let is_scored =
+            |it: &&TextQuery| matches!(it, TextQuery::Keywords(_)) && !tells_factors(it);
+        let queries = self.scores.iter().filter(is_scored);
         queries.map(|query| (self.engine_name.clone(), query.clone()))
     }
 
@@ -222,11 +236,20 @@ impl EngineTable {
         let mut made = self.clone();
         let name = name(made.scores.len());
         let mut fields: Vec<Arc<Field>> = made.schema.fields().iter().cloned().collect();
-        fields.push(Arc::new(ExprType::double().not_null().field(&name)));
+        let kind = match tells_factors(&query) {
+            true => ExprType::text(UNBOUNDED, Collation::UTF8MB4_0900_AI_CI),
+            false => ExprType::double(),
+        };
+        fields.push(Arc::new(kind.not_null().field(&name)));
         made.schema = Arc::new(ArrowSchema::new(fields));
         made.scores.push(query);
         Ok(Some((name, made)))
     }
+}
+
+/// Whether a column of it is a text, of factors.
+fn tells_factors(query: &TextQuery) -> bool {
+    matches!(query, TextQuery::Keywords(asked) if asked.factors.is_some())
 }
 
 impl EngineTable {

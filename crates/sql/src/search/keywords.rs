@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use remora_engine::{ColumnType, KeywordQuery, Schema, TextQuery};
+use remora_engine::{ColumnType, FactorsForm, KeywordQuery, Schema, TextQuery};
 use remora_mysql::ErrorCode;
 use remora_words::{
     WordsError, query,
@@ -16,6 +16,9 @@ pub(crate) const KEYWORDS_MODE: &str = "KEYWORDS";
 
 /// The option, last of all, by which each row that is found weighs 1.
 pub(crate) const KEYWORDS_HELD: &str = "#held=1";
+
+/// The option, last of all, by which the factors of each row are told; with the forms that PACKEDFACTORS takes.
+pub(crate) const KEYWORDS_FACTORS: &str = "#factors";
 
 /// The query of a MATCH in the mode [`KEYWORDS_MODE`]; `None` in any other.
 ///
@@ -55,6 +58,16 @@ fn set(asked: &mut KeywordQuery, schema: &Schema, name: &str, value: &str) -> Re
     match name {
         "ranker" => {
             asked.ranker = ranker(schema, value)?;
+        }
+        KEYWORDS_FACTORS if !matches!(asked.ranker, Ranker::Expression(_)) => {
+            let message = "PACKEDFACTORS() tells what a ranking expression weighs by: \
+                           say OPTION ranker=expr('…')";
+            return Err(refused(table, message));
+        }
+        KEYWORDS_FACTORS => {
+            let is = |form: &str| value.split(',').any(|given| given == form);
+            let (is_json, is_without_closeness) = (is("json=1"), is("no_atc=1"));
+            asked.factors = Some(FactorsForm { is_json, is_without_closeness });
         }
         "#held" => (asked.ranker, asked.table_weight) = (Ranker::None, None),
         "field_weights" => asked.field_weights = pairs(value).ok_or_else(bad)?,

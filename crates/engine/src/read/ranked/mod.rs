@@ -23,7 +23,7 @@ use remora_words::{
 };
 
 use crate::{
-    Error, KeywordQuery, KeywordReport, RequestPart, Result, Schema, WordsDef,
+    Error, FactorsForm, KeywordQuery, KeywordReport, RequestPart, Result, Schema, WordsDef,
     snapshot::{SegmentView, TableView},
 };
 use document::SegmentDocument;
@@ -273,6 +273,30 @@ impl Ranked {
         }
         let segments = view.segments.iter().zip(docs);
         segments.map(|(segment, docs)| self.all_weights(segment, docs)).collect()
+    }
+
+    /// The factors of documents of a segment, which ascend, as texts; empty for one that the query does not find, and for
+    /// each where no expression weighs. Time is that of weighing each, and more for the closeness of words.
+    pub(crate) fn factors(
+        &self,
+        view: &SegmentView,
+        docs: &[u32],
+        form: FactorsForm,
+    ) -> Result<Vec<String>> {
+        let (Some(matcher), Some(words)) = (&self.matcher, view.segment.words(self.id)) else {
+            return Ok(vec![String::new(); docs.len()]);
+        };
+        let mut weighing = Weighing::new(self, matcher, words, view)?;
+        weighing.scorer = weighing.scorer.with_factors(!form.is_without_closeness);
+        weighing.needs = weighing.scorer.needs();
+        let texts = docs.iter().map(|doc| {
+            let factors = weighing.weight(*doc)?.and_then(|_| weighing.scorer.factors());
+            Ok(factors.map_or_else(String::new, |factors| match form.is_json {
+                true => factors.to_json(),
+                false => factors.to_string(),
+            }))
+        });
+        texts.collect()
     }
 
     fn all_weights(&self, view: &SegmentView, docs: &DocSet) -> Result<Weights> {

@@ -104,7 +104,7 @@ fn request(random: &mut Random) -> SearchRequest {
             _ => Vec::new(),
         },
         table_weight: [None, Some(3), Some(-2)][random.below(6).min(2)],
-        idf: Default::default(),
+        ..KeywordQuery::default()
     };
     let mut request = term("");
     request.selection.text = Some(TextQuery::Keywords(asked.into()));

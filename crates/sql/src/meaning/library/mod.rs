@@ -6,6 +6,7 @@ mod casts;
 mod comparison;
 mod control;
 mod dates;
+mod highlight;
 mod intervals;
 mod json;
 mod literals;
@@ -33,6 +34,7 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     comparison::FUNCTIONS,
     control::FUNCTIONS,
     dates::FUNCTIONS,
+    highlight::FUNCTIONS,
     intervals::FUNCTIONS,
     json::FUNCTIONS,
     literals::FUNCTIONS,

@@ -1,8 +1,11 @@
 //! SNIPPET(): an excerpt of a text, by the words of a table.
 
+use std::sync::Arc;
+
 use remora_mysql::{Collation, ErrorCode};
 use remora_words::{
     WordsError,
+    analysis::Analyzer,
     snippets::{OptionValue, SnippetOptions, Snippets},
 };
 
@@ -12,13 +15,13 @@ use super::super::{
     types::{ExprType, UNBOUNDED},
     value::V,
 };
-use crate::{Error, Result, error::from_engine};
+use crate::{Error, Result, error::from_engine, state::Context};
 
 /// Of the engine's name of the table, the text, the query, and options.
 pub(super) const FUNCTIONS: &[Definition] =
     &[Definition::new("#snippet", 3, MANY, snippet_type, snippet).volatile()];
 
-/// Longest text of which an excerpt is made, in bytes: making it is not interrupted.
+/// Longest text of which an excerpt is made, in bytes: it takes several times as much memory.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// Options that are texts; the others are numbers.
@@ -39,26 +42,53 @@ fn snippet<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let texts: Option<Vec<_>> = args.iter().map(V::string).collect();
     let (Some(texts), Some(context)) = (texts, call.context) else { return Ok(V::Null) };
     let [table, text, query, given @ ..] = texts.as_slice() else { return Ok(V::Null) };
-    if text.len() > MAX_TEXT_BYTES {
-        let message = format!("SNIPPET takes texts of {MAX_TEXT_BYTES} bytes, not {}", text.len());
-        return Err(Error::new(ErrorCode::ParseError, message));
-    }
-    let schema = context.shared.database.schema(table).map_err(|error| from_engine(&error))?;
-    let Some(words) = &schema.words else { return Ok(V::Null) };
-    let analyzer = words.analyzer().map_err(|error| from_engine(&error))?;
+    check_length("SNIPPET", text)?;
+    let Some(words) = Words::of(context, table)? else { return Ok(V::Null) };
     let mut options = SnippetOptions::default();
     for option in given {
-        set(&mut options, option)?;
+        set(&mut options, "SNIPPET", option)?;
     }
-    let name = |&place: &usize| schema.columns.get(place).map(|column| column.name.clone());
-    let fields: Vec<String> = words.columns.iter().filter_map(name).collect();
-    let snippets = Snippets::new(query, &fields, &analyzer, options).map_err(refused)?;
-    Ok(V::text(snippets.of(text)))
+    let snippets = Snippets::new(query, &words.fields, &words.analyzer, options);
+    let snippets = snippets.map_err(refused)?;
+    match snippets.of_unless(text, &|| context.is_over()) {
+        Some(excerpt) => Ok(V::text(excerpt)),
+        None => Err(Error::interrupted()),
+    }
+}
+
+/// Refuses a text that is too long.
+pub(super) fn check_length(function: &str, text: &str) -> Result<()> {
+    if text.len() <= MAX_TEXT_BYTES {
+        return Ok(());
+    }
+    let bytes = text.len();
+    let message = format!("{function} takes texts of {MAX_TEXT_BYTES} bytes, not {bytes}");
+    Err(Error::new(ErrorCode::ParseError, message))
+}
+
+/// The words of a table.
+pub(super) struct Words {
+    pub analyzer: Arc<Analyzer>,
+    /// The names of its fields.
+    pub fields: Vec<String>,
+}
+
+impl Words {
+    /// Those of the table that the engine calls so; `None` if it has none any more.
+    pub(super) fn of(context: &Context, table: &str) -> Result<Option<Self>> {
+        let schema = context.shared.database.schema(table).map_err(|error| from_engine(&error))?;
+        let Some(words) = &schema.words else { return Ok(None) };
+        let analyzer = words.analyzer().map_err(|error| from_engine(&error))?;
+        let name = |&place: &usize| schema.columns.get(place).map(|column| column.name.clone());
+        let fields = words.columns.iter().filter_map(name).collect();
+        Ok(Some(Self { analyzer, fields }))
+    }
 }
 
 /// Sets `name=value`.
-fn set(options: &mut SnippetOptions, option: &str) -> Result<()> {
-    let unknown = || Error::new(ErrorCode::ParseError, format!("Unknown SNIPPET option: {option}"));
+pub(super) fn set(options: &mut SnippetOptions, function: &str, option: &str) -> Result<()> {
+    let unknown =
+        || Error::new(ErrorCode::ParseError, format!("Unknown {function} option: {option}"));
     let (name, value) = option.split_once('=').ok_or_else(unknown)?;
     let name = name.trim();
     let value = match TEXTS.iter().any(|text| name.eq_ignore_ascii_case(text)) {
@@ -68,6 +98,6 @@ fn set(options: &mut SnippetOptions, option: &str) -> Result<()> {
     options.set(name, value).map_err(refused)
 }
 
-fn refused(error: WordsError) -> Error {
+pub(super) fn refused(error: WordsError) -> Error {
     Error::new(ErrorCode::ParseError, error.to_string())
 }

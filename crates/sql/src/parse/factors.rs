@@ -1,0 +1,29 @@
+//! `PACKEDFACTORS()`, which Manticore calls `FACTORS()` too: what a ranking expression weighs a row by.
+//!
+//! ```text
+//! call := ("PACKEDFACTORS" | "FACTORS") "(" ["{" [name "=" number ("," name "=" number)*] "}"] ")"
+//! ```
+
+use datafusion::sql::sqlparser::{
+    ast::{Expr, Value},
+    parser::{Parser, ParserError},
+    tokenizer::Token,
+};
+
+use super::{function_call, highlight::read_options};
+
+/// What the call becomes a call of, with its options in one text: `name=value`, a comma between two. It is read as it
+/// is written, for views.
+pub(crate) const FACTORS: &str = "factors_call";
+
+/// Reads what stands behind the name.
+pub(super) fn factors(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let options = match parser.consume_token(&Token::LBrace) {
+        true => read_options(parser)?,
+        false => Vec::new(),
+    };
+    parser.expect_token(&Token::RParen)?;
+    let options = Value::SingleQuotedString(options.join(","));
+    Ok(function_call(FACTORS, vec![Expr::Value(options.into())]))
+}

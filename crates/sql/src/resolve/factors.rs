@@ -1,0 +1,73 @@
+//! PACKEDFACTORS(): a column that tells what the query by keywords of WHERE weighs each row by.
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, ValueWithSpan,
+};
+use remora_mysql::ErrorCode;
+
+use super::{matching::text, scope::Clause};
+use crate::{Error, Result, parse::FACTORS, search::KEYWORDS_FACTORS};
+
+/// What a call of [`FACTORS`] means: the MATCH of `weight`, which is what WEIGHT() is there, in a mode in which it tells
+/// factors. `None` for other functions.
+///
+/// # Errors
+/// 1064 for options that there are not and where no MATCH finds the rows, 1235 outside of the select list.
+pub(super) fn call(
+    function: &Function,
+    weight: Option<&Expr>,
+    clause: Clause,
+) -> Result<Option<Expr>> {
+    if function.name.to_string() != FACTORS {
+        return Ok(None);
+    }
+    let FunctionArguments::List(list) = &function.args else { return Ok(None) };
+    let Some(options) = list.args.first().and_then(literal) else { return Ok(None) };
+    if clause != Clause::Fields {
+        return Err(Error::unsupported("PACKEDFACTORS() outside of the select list"));
+    }
+    check(options)?;
+    let found = weight.and_then(|weight| told(weight, options));
+    found.map(Some).ok_or_else(|| {
+        let message = "PACKEDFACTORS() tells of what WHERE MATCH('…') finds: ask for that";
+        Error::new(ErrorCode::ParseError, message)
+    })
+}
+
+/// Refuses options that there are not.
+fn check(options: &str) -> Result<()> {
+    let is_known = |option: &&str| {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        ["json", "no_atc"].contains(&&*name.to_ascii_lowercase()) && ["0", "1"].contains(&value)
+    };
+    let unknown = options.split(',').filter(|option| !option.is_empty()).find(|it| !is_known(it));
+    match unknown {
+        None => Ok(()),
+        Some(option) => {
+            let message = format!("unknown option {option} of PACKEDFACTORS(): json=1, no_atc=1");
+            Err(Error::new(ErrorCode::ParseError, message))
+        }
+    }
+}
+
+/// The query that a weight is of, as one that tells factors.
+fn told(weight: &Expr, options: &str) -> Option<Expr> {
+    let Expr::Cast { expr, .. } = weight else { return None };
+    let Expr::Function(function) = expr.as_ref() else { return None };
+    let mut function = function.clone();
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    let mode = list.args.first_mut()?;
+    let said = format!("{}\n{KEYWORDS_FACTORS}={}", literal(mode)?, options.to_ascii_lowercase());
+    *mode = FunctionArg::Unnamed(FunctionArgExpr::Expr(text(said)));
+    Some(Expr::Function(function))
+}
+
+fn literal(arg: &FunctionArg) -> Option<&str> {
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(ValueWithSpan {
+            value: Value::SingleQuotedString(text),
+            ..
+        }))) => Some(text),
+        _ => None,
+    }
+}

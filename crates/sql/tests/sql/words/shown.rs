@@ -1,0 +1,171 @@
+//! HIGHLIGHT() and PACKEDFACTORS(). The excerpts are those that Manticore's manual shows of the same rows, the factors
+//! what Sphinx 2.2.11 answered with `index_field_lengths = 1`.
+
+use remora_sql::Session;
+
+use super::{all, sets, support::Server, support::run};
+
+const BOOKS: [&str; 3] = [
+    "CREATE TABLE books (id INT PRIMARY KEY, title VARCHAR(100), content TEXT, note VARCHAR(50)) \
+     words='title,content'",
+    "INSERT INTO books VALUES \
+     (1, 'Book one', 'They followed Bander. The robots remained at a polite distance, but their \
+      presence was a constantly felt threat.', 'one note'), \
+     (2, 'Book five', 'Bander ushered all three into the room. One of the robots followed as well. \
+      Bander gestured the other robots away and entered itself. The door closed behind it.', NULL), \
+     (3, 'Book four', 'Don`t try to compete in childishness, said Bliss.', ''), \
+     (4, 'Book three', 'Trevize whispered, It gets infantile pleasure out of display. I`d love to \
+      knock it down.', 'down')",
+    "CREATE TABLE plain (id INT PRIMARY KEY, s TEXT)",
+];
+
+async fn refuse(session: &mut Session, statement: &str, part: &str) {
+    let error = run(session, statement).await.unwrap_err();
+    assert!(error.message.contains(part), "{statement}: {}", error.message);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_search_found_is_highlighted() {
+    let server = Server::new();
+    let mut session = server.session();
+    all(&mut session, &BOOKS).await;
+    for (call, behind, expected) in [
+        ("HIGHLIGHT()", "MATCH('try')", "Don`t <b>try</b> to compete in childishness, said Bliss."),
+        ("highlight()", "MATCH('@title one')", "Book <b>one</b>"),
+        (
+            "HIGHLIGHT({before_match='[match]',after_match='[/match]'})",
+            "MATCH('@title one')",
+            "Book [match]one[/match]",
+        ),
+        (
+            "HIGHLIGHT({},'title,content')",
+            "MATCH('one|robots')",
+            "Book <b>one</b> | They followed Bander. The <b>robots</b> remained at a polite \
+             distance, but their presence was a constantly felt threat. Bander ushered all three \
+             into the room. <b>One</b> of the <b>robots</b> followed as well. Bander gestured the \
+             other <b>robots</b> away and entered itself. The door closed behind it.",
+        ),
+        // A text is no field: limits to fields say nothing, and what has no match is shown from its beginning.
+        ("HIGHLIGHT({}, title)", "MATCH('one')", "Book <b>one</b> Book five"),
+        ("HIGHLIGHT({}, note)", "MATCH('@title one')", "<b>one</b> note"),
+        ("HIGHLIGHT({}, note)", "MATCH('five')", ""),
+        // Another query than that of the search.
+        ("HIGHLIGHT({}, 'title', 'five')", "MATCH('robots') ORDER BY id", {
+            "Book one Book <b>five</b>"
+        }),
+        ("HIGHLIGHT({allow_empty=1}, 'title')", "MATCH('robots')", " "),
+        (
+            "HIGHLIGHT({before_match='<%SNIPPET_ID%>', after_match='', start_snippet_id=7}, 'title')",
+            "MATCH('four')",
+            "Book <7>four",
+        ),
+        (
+            "HIGHLIGHT({field_separator='//'}) LIKE 'Book <b>one</b>//They followed%'",
+            "MATCH('one robots') AND id = 1",
+            "1",
+        ),
+        // A phrase is marked as one.
+        ("HIGHLIGHT({}, 'content')", "MATCH('\"love to\"')", {
+            "Trevize whispered, It gets infantile pleasure out of display. I`d <b>love to</b> \
+             knock it down."
+        }),
+        ("UPPER(HIGHLIGHT({}, 'title'))", "MATCH('four') LIMIT 1", "BOOK <B>FOUR</B>"),
+    ] {
+        let statement = format!("SELECT {call} AS shown FROM books WHERE {behind}");
+        assert_eq!(sets(&mut session, &statement).await, expected, "{statement}");
+    }
+    all(
+        &mut session,
+        &["PREPARE s FROM 'SELECT HIGHLIGHT() FROM books WHERE MATCH(?)'", "SET @q = 'five'"],
+    )
+    .await;
+    assert_eq!(sets(&mut session, "EXECUTE s USING @q").await, "Book <b>five</b>");
+    let view = "CREATE VIEW shown AS SELECT id, HIGHLIGHT({limit=40, around=2}) AS h FROM books \
+                WHERE MATCH('four')";
+    all(&mut session, &[view]).await;
+    assert_eq!(sets(&mut session, "SELECT h FROM shown").await, "Book <b>four</b>");
+    for (call, behind, part) in [
+        ("HIGHLIGHT()", "id = 1", "shows what WHERE MATCH('…') finds"),
+        ("HIGHLIGHT({}, 'note')", "MATCH('one')", "unknown field 'note' in HIGHLIGHT()"),
+        ("HIGHLIGHT({zzz=1})", "MATCH('one')", "zzz"),
+        ("HIGHLIGHT({limit='x'})", "MATCH('one')", "Unknown HIGHLIGHT option: limit=x"),
+        ("HIGHLIGHT({limits_per_field=0})", "MATCH('one')", "limits are of each field"),
+        ("HIGHLIGHT({force_snippets=1})", "MATCH('one')", "force_snippets=1 of HIGHLIGHT()"),
+        ("HIGHLIGHT('title')", "MATCH('one')", "error in your SQL syntax"),
+        ("HIGHLIGHT({}, title, 'one', 1)", "MATCH('one')", "error in your SQL syntax"),
+        ("HIGHLIGHT({}, title, '(one')", "MATCH('one')", "syntax error"),
+        ("id", "HIGHLIGHT() = 'x' AND MATCH('one')", "shows what WHERE MATCH('…') finds"),
+    ] {
+        refuse(&mut session, &format!("SELECT {call} FROM books WHERE {behind}"), part).await;
+    }
+    refuse(&mut session, "SELECT HIGHLIGHT({}, s, 'x') FROM plain", "none has words").await;
+}
+
+const FACTORS: &[(&str, &str, &str)] = &[
+    (
+        "PACKEDFACTORS()",
+        "MATCH('robots') AND id = 2 OPTION ranker=expr('sum(lcs)')",
+        "bm25=578, bm25a=0.568700, field_mask=2, doc_word_count=1, field1=(lcs=1, hit_count=2, \
+         word_count=1, tf_idf=0.251930, min_idf=0.125965, max_idf=0.125965, sum_idf=0.125965, \
+         min_hit_pos=11, min_best_span_pos=11, exact_hit=0, max_window_hits=1, min_gaps=0, \
+         exact_order=1, lccs=1, wlccs=0.125965, atc=0.000000), word0=(tf=2, idf=0.125965)",
+    ),
+    (
+        "FACTORS({json=1})",
+        "MATCH('three') AND id = 4 OPTION ranker=expr('bm25')",
+        "{\"bm25\":557, \"bm25a\":0.559410, \"field_mask\":1, \"doc_word_count\":1, \"fields\":[{\
+         \"field\":0, \"lcs\":1, \"hit_count\":1, \"word_count\":1, \"tf_idf\":0.125965, \
+         \"min_idf\":0.125965, \"max_idf\":0.125965, \"sum_idf\":0.125965, \"min_hit_pos\":2, \
+         \"min_best_span_pos\":2, \"exact_hit\":0, \"max_window_hits\":1, \"min_gaps\":0, \
+         \"exact_order\":1, \"lccs\":1, \"wlccs\":0.125965, \"atc\":0.000000}], \
+         \"words\":[{\"tf\":1, \"idf\":0.125965}]}",
+    ),
+    (
+        "PACKEDFACTORS({no_atc=1})",
+        "MATCH('one robots') AND id = 2 OPTION ranker=expr('1')",
+        "bm25=567, bm25a=0.557965, field_mask=2, doc_word_count=2, field1=(lcs=1, hit_count=3, \
+         word_count=2, tf_idf=0.188947, min_idf=0.062982, max_idf=0.062982, sum_idf=0.125965, \
+         min_hit_pos=8, min_best_span_pos=8, exact_hit=0, max_window_hits=1, min_gaps=2, \
+         exact_order=1, lccs=1, wlccs=0.062982, atc=0.000000), word0=(tf=1, idf=0.062982), \
+         word1=(tf=2, idf=0.062982)",
+    ),
+    // What the query does not find has none.
+    ("PACKEDFACTORS()", "(MATCH('four') OR id = 1) AND id = 1 OPTION ranker=expr('1')", ""),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn factors_of_rows_are_told() {
+    let server = Server::new();
+    let mut session = server.session();
+    all(&mut session, &BOOKS).await;
+    for (call, behind, expected) in FACTORS {
+        let statement = format!("SELECT {call} FROM books WHERE {behind}");
+        assert_eq!(sets(&mut session, &statement).await, *expected, "{statement}");
+    }
+    // Beside weights, in each form once, and ordered by what they are not.
+    let both = "SELECT id, WEIGHT() AS w, PACKEDFACTORS() LIKE 'bm25=567, %atc=0.001271%' AS p, \
+                FACTORS({no_atc=1}) LIKE '%atc=0.000000%' AS q FROM books \
+                WHERE MATCH('one robots') ORDER BY id OPTION ranker=expr('doc_word_count')";
+    assert_eq!(sets(&mut session, both).await, "1|2|0|1 2|2|1|1");
+    let meta = sets(&mut session, "SHOW META").await;
+    assert_eq!(meta.matches("keyword[").count(), 2, "{meta}");
+    for (statement, part) in [
+        ("SELECT PACKEDFACTORS() FROM books WHERE MATCH('one')", "say OPTION ranker=expr"),
+        (
+            "SELECT PACKEDFACTORS() FROM books WHERE MATCH('one') OPTION ranker=bm25",
+            "say OPTION ranker=expr",
+        ),
+        ("SELECT PACKEDFACTORS() FROM books WHERE id = 1", "tells of what WHERE MATCH('…') finds"),
+        (
+            "SELECT PACKEDFACTORS({zzz=1}) FROM books WHERE MATCH('one') OPTION ranker=expr('1')",
+            "unknown option zzz=1 of PACKEDFACTORS()",
+        ),
+        (
+            "SELECT id FROM books WHERE MATCH('one') ORDER BY PACKEDFACTORS() OPTION ranker=expr('1')",
+            "PACKEDFACTORS() outside of the select list",
+        ),
+        ("SELECT PACKEDFACTORS(1) FROM books WHERE MATCH('one')", "error in your SQL syntax"),
+    ] {
+        refuse(&mut session, statement, part).await;
+    }
+}
