@@ -24,55 +24,70 @@ async fn refuse(session: &mut Session, statement: &str, part: &str) {
     assert!(error.message.contains(part), "{statement}: {}", error.message);
 }
 
+const HIGHLIGHTS: &[(&str, &str, &str)] = &[
+    ("HIGHLIGHT()", "MATCH('try')", "Don`t <b>try</b> to compete in childishness, said Bliss."),
+    ("highlight()", "MATCH('@title one')", "Book <b>one</b>"),
+    (
+        "HIGHLIGHT({before_match='[match]',after_match='[/match]'})",
+        "MATCH('@title one')",
+        "Book [match]one[/match]",
+    ),
+    (
+        "HIGHLIGHT({},'title,content')",
+        "MATCH('one|robots')",
+        "Book <b>one</b> | They followed Bander. The <b>robots</b> remained at a polite \
+             distance, but their presence was a constantly felt threat. Bander ushered all three \
+             into the room. <b>One</b> of the <b>robots</b> followed as well. Bander gestured the \
+             other <b>robots</b> away and entered itself. The door closed behind it.",
+    ),
+    // A text is no field: limits to fields say nothing, and what has no match is shown from its beginning.
+    ("HIGHLIGHT({}, title)", "MATCH('one')", "Book <b>one</b> Book five"),
+    ("HIGHLIGHT({}, note)", "MATCH('@title one')", "<b>one</b> note"),
+    ("HIGHLIGHT({}, note)", "MATCH('five')", ""),
+    // Another query than that of the search.
+    ("HIGHLIGHT({}, 'title', 'five')", "MATCH('robots') ORDER BY id", {
+        "Book one Book <b>five</b>"
+    }),
+    ("HIGHLIGHT({allow_empty=1}, 'title')", "MATCH('robots')", " "),
+    (
+        "HIGHLIGHT({before_match='<%SNIPPET_ID%>', after_match='', start_snippet_id=7}, 'title')",
+        "MATCH('four')",
+        "Book <7>four",
+    ),
+    (
+        "HIGHLIGHT({field_separator='//'}) LIKE 'Book <b>one</b>//They followed%'",
+        "MATCH('one robots') AND id = 1",
+        "1",
+    ),
+    // A phrase is marked as one.
+    ("HIGHLIGHT({}, 'content')", "MATCH('\"love to\"')", {
+        "Trevize whispered, It gets infantile pleasure out of display. I`d <b>love to</b> \
+             knock it down."
+    }),
+    ("UPPER(HIGHLIGHT({}, 'title'))", "MATCH('four') LIMIT 1", "BOOK <B>FOUR</B>"),
+];
+
+const REFUSED: &[(&str, &str, &str)] = &[
+    ("HIGHLIGHT()", "id = 1", "shows what WHERE MATCH('…') finds"),
+    ("HIGHLIGHT({}, 'note')", "MATCH('one')", "unknown field 'note' in HIGHLIGHT()"),
+    ("HIGHLIGHT({zzz=1})", "MATCH('one')", "zzz"),
+    ("HIGHLIGHT({limit='x'})", "MATCH('one')", "Unknown HIGHLIGHT option: limit=x"),
+    ("HIGHLIGHT({limits_per_field=0})", "MATCH('one')", "limits are of each field"),
+    ("HIGHLIGHT({force_snippets=1})", "MATCH('one')", "force_snippets=1 of HIGHLIGHT()"),
+    ("HIGHLIGHT('title')", "MATCH('one')", "error in your SQL syntax"),
+    ("HIGHLIGHT({}, title, 'one', 1)", "MATCH('one')", "error in your SQL syntax"),
+    ("HIGHLIGHT({}, title, '(one')", "MATCH('one')", "syntax error"),
+    ("id", "HIGHLIGHT() = 'x' AND MATCH('one')", "shows what WHERE MATCH('…') finds"),
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_search_found_is_highlighted() {
     let server = Server::new();
     let mut session = server.session();
     all(&mut session, &BOOKS).await;
-    for (call, behind, expected) in [
-        ("HIGHLIGHT()", "MATCH('try')", "Don`t <b>try</b> to compete in childishness, said Bliss."),
-        ("highlight()", "MATCH('@title one')", "Book <b>one</b>"),
-        (
-            "HIGHLIGHT({before_match='[match]',after_match='[/match]'})",
-            "MATCH('@title one')",
-            "Book [match]one[/match]",
-        ),
-        (
-            "HIGHLIGHT({},'title,content')",
-            "MATCH('one|robots')",
-            "Book <b>one</b> | They followed Bander. The <b>robots</b> remained at a polite \
-             distance, but their presence was a constantly felt threat. Bander ushered all three \
-             into the room. <b>One</b> of the <b>robots</b> followed as well. Bander gestured the \
-             other <b>robots</b> away and entered itself. The door closed behind it.",
-        ),
-        // A text is no field: limits to fields say nothing, and what has no match is shown from its beginning.
-        ("HIGHLIGHT({}, title)", "MATCH('one')", "Book <b>one</b> Book five"),
-        ("HIGHLIGHT({}, note)", "MATCH('@title one')", "<b>one</b> note"),
-        ("HIGHLIGHT({}, note)", "MATCH('five')", ""),
-        // Another query than that of the search.
-        ("HIGHLIGHT({}, 'title', 'five')", "MATCH('robots') ORDER BY id", {
-            "Book one Book <b>five</b>"
-        }),
-        ("HIGHLIGHT({allow_empty=1}, 'title')", "MATCH('robots')", " "),
-        (
-            "HIGHLIGHT({before_match='<%SNIPPET_ID%>', after_match='', start_snippet_id=7}, 'title')",
-            "MATCH('four')",
-            "Book <7>four",
-        ),
-        (
-            "HIGHLIGHT({field_separator='//'}) LIKE 'Book <b>one</b>//They followed%'",
-            "MATCH('one robots') AND id = 1",
-            "1",
-        ),
-        // A phrase is marked as one.
-        ("HIGHLIGHT({}, 'content')", "MATCH('\"love to\"')", {
-            "Trevize whispered, It gets infantile pleasure out of display. I`d <b>love to</b> \
-             knock it down."
-        }),
-        ("UPPER(HIGHLIGHT({}, 'title'))", "MATCH('four') LIMIT 1", "BOOK <B>FOUR</B>"),
-    ] {
+    for (call, behind, expected) in HIGHLIGHTS {
         let statement = format!("SELECT {call} AS shown FROM books WHERE {behind}");
-        assert_eq!(sets(&mut session, &statement).await, expected, "{statement}");
+        assert_eq!(sets(&mut session, &statement).await, *expected, "{statement}");
     }
     all(
         &mut session,
@@ -84,18 +99,7 @@ async fn what_a_search_found_is_highlighted() {
                 WHERE MATCH('four')";
     all(&mut session, &[view]).await;
     assert_eq!(sets(&mut session, "SELECT h FROM shown").await, "Book <b>four</b>");
-    for (call, behind, part) in [
-        ("HIGHLIGHT()", "id = 1", "shows what WHERE MATCH('…') finds"),
-        ("HIGHLIGHT({}, 'note')", "MATCH('one')", "unknown field 'note' in HIGHLIGHT()"),
-        ("HIGHLIGHT({zzz=1})", "MATCH('one')", "zzz"),
-        ("HIGHLIGHT({limit='x'})", "MATCH('one')", "Unknown HIGHLIGHT option: limit=x"),
-        ("HIGHLIGHT({limits_per_field=0})", "MATCH('one')", "limits are of each field"),
-        ("HIGHLIGHT({force_snippets=1})", "MATCH('one')", "force_snippets=1 of HIGHLIGHT()"),
-        ("HIGHLIGHT('title')", "MATCH('one')", "error in your SQL syntax"),
-        ("HIGHLIGHT({}, title, 'one', 1)", "MATCH('one')", "error in your SQL syntax"),
-        ("HIGHLIGHT({}, title, '(one')", "MATCH('one')", "syntax error"),
-        ("id", "HIGHLIGHT() = 'x' AND MATCH('one')", "shows what WHERE MATCH('…') finds"),
-    ] {
+    for (call, behind, part) in REFUSED {
         refuse(&mut session, &format!("SELECT {call} FROM books WHERE {behind}"), part).await;
     }
     refuse(&mut session, "SELECT HIGHLIGHT({}, s, 'x') FROM plain", "none has words").await;
