@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_is_read_is_what_the_file_has_and_no_more_than_a_share_is_kept() {
-        let bytes: Vec<u8> = (0..PAGE * 5 + 100).map(|at| (at * 31 >> 5) as u8).collect();
+        let bytes: Vec<u8> = (0..PAGE * 5 + 100).map(|at| ((at * 31) >> 5) as u8).collect();
         let pages = Pages::new(bytes.len() as u64);
         // As if other sections took nearly all there is.
         let others = Pages::new(MOST_BYTES * bytes.len() as u64 / (3 * PAGE));

@@ -666,7 +666,7 @@ mod tests {
         file.write_all(positions).unwrap();
         let (file, range) = (std::sync::Arc::new(file), 0..positions.len() as u64);
         let stored = Stored::File { file, range, pages: None };
-        if positions.len() % 2 == 0 { stored.paged() } else { stored }
+        if positions.len().is_multiple_of(2) { stored.paged() } else { stored }
     }
 
     proptest! {
