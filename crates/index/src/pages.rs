@@ -22,6 +22,8 @@ const PAGE: u64 = 16 << 10;
 
 /// The sizes of all open sections whose pages are kept.
 static OPEN_BYTES: AtomicU64 = AtomicU64::new(0);
+/// How many pages are kept of all of them.
+static KEPT_PAGES: AtomicU64 = AtomicU64::new(0);
 
 /// The pages of one section that are in memory.
 #[derive(Debug)]
@@ -85,7 +87,12 @@ impl Pages {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let page = kept.pages.get_mut(&number)?;
         page.is_used = true;
-        Some(Arc::clone(&page.bytes))
+        let bytes = Arc::clone(&page.bytes);
+        // What is more than its share goes bit by bit, though nothing new comes.
+        if kept.order.len() > self.most() {
+            kept.drop_one();
+        }
+        Some(bytes)
     }
 
     fn keep(&self, number: u64, bytes: Arc<Vec<u8>>) {
@@ -93,8 +100,11 @@ impl Pages {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.pages.insert(number, Page { bytes, is_used: false }).is_none() {
             kept.order.push_back(number);
+            KEPT_PAGES.fetch_add(1, Ordering::Relaxed);
         }
-        while kept.order.len() > most {
+        // Others that were opened before may hold more than their share still.
+        let is_full = || KEPT_PAGES.load(Ordering::Relaxed) > MOST_BYTES / PAGE;
+        while kept.order.len() > most || kept.order.len() > 1 && is_full() {
             kept.drop_one();
         }
     }
@@ -117,6 +127,7 @@ impl Kept {
                 }
                 _ => {
                     self.pages.remove(&number);
+                    KEPT_PAGES.fetch_sub(1, Ordering::Relaxed);
                     return;
                 }
             }
@@ -127,6 +138,8 @@ impl Kept {
 impl Drop for Pages {
     fn drop(&mut self) {
         OPEN_BYTES.fetch_sub(self.bytes, Ordering::Relaxed);
+        let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
+        KEPT_PAGES.fetch_sub(kept.order.len() as u64, Ordering::Relaxed);
     }
 }
 

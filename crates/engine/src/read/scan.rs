@@ -4,7 +4,7 @@
 //! is not is read from the row store: row by row for the documents that match, or, where all rows
 //! are asked, by one walk over the row store.
 
-use std::{ops::Range, sync::Arc, time::Instant};
+use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Instant};
 
 use super::{
     column_batch::ColumnBuilder,
@@ -25,6 +25,8 @@ use crate::{
 /// Documents that are gathered before the size of the batch is looked at, and rows that are read.
 const CHUNK_DOCS: usize = 256;
 const CHUNK_ROWS: usize = 16;
+/// Most rows of a batch that tells factors, each of which is weighed anew.
+const FACTOR_ROWS: usize = 256;
 /// A batch with this much in strings is given out before it has all its rows.
 const BATCH_BYTES: usize = 16 << 20;
 
@@ -98,11 +100,14 @@ impl Scan {
 
     fn read_batch(&mut self) -> Result<ColumnBatch> {
         let most = usize::try_from(self.rows).map_or(self.batch_rows, |it| it.min(self.batch_rows));
-        let new = |kind| ColumnBuilder::new(kind, most.min(1 << 16));
         let scores = match &self.way {
             Way::Segments(walk) => walk.scores.as_slice(),
             Way::Rows(_) => &[],
         };
+        // A statement is ended between batches.
+        let tells_factors = scores.iter().any(|told| matches!(told, Told::Factors(..)));
+        let most = if tells_factors { most.min(FACTOR_ROWS) } else { most };
+        let new = |kind| ColumnBuilder::new(kind, most.min(1 << 16));
         let kinds = self.sources.iter().map(Source::kind);
         let kinds = kinds.chain(scores.iter().map(Told::kind));
         let columns = kinds.map(new).collect();
@@ -324,24 +329,43 @@ impl SegmentWalk {
     /// Appends the scores and factors of the chunk to the columns behind the first ones.
     fn gather_scores(&self, view: &TableView, first: usize, batch: &mut Batch) -> Result<()> {
         for (told, out) in self.scores.iter().zip(batch.columns.iter_mut().skip(first)) {
-            for (segment, run) in &self.runs {
-                let docs = self.docs.get(run.clone()).unwrap_or_default();
-                match (told, view.segments.get(*segment)) {
-                    (Told::Scores(scores), _) => {
+            match told {
+                Told::Scores(scores) => {
+                    for (segment, run) in &self.runs {
+                        let docs = self.docs.get(run.clone()).unwrap_or_default();
                         let scores = scores.get(*segment);
                         let score = |doc: &u32| scores.map_or(0.0, |scores| scores.get(*doc));
                         docs.iter().try_for_each(|doc| out.push(&Value::Float(score(doc))))?;
                     }
-                    (Told::Factors(ranked, form), Some(segment)) => {
-                        for text in ranked.factors(segment, docs, *form)? {
-                            out.push(&Value::Text(text.into()))?;
-                        }
+                }
+                Told::Factors(ranked, form) => {
+                    for text in self.factors(view, ranked, *form)? {
+                        out.push(&Value::Text(text.into()))?;
                     }
-                    (Told::Factors(..), None) => {}
                 }
             }
         }
         Ok(())
+    }
+
+    /// The factors of the chunk: the documents of each segment are weighed together, however keys lie in segments.
+    fn factors(&self, view: &TableView, ranked: &Ranked, form: FactorsForm) -> Result<Vec<String>> {
+        let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (segment, run) in &self.runs {
+            places.entry(*segment).or_default().extend(run.clone());
+        }
+        let mut texts = vec![String::new(); self.docs.len()];
+        for (segment, places) in places {
+            let Some(segment) = view.segments.get(segment) else { continue };
+            let docs = places.iter().filter_map(|&place| self.docs.get(place).copied());
+            let docs: Vec<u32> = docs.collect();
+            for (place, told) in places.into_iter().zip(ranked.factors(segment, &docs, form)?) {
+                if let Some(text) = texts.get_mut(place) {
+                    *text = told;
+                }
+            }
+        }
+        Ok(texts)
     }
 
     fn runs<'w>(

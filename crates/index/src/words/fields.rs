@@ -5,7 +5,7 @@
 //! TFLD := longest:u32 lists:u32 (keyword:u32 field:u32 offset:u32){lists} record*      ascending by keyword and field
 //! ```
 //! Only keywords in [`LEAST_DOCUMENTS`] documents and more have lists; places tell the same of the others. A segment of
-//! one field has no such section.
+//! one field has no such section, nor has one of more than [`MOST_FIELDS`], of which nobody asks.
 
 use super::writer::FieldLengths;
 use crate::{
@@ -15,6 +15,9 @@ use crate::{
 };
 
 pub(super) const FIELDS: SectionTag = SectionTag(*b"TFLD");
+
+/// Most fields that ranked search tells apart.
+pub const MOST_FIELDS: usize = 8;
 
 /// Keywords in fewer documents have no lists.
 pub(super) const LEAST_DOCUMENTS: usize = 128;
@@ -34,7 +37,7 @@ pub(super) struct FieldsWriter {
 }
 
 impl FieldsWriter {
-    /// `None` for a segment of one field.
+    /// `None` for a segment of one field, or of too many.
     pub fn new(lengths: &FieldLengths, documents: u32) -> Option<Self> {
         let fields = lengths.fields;
         let total = |field: usize| -> u64 {
@@ -42,7 +45,7 @@ impl FieldsWriter {
         };
         // Of several that are equally long the first.
         let longest = (0..fields).rev().max_by_key(|&field| total(field))?;
-        (fields > 1).then(|| Self {
+        (2..=MOST_FIELDS).contains(&fields).then(|| Self {
             longest,
             keywords: 0,
             entries: Vec::new(),

@@ -20,6 +20,7 @@ mod merge;
 mod writer;
 
 pub(crate) use builder::WordsBuilder;
+pub use fields::MOST_FIELDS;
 pub(crate) use merge::{WordsSource, merge};
 use remora_words::matching::Place;
 pub(crate) use writer::STATISTICS as WORDS;

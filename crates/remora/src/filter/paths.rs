@@ -119,8 +119,12 @@ fn scalar(value: &Value) -> Option<Vec<PathValue>> {
         Value::Uint(number) => PathValue::Uint(*number),
         Value::Float(number) => PathValue::Float(*number),
         Value::Decimal(number) => match number.as_str().parse::<serde_json::Number>() {
-            // A double would not tell whole numbers apart that a decimal lies between.
-            Ok(number) if number.is_f64() && number.as_f64()?.abs() >= WHOLE_FROM => return None,
+            // The double that is nearest to a decimal may be a whole number that a document has, and the decimal not.
+            Ok(double)
+                if double.is_f64() && is_rounded_to_whole(double.as_f64()?, number.as_str()) =>
+            {
+                return None;
+            }
             Ok(number) => of_number(&number),
             Err(_) => return Some(Vec::new()),
         },
@@ -139,6 +143,13 @@ fn scalar(value: &Value) -> Option<Vec<PathValue>> {
         _ => return Some(Vec::new()),
     };
     Some(vec![scalar])
+}
+
+/// Whether the double that is nearest to a decimal is a whole number other than the decimal, or may be.
+fn is_rounded_to_whole(double: f64, decimal: &str) -> bool {
+    let fraction = decimal.split_once('.').map_or("", |(_, fraction)| fraction);
+    let is_whole = fraction.bytes().all(|digit| digit == b'0') && !decimal.contains(['e', 'E']);
+    double.abs() >= WHOLE_FROM || double.fract() == 0.0 && !is_whole
 }
 
 fn of_number(number: &serde_json::Number) -> PathValue {

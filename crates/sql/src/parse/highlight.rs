@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::{
 
 use super::function_call;
 
-/// What the call becomes a call of: options, texts, query; what is left out is NULL. It is read as it is written, for
+/// What the call becomes a call of: options, texts, query, as far as they are given. It is read as it is written, for
 /// views.
 pub(crate) const HIGHLIGHT: &str = "highlight_call";
 /// What stands between options.
@@ -33,7 +33,6 @@ pub(super) fn highlight(parser: &mut Parser) -> Result<Expr, ParserError> {
         }
     }
     parser.expect_token(&Token::RParen)?;
-    args.resize_with(2, || Expr::Value(Value::Null.into()));
     let options = options.join(BETWEEN_OPTIONS.encode_utf8(&mut [0; 4]));
     args.insert(0, Expr::Value(Value::SingleQuotedString(options).into()));
     Ok(function_call(HIGHLIGHT, args))
@@ -48,15 +47,18 @@ pub(super) fn read_options(parser: &mut Parser) -> Result<Vec<String>, ParserErr
     loop {
         let name = parser.parse_identifier()?.value;
         parser.expect_token(&Token::Eq)?;
-        let value = match parser.parse_value()?.value {
-            Value::Number(digits, _) => digits,
-            Value::SingleQuotedString(text) if !text.contains(BETWEEN_OPTIONS) => text,
+        match parser.parse_value()?.value {
+            // A parameter, while the statement is prepared.
+            Value::Null => {}
+            Value::Number(digits, _) => options.push(format!("{name}={digits}")),
+            Value::SingleQuotedString(text) if !text.contains(BETWEEN_OPTIONS) => {
+                options.push(format!("{name}={text}"));
+            }
             other => {
                 let found = format!("{other} as the value of option {name} of HIGHLIGHT");
                 return Err(ParserError::ParserError(found));
             }
-        };
-        options.push(format!("{name}={value}"));
+        }
         if !parser.consume_token(&Token::Comma) {
             break;
         }

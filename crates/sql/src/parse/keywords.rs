@@ -22,8 +22,11 @@ use crate::Result;
 /// The name of the function that `MATCH('query')` becomes: query, options, and the table if it is named.
 pub(crate) const KEYWORDS: &str = "match_keywords";
 
+/// A ranker whose parameter has no value yet.
+pub(crate) const UNKNOWN_RANKER: &str = "?";
+
 /// Where the OPTION clause of a statement begins, and its options, one a line. Options whose parameters have no values
-/// yet are left out.
+/// yet are left out, but for the ranker.
 pub(super) fn option_clause(
     source: &Source,
     parameters: &[Bound],
@@ -43,9 +46,14 @@ pub(super) fn option_clause(
     loop {
         let name = clause.tokens.name()?.to_lowercase();
         clause.tokens.need("=")?;
-        if let Some(value) = clause.value()? {
-            options::check(source, &name, &value)?;
-            lines.push(format!("{name}={}", value.replace(['\n', '\r'], " ")));
+        match clause.value()? {
+            Some(value) => {
+                options::check(source, &name, &value)?;
+                lines.push(format!("{name}={}", value.replace(['\n', '\r'], " ")));
+            }
+            // What may be asked beside it depends on it, and is not refused before it is known.
+            None if name == "ranker" => lines.push(format!("{name}={UNKNOWN_RANKER}")),
+            None => {}
         }
         if !clause.tokens.take(",") {
             break;

@@ -33,7 +33,7 @@ pub(crate) use factors::FACTORS;
 pub(crate) use found::{Counting, counting};
 pub(crate) use groups::{GroupRows, take_group_rows};
 pub(crate) use highlight::{BETWEEN_OPTIONS, HIGHLIGHT};
-pub(crate) use keywords::KEYWORDS;
+pub(crate) use keywords::{KEYWORDS, UNKNOWN_RANKER};
 pub(crate) use lex::{near, sent_bytes, tokens};
 pub(crate) use options::{MAX_MATCHES, MAX_QUERY_TIME, check_option};
 use remora_mysql::{LexMode, Token, TokenKind, unquoted};

@@ -37,31 +37,33 @@ pub(super) fn call(
     if function.name.to_string() != HIGHLIGHT {
         return Ok(None);
     }
-    let Some([options, texts, query]) = arguments(function) else { return Ok(None) };
+    let given = arguments(function);
+    let Some(options) = given.first().copied() else { return Ok(None) };
     let found = weight.and_then(keywords::query_of);
-    let table = match &found {
-        Some((table, _)) => tables.iter().find(|(unique, _)| unique == table),
-        None => tables.iter().find(|(_, provider)| words(provider.as_ref()).is_some()),
+    // The table that the rows are found in, or the first in FROM that has words.
+    let is_asked = |relation: &&Relation| match &found {
+        Some((table, _)) => relation.unique == *table,
+        None => true,
     };
-    let known = table.and_then(|(unique, provider)| {
-        let relation = scope.relations.iter().find(|relation| relation.unique == *unique)?;
+    let known = scope.relations.iter().filter(is_asked).find_map(|relation| {
+        let (_, provider) = tables.iter().find(|(unique, _)| *unique == relation.unique)?;
         Some((relation, words(provider.as_ref())?))
     });
     let Some((relation, (table, fields))) = known else {
         let message = "HIGHLIGHT() goes by the words of a table in FROM, and none has words";
         return Err(Error::new(ErrorCode::NoFulltextIndex, message));
     };
-    let query = match (is_null(query), found) {
-        (false, _) => query.clone(),
-        (true, Some((_, query))) => query,
-        (true, None) => {
+    let query = match (given.get(2), found) {
+        (Some(&query), _) => query.clone(),
+        (None, Some((_, query))) => query,
+        (None, None) => {
             let message = "HIGHLIGHT() shows what WHERE MATCH('…') finds: ask for that, or give \
                            the query: HIGHLIGHT({}, 'title', 'query')";
             return Err(Error::new(ErrorCode::ParseError, message));
         }
     };
     let mut args = vec![text(table), query, options.clone()];
-    for (name, shown) in shown(texts, relation, &fields)? {
+    for (name, shown) in shown(given.get(1).copied(), relation, &fields)? {
         args.extend([text(name), shown]);
     }
     Ok(Some(function_call(RESOLVED, args)))
@@ -74,11 +76,17 @@ fn words(provider: &dyn Any) -> Option<(String, Vec<String>)> {
 }
 
 /// What is shown, each with the name of the field that it is; all fields where none is named.
-fn shown(texts: &Expr, relation: &Relation, fields: &[String]) -> Result<Vec<(String, Expr)>> {
+fn shown(
+    texts: Option<&Expr>,
+    relation: &Relation,
+    fields: &[String],
+) -> Result<Vec<(String, Expr)>> {
     let list = match texts {
-        _ if is_null(texts) => "",
-        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(list), .. }) => list.trim(),
-        other => return Ok(vec![(String::new(), other.clone())]),
+        None => "",
+        Some(Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(list), .. })) => {
+            list.trim()
+        }
+        Some(other) => return Ok(vec![(String::new(), other.clone())]),
     };
     let all = || fields.iter().map(String::as_str).collect::<Vec<_>>();
     let named: Vec<&str> =
@@ -98,16 +106,12 @@ fn shown(texts: &Expr, relation: &Relation, fields: &[String]) -> Result<Vec<(St
     found.collect()
 }
 
-fn is_null(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(ValueWithSpan { value: Value::Null, .. }))
-}
-
-fn arguments(function: &Function) -> Option<[&Expr; 3]> {
-    let FunctionArguments::List(list) = &function.args else { return None };
+/// Options, texts and query, as far as they are given.
+fn arguments(function: &Function) -> Vec<&Expr> {
+    let FunctionArguments::List(list) = &function.args else { return Vec::new() };
     let expression = |arg| match arg {
         &FunctionArg::Unnamed(FunctionArgExpr::Expr(ref expr)) => Some(expr),
         _ => None,
     };
-    let all: Option<Vec<&Expr>> = list.args.iter().map(expression).collect();
-    all?.try_into().ok()
+    list.args.iter().filter_map(expression).collect()
 }

@@ -9,7 +9,11 @@ use remora_words::{
     rank::{AttributeKind, Attributes, Expression, Ranker},
 };
 
-use crate::{Error, Result, catalog::SqlTable, parse::check_option};
+use crate::{
+    Error, Result,
+    catalog::SqlTable,
+    parse::{UNKNOWN_RANKER, check_option},
+};
 
 /// What the mode of such a MATCH begins with; its options follow, one a line.
 pub(crate) const KEYWORDS_MODE: &str = "KEYWORDS";
@@ -57,6 +61,7 @@ fn set(asked: &mut KeywordQuery, schema: &Schema, name: &str, value: &str) -> Re
     };
     match name {
         "ranker" => {
+            let value = if value == UNKNOWN_RANKER { "expr(1)" } else { value };
             asked.ranker = ranker(schema, value)?;
         }
         KEYWORDS_FACTORS if !matches!(asked.ranker, Ranker::Expression(_)) => {

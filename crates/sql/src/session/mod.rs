@@ -392,7 +392,9 @@ impl SessionState {
     async fn count_found(&mut self) -> Result<()> {
         let Some(meta) = &mut self.meta else { return Ok(()) };
         if let Some(selection) = meta.uncounted.take() {
+            meta.counting = None;
             let counted = self.reader().count(&selection);
+            self.check_interrupted()?;
             if let (Ok(counted), Some(meta)) = (counted, &mut self.meta) {
                 (meta.total_found, meta.is_counted) = (counted.count, true);
             }

@@ -88,6 +88,7 @@ impl SessionState {
         if let Some(meta) = &mut self.meta
             && meta.is_of_keywords()
             && !meta.is_counted
+            && meta.uncounted.is_none()
         {
             meta.counting = counting();
             meta.most = most;

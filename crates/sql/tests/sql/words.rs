@@ -7,7 +7,11 @@ mod dialect;
 mod groups;
 mod shown;
 
-use std::{fmt::Write as _, sync::atomic::Ordering::Relaxed, time::Instant};
+use std::{
+    fmt::Write as _,
+    sync::atomic::Ordering::Relaxed,
+    time::{Duration, Instant},
+};
 
 use remora_sql::Session;
 
@@ -475,9 +479,12 @@ async fn excerpts_are_interrupted_within_a_text() {
         format!("CALL SNIPPETS('{text}', 'wide', '{query}')"),
         format!("SELECT SNIPPET(body, '{query}') FROM wide"),
     ] {
-        let begin = Instant::now();
-        assert_eq!(run(&mut session, &statement).await.unwrap().sets[0].rows.len(), 1);
-        let whole = begin.elapsed();
+        let mut whole = Duration::MAX;
+        for _ in 0..2 {
+            let begin = Instant::now();
+            assert_eq!(run(&mut session, &statement).await.unwrap().sets[0].rows.len(), 1);
+            whole = whole.min(begin.elapsed());
+        }
         let interrupter = session.interrupter();
         let ending = std::thread::spawn(move || {
             std::thread::sleep(whole / 3);

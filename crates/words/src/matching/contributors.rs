@@ -1,6 +1,9 @@
 //! What the words of a query can add to a document's weight, before any of their places is read.
 
-use super::step::{Leaf, Repeated, Step};
+use super::{
+    plan::Term,
+    step::{Leaf, Repeated, Step, Words},
+};
 
 /// A word at one place of the query.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,24 +24,73 @@ pub struct Contributors {
     /// Whether each of them counts wherever it stands, so that one with a negative idf lowers the sum.
     pub is_certain: bool,
     /// Of words close together how many they are: each group of them in a document is a run of its own, and runs may
-    /// go on in the next one. Else no word stands in a run more often than in the query.
+    /// go on in the next one. It is 1 for phrases whose matches may go on in each other: no run has more words than all
+    /// of them occur. Else no word stands in a run more often than in the query.
     pub window: Option<u32>,
 }
 
 impl Contributors {
     /// Those of a step; `None` where one word may stand in a run more often than the query has it.
-    pub(super) fn of(step: &Step) -> Option<Self> {
+    pub(super) fn of(step: &Step, terms: &[Term]) -> Option<Self> {
         let mut words = Vec::new();
         if let Step::Proximity(near, _) = step {
             let is_all = collect(&Step::And(near.leaves.clone()), &mut words)?;
             let window = Some(near.positions.len() as u32);
             return Some(Self { words, is_all, is_certain: is_all, window });
         }
-        let is_all = collect(step, &mut words)?;
+        // The hits of what is excluded deeper within count too, some of them twice.
+        let wanted = if let Step::AndNot(wanted, _) = step { wanted } else { step };
+        let is_all = collect(wanted, &mut words)?;
         let is_plain =
             |part: &Step| matches!(part, Step::Leaf(leaf) if leaf.is_unlimited() && !leaf.is_union);
         let is_certain = is_all || matches!(step, Step::Or(parts) if parts.iter().all(is_plain));
-        Some(Self { words, is_all, is_certain, window: None })
+        let window = may_chain(wanted, terms).then_some(1);
+        Some(Self { words, is_all, is_certain, window })
+    }
+}
+
+/// Whether a run may go on from a match of a phrase to the next: where the last word of one is the first one of another,
+/// or of the same.
+fn may_chain(step: &Step, terms: &[Term]) -> bool {
+    let mut phrases = Vec::new();
+    phrases_of(step, &mut phrases);
+    match phrases.as_slice() {
+        [] => false,
+        [only] => !ends_otherwise(only, terms),
+        _ => true,
+    }
+}
+
+fn phrases_of<'s>(step: &'s Step, out: &mut Vec<&'s Words>) {
+    match step {
+        Step::Phrase(phrase) if phrase.leaves.len() > 1 => out.push(phrase),
+        Step::And(parts) | Step::Or(parts) | Step::Maybe(parts) => {
+            parts.iter().for_each(|part| phrases_of(part, out));
+        }
+        Step::AndNot(wanted, _) => phrases_of(wanted, out),
+        Step::Quorum(parts, _) => parts.iter().for_each(|part| phrases_of(&part.step, out)),
+        _ => {}
+    }
+}
+
+/// Whether the last word of a phrase certainly is not its first one. Keywords of letters and digits alone do not stand
+/// at one place together; a form that is kept beside its stem, or a blended word, has other characters.
+fn ends_otherwise(phrase: &Words, terms: &[Term]) -> bool {
+    let at = |position: Option<&u32>| -> Option<Vec<&str>> {
+        let mut keywords = Vec::new();
+        for leaf in &phrase.leaves {
+            let Step::Leaf(leaf) = leaf else { return None };
+            if Some(&leaf.query_position) == position {
+                let term = terms.get(leaf.term).filter(|term| !term.is_union)?;
+                keywords.extend(term.keywords.iter().map(String::as_str));
+            }
+        }
+        let is_plain = |keyword: &&str| keyword.chars().all(char::is_alphanumeric);
+        (!keywords.is_empty() && keywords.iter().all(is_plain)).then_some(keywords)
+    };
+    match (at(phrase.positions.first()), at(phrase.positions.last())) {
+        (Some(first), Some(last)) => !first.iter().any(|keyword| last.contains(keyword)),
+        _ => false,
     }
 }
 
@@ -70,8 +122,7 @@ fn collect(step: &Step, words: &mut Vec<Contributor>) -> Option<bool> {
             }
             Some(false)
         }
-        Step::AndNot(wanted, _) => collect(wanted, words),
         Step::Nothing => Some(true),
-        Step::Proximity(..) | Step::Before(_) | Step::Near { .. } => None,
+        Step::AndNot(..) | Step::Proximity(..) | Step::Before(_) | Step::Near { .. } => None,
     }
 }

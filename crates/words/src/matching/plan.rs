@@ -177,7 +177,7 @@ impl Matcher {
 
     /// The words that can add to a weight; `None` where more may be added than they tell.
     pub fn contributors(&self) -> Option<Contributors> {
-        Contributors::of(&self.root)
+        Contributors::of(&self.root, &self.terms)
     }
 
     /// What the query finds in a document; `None` if it does not find it. `hits` become those that a ranker needs.

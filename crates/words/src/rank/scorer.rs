@@ -39,6 +39,8 @@ pub struct Scorer {
     runs: Runs,
     /// What one more word in a run counts for `matchany`.
     run_weight: i32,
+    /// Whether that does not hold what it should be.
+    wraps: bool,
     /// The greatest weight of a field.
     heaviest: i32,
     formula: Option<Formula>,
@@ -51,6 +53,8 @@ impl Scorer {
         let runs = Runs::new(query.field_weights.len(), repeats && query.has_repeats);
         let sum = query.field_weights.iter().fold(0i32, |sum, weight| sum.wrapping_add(*weight));
         let run_weight = sum.wrapping_mul(query.keywords as i32);
+        let exact: i64 = query.field_weights.iter().map(|&weight| i64::from(weight)).sum();
+        let wraps = exact.saturating_mul(query.keywords as i64) != i64::from(run_weight);
         let formula = match &ranker {
             Ranker::Expression(expression) => {
                 let folds = query.has_repeats;
@@ -62,7 +66,7 @@ impl Scorer {
             _ => None,
         };
         let heaviest = query.field_weights.iter().copied().max().unwrap_or(1);
-        Self { ranker, query, runs, run_weight, heaviest, formula }
+        Self { ranker, query, runs, run_weight, wraps, heaviest, formula }
     }
 
     /// Keeps the factors of each document that is weighed by an expression, for [`Scorer::factors`]; `atc` only
@@ -112,6 +116,8 @@ impl Scorer {
             matched.min(heaviest.saturating_mul(most.occurrences.into()))
         };
         let bm25 = ((most.sum + 0.5) * 1000.0) as i64;
+        // One that has wrapped says nothing.
+        let most_run_weight = if self.wraps { i64::MAX } else { self.run_weight.into() };
         let by_thousands = |points: i64| points.saturating_mul(1000).saturating_add(bm25);
         match self.ranker {
             Ranker::None => 1,
@@ -122,7 +128,7 @@ impl Scorer {
             Ranker::FieldMask => i64::from(u32::MAX),
             Ranker::MatchAny => sum(&|words| {
                 let words = i64::from(words.min(most.runs));
-                let more = (words - 1).max(0).saturating_mul(i64::from(self.run_weight).max(0));
+                let more = (words - 1).max(0).saturating_mul(most_run_weight);
                 words.saturating_add(more)
             }),
             Ranker::Sph04 => {

@@ -26,6 +26,9 @@ use crate::{
 /// So few rows are weighed at once; fewer in tests, whose tables are small.
 const FEW_ROWS: u64 = if cfg!(test) { 3 } else { 64 };
 
+/// Most bytes of what is known of fields, in a segment.
+const MOST_LEVEL_BYTES: u64 = 64 << 20;
+
 /// Of so few documents it is not asked in which fields they have the words.
 const FEW_DOCUMENTS: u32 = if cfg!(test) { 8 } else { 512 };
 
@@ -104,7 +107,11 @@ impl Ranked {
     fn contributors(&self, matcher: &Matcher) -> Option<Contributors> {
         let contributors = matcher.contributors()?;
         let is_counted = contributors.is_all || contributors.words.len() <= MAX_WORDS;
-        (is_counted && self.table_weight >= 1).then_some(contributors)
+        // What words of most documents take away is all that can make a weight wrap around.
+        let taken: f32 = contributors.words.iter().map(|word| (-word.idf).max(0.0)).sum();
+        let lowest = f64::from(taken + 1.0) * 1000.0 * f64::from(self.table_weight);
+        let is_bounded = lowest < f64::from(i32::MAX);
+        (is_counted && is_bounded && self.table_weight >= 1).then_some(contributors)
     }
 
     fn run(
@@ -206,7 +213,8 @@ impl<'a> Segment<'a> {
                 let pass =
                     Pass { tiers: &tiers, count, among: docs, deleted, levels: of_fields, part };
                 let walk = Walk { pass, levels: levels.as_ref() };
-                if count == 1 && self.is_plain() {
+                let is_listed = matches!(among, Among::Docs(DocSet::List(_)));
+                if count == 1 && !is_listed && self.is_plain() {
                     self.by_occurrences(&walk, &mut winners)?;
                 } else {
                     self.walk(&walk, &mut winners)?;
@@ -240,6 +248,10 @@ impl<'a> Segment<'a> {
         let count = self.words.fields();
         let is_told = self.ranked.scorer.tells_fields_apart() && count <= MAX_FIELDS;
         if !is_told || bounds.contributors.window.is_some() {
+            return Ok(None);
+        }
+        let bytes = (bounds.terms.len() * (count - 1)) as u64 * u64::from(documents) / 8;
+        if bounds.terms.len() > MAX_WORDS || bytes > MOST_LEVEL_BYTES {
             return Ok(None);
         }
         let times: Vec<usize> = bounds.terms.iter().map(|&(_, times)| times).collect();
@@ -299,27 +311,27 @@ impl<'a> Segment<'a> {
                 true => of(occurrences, bounds.share(word)),
                 false => most(occurrences),
             };
-            let mut failed = None;
             // With the document that was looked at last, behind which those of a block stand.
-            let state = RefCell::new((&mut *winners, 0));
+            let state = RefCell::new((&mut *winners, 0, None));
             let may_have = |occurrences| {
-                let (winners, last) = &*state.borrow();
-                winners.may_win(most_of_block(occurrences), *last)
+                let (winners, last, failed) = &*state.borrow();
+                failed.is_none() && winners.may_win(most_of_block(occurrences), *last)
             };
             let weighing = &mut self.weighing;
             self.words.for_each_frequent(number, may_have, |doc, occurrences| {
-                let (winners, last) = &mut *state.borrow_mut();
+                let (winners, last, failed) = &mut *state.borrow_mut();
                 *last = doc;
-                if !winners.may_win(most(occurrences), doc) || !walk.pass.is_of_tier(doc) {
+                let may_win = failed.is_none() && winners.may_win(most(occurrences), doc);
+                if !may_win || !walk.pass.is_of_tier(doc) {
                     return;
                 }
                 match weighing.weight(doc) {
                     Ok(Some(weight)) => winners.take(weight, doc),
                     Ok(None) => {}
-                    Err(error) => failed = failed.take().or(Some(error)),
+                    Err(error) => *failed = Some(error),
                 }
             })?;
-            failed.map_or(Ok(()), Err)?;
+            state.into_inner().2.map_or(Ok(()), Err)?;
         }
         Ok(())
     }
@@ -454,14 +466,18 @@ impl Walk<'_> {
         if !winners.may_win(bounds.of_words(words, fields), first) {
             return ControlFlow::Break(());
         }
-        needed.least = (1..words)
+        // Where nothing is known of fields it does not matter.
+        let mut fewer = if self.levels.is_some() { 1..words } else { words..words };
+        needed.least = fewer
             .find(|&least| {
                 let fields = self.fields_with(words, least);
                 let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
                 winners.may_win(bounds.of_words(words, fields), first)
             })
             .unwrap_or(words);
-        bounds.needed(words, fields, winners.floor(), &mut needed.words);
+        if self.pass.tiers.words() > 0 {
+            bounds.needed(words, fields, winners.floor(), &mut needed.words);
+        }
         ControlFlow::Continue(())
     }
 }

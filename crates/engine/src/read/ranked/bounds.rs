@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use remora_index::words::MOST_FIELDS;
 use remora_words::{
     matching::{Contributor, Contributors, saturated},
     rank::{Most, Scorer},
 };
 
 /// Most fields that are told apart.
-pub(super) const MAX_FIELDS: usize = 8;
+pub(super) const MAX_FIELDS: usize = MOST_FIELDS;
 
 /// What documents can weigh at most.
 pub(super) struct Bounds<'q> {

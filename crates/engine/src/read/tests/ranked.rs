@@ -166,3 +166,60 @@ proptest! {
         prop_assert!(compared >= 20 && found >= compared / 2, "{compared} {found}");
     }
 }
+
+/// The best row of so few is the first of all, where bounds by words alone would be too low.
+fn check_best(query: KeywordQuery, bodies: &[&str]) {
+    let words = WordsDef::new(9, vec![TITLE, BODY], &Settings::default(), Vec::new()).unwrap();
+    let schema = Schema { words: Some(words), ..schema(false) };
+    let rows = bodies.iter().zip(1..).map(|(body, id)| {
+        let (title, body) = body.split_once('/').unwrap_or(("", body));
+        Stored { row: row(id, title, body), deleted: false }
+    });
+    let view = view(schema, vec![rows.collect()]);
+    let mut request = term("");
+    request.selection.text = Some(TextQuery::Keywords(query.into()));
+    let key = SortKey { by: SortBy::Key, descending: false };
+    request.sort = vec![SortKey { by: SortBy::Score, descending: true }, key];
+    request.limit = 100;
+    let all = search(&view, &request, BM25, POSITION).unwrap().hits;
+    for limit in 1..bodies.len() {
+        request.limit = limit;
+        let found = best(&view, &request, POSITION).unwrap();
+        let (hits, _) = found.expect("a query by keywords");
+        assert_eq!(hits, all[..limit.min(all.len())], "{:?}", request.selection.text);
+    }
+}
+
+#[test]
+fn runs_over_phrases_are_longer_than_the_query() {
+    for ranker in ["sph04", "matchany", "proximity_bm25", "proximity"] {
+        for (text, bodies) in [
+            (r#""q r" "p q r s""#, ["p q r s p q r s", "p q r s p q r s p q r s", "q r p q r s"]),
+            (r#""p q p""#, ["p q p q p", "p q p q p q p q p", "p q p x p q p x p q p x p q p"]),
+        ] {
+            let ranker = Ranker::by_name(ranker).unwrap();
+            check_best(KeywordQuery { text: text.into(), ranker, ..Default::default() }, &bodies);
+        }
+    }
+}
+
+#[test]
+fn weights_that_overflow_are_weighed() {
+    let bodies = ["often x much", "often much", "often much much often", "much often x x"];
+    for (boost, table_weight) in [("100000000", None), ("100000", Some(100))] {
+        let text = format!("often^{boost} much^{boost}");
+        let ranker = Ranker::by_name("bm25").unwrap();
+        check_best(KeywordQuery { text, ranker, table_weight, ..Default::default() }, &bodies);
+    }
+    let field_weights = vec![("title".to_owned(), 3), ("body".to_owned(), 1_610_612_733)];
+    let (text, ranker) = ("a b".to_owned(), Ranker::by_name("matchany").unwrap());
+    let query = KeywordQuery { text, ranker, field_weights, ..Default::default() };
+    check_best(query, &["a b/", "a/b", "/a b", "b a/a"]);
+}
+
+#[test]
+fn what_is_excluded_within_counts_its_hits() {
+    let (text, ranker) = ("((a -b) MAYBE c) | d".to_owned(), Ranker::by_name("wordcount").unwrap());
+    let query = KeywordQuery { text, ranker, ..Default::default() };
+    check_best(query, &["c d d d", "a a b d", "d d c", "a"]);
+}

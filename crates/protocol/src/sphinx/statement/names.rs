@@ -114,7 +114,8 @@ impl<'s> Names<'s> {
             [latitude.sql, longitude.sql],
             [constant(anchor.latitude), constant(anchor.longitude)],
         );
-        Ok(Term::computed(haversine(&from, &to, ANCHOR_RADIUS_M), ColumnKind::Double))
+        // Beyond the poles there is no root.
+        Ok(Term::partial(haversine(&from, &to, ANCHOR_RADIUS_M), ColumnKind::Double, &[]))
     }
 
     /// What a name stands for.

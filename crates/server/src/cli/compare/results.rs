@@ -29,6 +29,9 @@ pub(super) struct Answer {
     pub total_found: u64,
     /// Id and weight of the rows as they were sent, the first [`MAX_ROWS`] of them.
     pub rows: Vec<(i128, i128)>,
+    /// How many rows were sent, all of them.
+    #[serde(skip)]
+    pub sent: usize,
 }
 
 /// A file that is read.
@@ -91,6 +94,7 @@ impl Results {
         }
         let mut answer: Answer = serde_json::from_slice(&self.line)
             .map_err(|error| self.wrong(&format!("{}; {FORM}", said(&error))))?;
+        answer.sent = answer.rows.len();
         answer.rows.truncate(MAX_ROWS);
         let mut seen = BTreeSet::new();
         if let Some((id, _)) = answer.rows.iter().find(|(id, _)| !seen.insert(*id)) {
@@ -144,8 +148,8 @@ mod tests {
         let text = b"{\"query\":\"a\",\"total_found\":7,\"rows\":[[3,-1],[18446744073709551615,4294967295]]}\n\
                      { \"rows\": [], \"total_found\": 0, \"query\": \"\" }";
         let rows = vec![(3, -1), (18_446_744_073_709_551_615, 4_294_967_295)];
-        let first = Answer { query: "a".into(), total_found: 7, rows };
-        let second = Answer { query: String::new(), total_found: 0, rows: Vec::new() };
+        let first = Answer { query: "a".into(), total_found: 7, rows, sent: 2 };
+        let second = Answer { query: String::new(), total_found: 0, rows: Vec::new(), sent: 0 };
         assert_eq!(read(text), [Ok(first), Ok(second)]);
     }
 
@@ -155,7 +159,8 @@ mod tests {
         let rows: Vec<String> = (0..100).chain([5]).map(|id| format!("[{id},1]")).collect();
         let text = format!("{{\"query\":\"a\",\"total_found\":101,\"rows\":[{}]}}", rows.join(","));
         let answers = read(text.as_bytes());
-        assert_eq!(answers[0].as_ref().unwrap().rows.len(), 100);
+        let answer = answers[0].as_ref().unwrap();
+        assert_eq!((answer.rows.len(), answer.sent), (100, 101));
         let text = text.replacen("[99,1]", "[5,1]", 1);
         assert!(error(text.as_bytes()).contains("r:1: id 5 stands twice"));
     }

@@ -61,7 +61,7 @@ impl Tally {
     pub fn count(&mut self, reference: &Answer, other: &Answer) {
         let (expected, given) = (&reference.rows, &other.rows);
         self.queries += 1;
-        self.results += u64::from(expected.len() == given.len());
+        self.results += u64::from(reference.sent == other.sent);
         self.found += u64::from(reference.total_found == other.total_found);
         self.top += u64::from(ids(first(expected)) == ids(first(given)));
         let (expected_ids, given_ids) = (ids(expected), ids(given));
@@ -88,9 +88,11 @@ impl Tally {
 
     /// Whether every answer is equal: the number found, the ids in their order, and their weights.
     pub fn is_equal(&self) -> bool {
-        // The same ids in the same order are as many rows, the same sets and none that lacks; with the same weights
-        // they are the same groups.
-        [self.found, self.order, self.weights].iter().all(|equal| *equal == self.queries)
+        // The same ids in the same order are the same sets and none that lacks; with the same weights they are the same
+        // groups.
+        [self.results, self.found, self.order, self.weights]
+            .iter()
+            .all(|equal| *equal == self.queries)
     }
 
     /// How many rows of the reference all other answers lack.
@@ -203,7 +205,7 @@ mod tests {
     use super::*;
 
     fn answer(total_found: u64, rows: &[(i128, i128)]) -> Answer {
-        Answer { query: String::new(), total_found, rows: rows.to_vec() }
+        Answer { query: String::new(), total_found, rows: rows.to_vec(), sent: rows.len() }
     }
 
     fn tally(pairs: &[(Answer, Answer)]) -> Tally {
@@ -254,6 +256,8 @@ queries that lack 1..10         1 1 0 0 0 0 0 0 0 0
         let mut other = rows.clone();
         other[50].1 += 1;
         assert!(!tally(&[(answer(500, &rows), answer(501, &rows))]).is_equal());
+        let more = tally(&[(answer(500, &rows), Answer { sent: 120, ..answer(500, &rows) })]);
+        assert!((more.results, more.order) == (0, 1) && !more.is_equal());
         let weight = tally(&[(answer(500, &rows), answer(500, &other))]);
         assert_eq!((weight.order, weight.weights, weight.set), (1, 0, 1));
         assert!(!weight.is_equal());

@@ -54,9 +54,12 @@ fn highlight<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         }
     }
     if excerpts.is_empty() && !options.allows_empty {
-        let texts = fields.iter().skip(1).step_by(2).filter_map(V::string);
-        if let Some(text) = texts.into_iter().find(|text| !text.is_empty()) {
-            excerpts.push(making.excerpt("", &text, false)?);
+        let mut texts = fields.chunks_exact(2).filter_map(|pair| match pair {
+            [name, text] => Some((name.string().unwrap_or_default(), text.string()?)),
+            _ => None,
+        });
+        if let Some((name, text)) = texts.find(|(_, text)| !text.is_empty()) {
+            excerpts.push(making.excerpt(&name, &text, false)?);
         }
     }
     Ok(V::text(excerpts.join(&options.field_separator)))

@@ -262,11 +262,11 @@ async fn a_statement_and_its_facets_have_their_time_together() {
         &["CREATE TABLE w (id INT PRIMARY KEY, s TEXT) words='s'", "INSERT INTO w VALUES (1, 'a')"],
     )
     .await;
-    let slow = "SELECT id FROM w WHERE MATCH('a') AND SLEEP(0.9) = 0 LIMIT 5";
-    assert_eq!(sets(&mut session, &format!("{slow} OPTION max_query_time=1500")).await, "1");
+    let slow = "SELECT id FROM w WHERE MATCH('a') AND SLEEP(2) = 0 LIMIT 5";
+    assert_eq!(sets(&mut session, &format!("{slow} OPTION max_query_time=3500")).await, "1");
     for (begin, statement) in [
-        ("DO 0", format!("{slow} OPTION max_query_time=1500 FACET id")),
-        ("SET max_execution_time = 1500", format!("{slow} FACET id")),
+        ("DO 0", format!("{slow} OPTION max_query_time=3500 FACET id")),
+        ("SET max_execution_time = 3500", format!("{slow} FACET id")),
     ] {
         all(&mut session, &[begin]).await;
         let error = run(&mut session, &statement).await.unwrap_err();

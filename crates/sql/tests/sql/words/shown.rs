@@ -48,6 +48,11 @@ const HIGHLIGHTS: &[(&str, &str, &str)] = &[
     ("HIGHLIGHT({}, 'title', 'five')", "MATCH('robots') ORDER BY id", {
         "Book one Book <b>five</b>"
     }),
+    // What stands in another field than it is sought in is no match.
+    ("HIGHLIGHT({}, 'content', '@title one')", "id = 2", {
+        "Bander ushered all three into the room. One of the robots followed as well. Bander \
+             gestured the other robots away and entered itself. The door closed behind it."
+    }),
     ("HIGHLIGHT({allow_empty=1}, 'title')", "MATCH('robots')", " "),
     (
         "HIGHLIGHT({before_match='<%SNIPPET_ID%>', after_match='', start_snippet_id=7}, 'title')",
@@ -95,6 +100,13 @@ async fn what_a_search_found_is_highlighted() {
     )
     .await;
     assert_eq!(sets(&mut session, "EXECUTE s USING @q").await, "Book <b>five</b>");
+    let of_another =
+        "PREPARE o FROM 'SELECT HIGHLIGHT({limit=?}, title, ?) FROM books WHERE id = 1'";
+    all(&mut session, &[of_another, "SET @q = 'one', @l = 100"]).await;
+    assert_eq!(sets(&mut session, "EXECUTE o USING @l, @q").await, "Book <b>one</b>");
+    let second = "SELECT title FROM books WHERE MATCH('nothing') UNION ALL \
+                  SELECT HIGHLIGHT({}, 'title', 'one') FROM books AS b WHERE id = 1";
+    assert_eq!(sets(&mut session, second).await, "Book <b>one</b>");
     let view = "CREATE VIEW shown AS SELECT id, HIGHLIGHT({limit=40, around=2}) AS h FROM books \
                 WHERE MATCH('four')";
     all(&mut session, &[view]).await;
@@ -152,6 +164,11 @@ async fn factors_of_rows_are_told() {
                 WHERE MATCH('one robots') ORDER BY id OPTION ranker=expr('doc_word_count')";
     assert_eq!(sets(&mut session, both).await, "1|2|0|1 2|2|1|1");
     let meta = sets(&mut session, "SHOW META").await;
+    let prepare = "PREPARE f FROM 'SELECT PACKEDFACTORS() LIKE ''bm25=%'' FROM books \
+                   WHERE MATCH(?) AND id = 2 OPTION ranker=?'";
+    all(&mut session, &[prepare, "SET @q = 'robots', @r = 'expr(bm25)', @n = 'bm25'"]).await;
+    assert_eq!(sets(&mut session, "EXECUTE f USING @q, @r").await, "1");
+    refuse(&mut session, "EXECUTE f USING @q, @n", "say OPTION ranker=expr").await;
     assert_eq!(meta.matches("keyword[").count(), 2, "{meta}");
     for (statement, part) in [
         ("SELECT PACKEDFACTORS() FROM books WHERE MATCH('one')", "say OPTION ranker=expr"),
