@@ -408,7 +408,7 @@ fn places_outer_orders_and_weights() {
         rows(&near),
         format!(
             "SELECT `book``id`, WEIGHT(), `year`, {distance} FROM `shop`.`books` \
-             ORDER BY {distance} ASC, `book``id` ASC LIMIT 0, 20"
+             ORDER BY COALESCE({distance}, 0) ASC, `book``id` ASC LIMIT 0, 20"
         )
     );
     let outer = Outer { order: "price asc".into(), offset: 1, limit: 5 };

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use remora_protocol::sphinx::Answer;
+use remora_server::settings::Settings;
 
 use crate::{
     sphinx::{
@@ -34,6 +35,16 @@ fn with_many_rows() -> TestServer {
         sql.query_drop(statement).unwrap();
     }
     server
+}
+
+/// Gives each statement and request so much time from now on; 0 is any time.
+fn limit(server: &TestServer, limit_ms: u128) {
+    let path = server.directory.path().join("remora.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = format!("{text}\n[sql]\nmax_execution_time_ms = {limit_ms}\n");
+    let mut settings = Settings::parse(&path, &text).unwrap();
+    settings.data = server.directory.path().join("data");
+    server.server().reload(settings.finish().unwrap());
 }
 
 fn body(times: u32) -> Vec<u8> {
@@ -69,14 +80,13 @@ fn the_queries_of_a_request_have_their_time_together() {
     let one = (0..3).map(|_| took()).min().unwrap();
     // Time for some, and for each of them, but not for all.
     let limit_ms = (12 * one).as_millis().max(1);
-    let set = format!("SET sql.max_execution_time_ms = {limit_ms}");
-    assert!(server.connect().ask(&set).starts_with("+OK"));
+    limit(&server, limit_ms);
     let reply = client.ask(0, SEARCH_VERSION, &body(QUERIES));
     assert!(matches!(answers(&reply)[0], Answer::Found { .. }));
     let error = refusal_of_last(&reply);
     assert!(error.contains("maximum statement execution time exceeded"), "{error}");
     // The next request has its own, and this one as much as it needs.
-    assert!(server.connect().ask("SET sql.max_execution_time_ms = 0").starts_with("+OK"));
+    limit(&server, 0);
     assert!(matches!(
         &answers(&client.ask(0, SEARCH_VERSION, &body(1)))[..],
         [Answer::Found { .. }]
