@@ -334,8 +334,8 @@ pub enum DumpCommand {
 /// Options of `compare`.
 #[derive(Args)]
 pub struct CompareOptions {
-    /// The answers that count as right: JSON Lines, {"query":"text","total_found":2,"rows":[[id,weight],[id,weight]]}, of
-    /// which the first 100 rows are compared.
+    /// The answers that count as right: JSON Lines, `{"query":"text","total_found":2,"rows":[[id,weight],[id,weight]]}`,
+    /// of which the first 100 rows are compared.
     #[arg(value_name = "A")]
     pub reference: PathBuf,
     /// The others: the same queries in the same order.
