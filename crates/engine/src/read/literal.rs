@@ -219,16 +219,19 @@ mod tests {
 
     use super::*;
 
-    fn found(kind: ColumnType, literal: &str) -> Option<Bounds> {
-        let column = ColumnDef {
+    fn column(kind: ColumnType) -> ColumnDef {
+        ColumnDef {
             id: 1,
             name: "column".into(),
             kind,
             nullable: true,
             indexed: true,
             declared: None,
-        };
-        bounds(&column, &Literal::Text(literal.to_owned())).ok()
+        }
+    }
+
+    fn found(kind: ColumnType, literal: &str) -> Option<Bounds> {
+        bounds(&column(kind), &Literal::Text(literal.to_owned())).ok()
     }
 
     /// How a value of the column compares with the literal, by its bounds.
@@ -269,14 +272,6 @@ mod tests {
 
     #[test]
     fn doubles_are_the_whole_numbers_that_they_are() {
-        let column = |kind| ColumnDef {
-            id: 1,
-            name: "column".into(),
-            kind,
-            nullable: true,
-            indexed: true,
-            declared: None,
-        };
         for number in [1_i64 << 53, (1 << 60) + (1 << 8), -(1 << 62), i64::MIN] {
             let literal = Literal::Value(Value::Float(number as f64));
             let kind = ColumnType::Int(64);

@@ -347,21 +347,16 @@ impl<'a> Large<'a> {
             low += step;
             step *= 2;
         }
-        let mut high = (low + step).min(blocks);
-        while low < high {
-            let middle = (low + high) / 2;
-            if self.last_doc(middle)? < doc {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(low)
+        self.find_between(low, (low + step).min(blocks), doc)
     }
 
     /// The first block whose last document is not below `doc`, or the last one.
     pub fn find_block_from_start(&self, doc: u32) -> Result<u32> {
-        let (mut low, mut high) = (0, self.blocks().saturating_sub(1));
+        self.find_between(0, self.blocks().saturating_sub(1), doc)
+    }
+
+    /// The first block from `low` on whose last document is not below `doc`; `high` if none before it is.
+    fn find_between(&self, mut low: u32, mut high: u32, doc: u32) -> Result<u32> {
         while low < high {
             let middle = (low + high) / 2;
             if self.last_doc(middle)? < doc {
