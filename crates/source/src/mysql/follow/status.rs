@@ -234,7 +234,9 @@ impl Board {
     pub fn tell_of_words(&self, table: &str, told: String) {
         let mut words = self.words.lock();
         if told.is_empty() {
-            words.remove(table);
+            if words.remove(table).is_some() {
+                tracing::info!("the words of table {table} are as they are declared");
+            }
         } else if words.get(table) != Some(&told) {
             tracing::warn!("the words of table {table}: {told}");
             words.insert(table.to_owned(), told);
