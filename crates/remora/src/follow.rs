@@ -5,8 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use remora_source::mysql::{
-    Follower, FollowerStatus, MysqlSettings, State, TableState as SourceTableState, gtid::GtidSet,
+use remora_source::{
+    mysql::{
+        Follower, FollowerStatus, MysqlSettings, State, TableState as SourceTableState,
+        gtid::GtidSet,
+    },
+    schema_file::DeclaredWords,
 };
 
 use crate::{Error, Result, handle::Handle};
@@ -205,6 +209,28 @@ impl Replica {
     /// [`Error::Source`] if it has ended.
     pub fn resume(&self) -> Result<()> {
         Ok(self.follower.resume()?)
+    }
+
+    /// Declares the words of a table for ranked search: columns in the order of fields, and settings by Sphinx's names.
+    /// Without columns it has none. The source is not told, and no row is copied; on return the rows are indexed. Words
+    /// stay over restarts and with the table's name: `docs/ranked-search.md`.
+    ///
+    /// # Errors
+    /// [`Error::Source`] if the table is not followed or not here yet, if a column is not there or no text, or if a
+    /// setting is not understood.
+    pub fn declare_words(
+        &self,
+        table: &str,
+        columns: &[&str],
+        settings: &[(&str, &str)],
+    ) -> Result<()> {
+        let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let words = (!columns.is_empty()).then(|| DeclaredWords {
+            columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+            settings: settings.iter().map(pair).collect(),
+            files: Vec::new(),
+        });
+        Ok(self.follower.declare_words(table, words)?)
     }
 
     /// Copies a table anew beside what can be read of it, in the background.

@@ -184,7 +184,7 @@ impl Server {
             waiting.push("mysql.datetime_timezone");
         }
         applied.time_zone.clone_from(&old.time_zone);
-        if applied.tables != old.tables {
+        if applied.tables != old.tables || applied.words != old.words {
             waiting.push("tables");
         }
         if let Some(log) = &self.shared.log

@@ -11,8 +11,9 @@ use std::{
 };
 
 use remora_engine::{Database, SourcePositions};
-use remora_source::mysql::{
-    Follower, FollowerStatus, State, TableState, gtid::GtidSet, settings::MysqlSettings,
+use remora_source::{
+    mysql::{Follower, FollowerStatus, State, TableState, gtid::GtidSet, settings::MysqlSettings},
+    schema_file::DeclaredWords,
 };
 
 pub(crate) use report::shown_state;
@@ -38,6 +39,12 @@ pub(crate) trait Source: Send + Sync {
     fn sync(&self, table: &str) -> Result<(), remora_source::Error>;
     /// Ends one table's copy or all; how many there were.
     fn cancel_sync(&self, table: Option<&str>) -> usize;
+    /// Declares the words of a table of its, by its name here; `None` takes them away.
+    fn declare_words(
+        &self,
+        table: &str,
+        words: Option<DeclaredWords>,
+    ) -> Result<(), remora_source::Error>;
     /// Waits until these transactions are visible; whether they are.
     fn wait_for(&self, gtids: &GtidSet, timeout: Duration) -> bool;
 }
@@ -65,6 +72,14 @@ impl Source for Follower {
 
     fn cancel_sync(&self, table: Option<&str>) -> usize {
         Follower::cancel_sync(self, table)
+    }
+
+    fn declare_words(
+        &self,
+        table: &str,
+        words: Option<DeclaredWords>,
+    ) -> Result<(), remora_source::Error> {
+        Follower::declare_words(self, table, words)
     }
 
     fn wait_for(&self, gtids: &GtidSet, timeout: Duration) -> bool {

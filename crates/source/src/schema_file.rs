@@ -38,6 +38,7 @@
 
 mod column_type;
 mod condition;
+mod declared_words;
 mod words;
 
 use std::path::Path;
@@ -50,6 +51,7 @@ use serde::{Deserialize, Serialize};
 
 pub use column_type::TypeName;
 pub use condition::{Condition, Constant, Operator};
+pub use declared_words::{DeclaredWords, FoundWords};
 pub use words::{WordSetting, WordsFile};
 
 use crate::{Error, Result};

@@ -43,6 +43,15 @@ pub trait Host: Send + Sync {
         None
     }
 
+    /// Declares the words of a table that is replicated; `None` takes them away. Returns when its rows are
+    /// indexed, which may take long.
+    ///
+    /// # Errors
+    /// [`ErrorCode::OptionPreventsStatement`] if the table is not replicated, or its words are declared elsewhere.
+    fn declare_words(&self, _table: &str, _words: Option<TableWords>) -> Result<()> {
+        Err(nobody_followed())
+    }
+
     /// Whether the GTID set is contained in what `source` applied (any source where `None`); waits
     /// for it until `timeout`. `false` is a timeout.
     ///
@@ -64,6 +73,15 @@ pub trait Host: Send + Sync {
 pub struct Alone;
 
 impl Host for Alone {}
+
+/// The words of a table, as SQL declares them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableWords {
+    /// The names of the columns, in the order of fields.
+    pub columns: Vec<String>,
+    /// Settings by Sphinx's names.
+    pub settings: Vec<(String, String)>,
+}
 
 /// 1290 where a position of a source is waited for and there is none.
 pub fn nobody_followed() -> Error {

@@ -87,7 +87,9 @@ fn read_settings(options: &ServeOptions) -> Result<Settings> {
     if let Some(url) = &options.mysql {
         settings.sources = vec![source(url, options)?];
     }
-    settings.finish()
+    let settings = settings.finish()?;
+    settings.refuse_words_of_nobody()?;
+    Ok(settings)
 }
 
 /// The source that the command line names; the password may come from the environment.

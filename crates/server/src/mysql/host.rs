@@ -3,8 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use remora_mysql::ErrorCode;
-use remora_source::mysql::{FollowerStatus, State, gtid::GtidSet};
-use remora_sql::{Account, Error, Host, Identity, Process, ReplicaReport, Result, nobody_followed};
+use remora_source::{
+    mysql::{FollowerStatus, State, gtid::GtidSet},
+    schema_file::DeclaredWords,
+};
+use remora_sql::{
+    Account, Error, Host, Identity, Process, ReplicaReport, Result, TableWords, nobody_followed,
+};
 
 use super::processes::Processes;
 use crate::{settings::User, shared::ServerState, sources::NotReached};
@@ -72,6 +77,24 @@ impl Host for SqlHost {
     fn source_of(&self, table: &str) -> Option<String> {
         let (source, ..) = self.shared.sources.source_of(table)?;
         Some(source.name.clone())
+    }
+
+    fn declare_words(&self, table: &str, words: Option<TableWords>) -> Result<()> {
+        let Some((source, table, _)) = self.shared.sources.source_of(table) else {
+            return Err(nobody_followed());
+        };
+        let words = words.map(|TableWords { columns, settings }| DeclaredWords {
+            columns,
+            settings,
+            files: Vec::new(),
+        });
+        source.source.declare_words(&table, words).map_err(|error| {
+            let code = match error {
+                remora_source::Error::Setting(_) => ErrorCode::OptionPreventsStatement,
+                _ => ErrorCode::Unknown,
+            };
+            Error::new(code, error.to_string())
+        })
     }
 
     fn wait_for_gtids(&self, source: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool> {

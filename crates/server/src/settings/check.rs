@@ -5,7 +5,7 @@ use remora_mysql::Zone;
 use super::{
     Dialect, Settings,
     address::{host_of, is_loopback, is_loopback_address},
-    sql,
+    followed_words, sql,
 };
 use crate::{Error, Result};
 
@@ -30,6 +30,9 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     }
     check_mygramdb(settings)?;
     check_sources(settings)?;
+    if let Some(why) = followed_words::refusal(settings, false) {
+        return refuse(&why);
+    }
     check_time_zones(settings)?;
     check_words(settings)
 }

@@ -7,6 +7,7 @@
 mod address;
 mod check;
 mod cidr;
+mod followed_words;
 mod keys;
 mod mygramdb;
 mod mysql;
@@ -26,7 +27,10 @@ use std::{
 
 use remora_engine::{Durability, Schema};
 use remora_mysql::Zone;
-use remora_source::mysql::{schema::Selection, settings::MysqlSettings};
+use remora_source::{
+    mysql::{schema::Selection, settings::MysqlSettings},
+    schema_file::DeclaredWords,
+};
 
 pub use cidr::Cidr;
 pub(crate) use mygramdb::help as mygramdb_help;
@@ -62,6 +66,8 @@ pub struct Settings {
     pub http: Http,
     /// Tables to make where they are missing.
     pub tables: Vec<Schema>,
+    /// Words of tables that are followed and that their sources define, by name.
+    pub words: Vec<(String, DeclaredWords)>,
     /// Limits of sessions and requests.
     pub limits: Limits,
     /// Requests per client address.
@@ -251,6 +257,7 @@ impl Default for Settings {
             listen: Listen::default(),
             http: Http::default(),
             tables: Vec::new(),
+            words: Vec::new(),
             limits: Limits::default(),
             rate_limiting: RateLimiting::default(),
             durability: Durability::Always,
@@ -399,7 +406,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// Gives each source the definitions of those of its tables that are defined here.
+    /// Gives each source the definitions of those of its tables that are defined here, and the words of others.
     fn define_followed(&mut self) {
         for source in &mut self.sources {
             let selection = Selection::of(source);
@@ -410,7 +417,16 @@ impl Settings {
             let zone = self.time_zone.as_ref();
             let wanted = self.tables.iter().filter(is_selected);
             source.definitions = wanted.map(|schema| zone::in_utc(schema, zone)).collect();
+            source.words = followed_words::of_source(&self.words, source);
         }
+    }
+
+    /// Refuses words of tables that nobody defines, once it is known whom this server follows.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] names the table.
+    pub fn refuse_words_of_nobody(&self) -> Result<()> {
+        followed_words::refusal(self, true).map_or(Ok(()), |why| Err(Error::Settings(why)))
     }
 
     /// The zone of the sources that name one: no two name different ones. A MygramDB file has one

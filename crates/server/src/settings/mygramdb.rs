@@ -79,6 +79,7 @@ impl Typed {
             listen: api.listen(),
             http: api.http.meaning()?,
             tables,
+            words: Vec::new(),
             limits: api.limits(),
             rate_limiting: api.rate_limiting.meaning(),
             durability: defaults.durability,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use remora_engine::{Durability, Schema};
-use remora_source::schema_file::SchemaFile;
+use remora_source::schema_file::{DeclaredWords, SchemaFile, WordsFile};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -168,9 +168,11 @@ impl Typed {
         self.http.apply(&mut settings)?;
         for (name, keys) in self.tables {
             let line = keys::line_of(text, keys.span().start);
-            let schema = read_table(&name, keys.into_inner(), folder);
             let place = |error| format!("line {line}, table '{name}': {error}");
-            settings.tables.push(schema.map_err(place)?);
+            match read_table(&name, keys.into_inner(), folder).map_err(place)? {
+                Table::Defined(schema) => settings.tables.push(*schema),
+                Table::Followed(words) => settings.words.push((name, words)),
+            }
         }
         if let Some(sections) = self.mysql {
             let line = keys::line_of(text, sections.span().start);
@@ -274,9 +276,24 @@ impl TypedDump {
     }
 }
 
-/// The definition of `[tables.NAME]`: the keys of a schema file, its name being the section's, and
-/// `synonyms_file`.
-fn read_table(name: &str, mut keys: toml::Table, folder: &Path) -> Result<Schema, String> {
+/// What `[tables.NAME]` says.
+enum Table {
+    /// What the table is.
+    Defined(Box<Schema>),
+    /// The words of one that its source defines.
+    Followed(DeclaredWords),
+}
+
+/// `[tables.NAME]`: the keys of a schema file, its name being the section's, and `synonyms_file`; or
+/// `words` alone.
+fn read_table(name: &str, mut keys: toml::Table, folder: &Path) -> Result<Table, String> {
+    if keys.len() == 1
+        && let Some(words) = keys.remove("words")
+    {
+        let words: WordsFile =
+            words.try_into().map_err(|error: toml::de::Error| keys::explain(error.message()))?;
+        return words.declared(folder).map(Table::Followed).map_err(|error| error.to_string());
+    }
     let groups = match keys.remove("synonyms_file") {
         None => None,
         Some(toml::Value::String(path)) => Some(synonyms::read(&folder.join(path))?),
@@ -286,5 +303,7 @@ fn read_table(name: &str, mut keys: toml::Table, folder: &Path) -> Result<Schema
     let mut file: SchemaFile =
         keys.try_into().map_err(|error: toml::de::Error| keys::explain(error.message()))?;
     file.synonyms.extend(groups.unwrap_or_default());
-    file.to_schema().map_err(|error| error.to_string())
+    file.to_schema()
+        .map(|schema| Table::Defined(Box::new(schema)))
+        .map_err(|error| error.to_string())
 }

@@ -315,3 +315,60 @@ fn required_filters_are_read_in_the_zone() {
     let expected = ["2024-07-01 00:00:00Z", "2024-07-01 09:00:00", "2024-07-01 09:00:00"];
     assert_eq!(literals.collect::<Vec<_>>(), expected);
 }
+
+const FOLLOWED: &str = "[[mysql]]\nname = \"a\"\ndatabase = \"shop\"\ntables = [\"art*\", \"blog.posts\"]\n\
+                        [[mysql]]\nname = \"b\"\ndatabase = \"news\"\n";
+
+#[test]
+fn words_alone_are_of_tables_that_sources_define() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("stop.txt"), "the of").unwrap();
+    let text = format!(
+        "{FOLLOWED}[tables.articles.words]\ncolumns = [\"title\", \"body\"]\nmorphology = \"stem_en\"\n\
+         [tables.\"blog.posts\".words]\ncolumns = [\"text\"]\nstopwords = \"stop.txt\"\nmin_infix_len = 2\n"
+    );
+    let path = directory.path().join("remora.toml");
+    let settings = Settings::parse(&path, &text).unwrap().finish().unwrap();
+    assert!(settings.tables.is_empty());
+    let words = |source: usize| -> Vec<(&str, &[String])> {
+        let words = settings.sources[source].words.iter();
+        words.map(|(name, words)| (name.as_str(), words.columns.as_slice())).collect()
+    };
+    let names: Vec<&str> = words(0).iter().map(|(name, _)| *name).collect();
+    // By its own database `articles` is a table of both.
+    assert_eq!(names, ["shop.articles", "blog.posts"]);
+    assert_eq!(words(1).iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["news.articles"]);
+    assert_eq!(words(0)[0].1, ["title", "body"]);
+    let posts = &settings.sources[0].words[1].1;
+    assert_eq!(posts.files, [("stop.txt".to_owned(), "the of".to_owned())]);
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert!(posts.settings.contains(&pair("min_infix_len", "2")), "{posts:?}");
+}
+
+#[test]
+fn words_that_no_table_can_have_are_refused_by_name() {
+    let words = |name: &str, more: &str| {
+        format!("{FOLLOWED}[tables.\"{name}\".words]\ncolumns = [\"title\"]\n{more}")
+    };
+    for (text, part) in [
+        (words("blog.drafts", ""), "[tables.\"blog.drafts\"]"),
+        (
+            words("orders", "").replace("[[mysql]]\nname = \"b\"\ndatabase = \"news\"\n", ""),
+            "orders",
+        ),
+        (words("articles", "morphology = \"latin\""), "latin"),
+        (words("articles", "stopwords = \"gone.txt\""), "gone.txt"),
+        (words("articles", "stem = 1"), "stem"),
+        (words("articles", "").replace("[\"title\"]", "[]"), "no column"),
+        (
+            words("articles", "[tables.\"shop.articles\".words]\ncolumns = [\"body\"]"),
+            "declared twice",
+        ),
+    ] {
+        let error = message(toml(&text));
+        assert!(error.contains(part), "{error} / {part}");
+    }
+    // Whom to follow may stand on the command line.
+    let alone = toml("[tables.articles.words]\ncolumns = [\"title\"]").unwrap();
+    assert!(message(alone.refuse_words_of_nobody().map(|()| alone)).contains("no [mysql] follows"));
+}

@@ -3,9 +3,12 @@
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use remora_source::mysql::{
-    FollowerStatus, State, TableState, TableStatus,
-    gtid::{Flavor, GtidSet},
+use remora_source::{
+    mysql::{
+        FollowerStatus, State, TableState, TableStatus,
+        gtid::{Flavor, GtidSet},
+    },
+    schema_file::DeclaredWords,
 };
 
 use super::Source;
@@ -20,7 +23,7 @@ pub(crate) fn running(applied: &str, tables: &[(&str, TableState)]) -> FakeSourc
     let tables = tables
         .iter()
         .map(|(table, state)| (table.to_string(), state.clone()))
-        .map(|(table, state)| TableStatus { table, state, copied: None });
+        .map(|(table, state)| TableStatus { table, state, copied: None, words_missing: None });
     let status = FollowerStatus {
         source: "127.0.0.1:3306".to_owned(),
         server_uuid: "u".to_owned(),
@@ -89,6 +92,20 @@ impl Source for FakeSource {
             }
         }
         cancelled
+    }
+
+    fn declare_words(
+        &self,
+        table: &str,
+        words: Option<DeclaredWords>,
+    ) -> Result<(), remora_source::Error> {
+        let mut status = self.status.lock();
+        let mut tables = status.tables.iter_mut();
+        let Some(known) = tables.find(|known| known.table == table) else {
+            return Err(remora_source::Error::Setting(format!("table {table} is not followed")));
+        };
+        known.words_missing = words.map(|words| format!("{words:?}"));
+        Ok(())
     }
 
     fn wait_for(&self, gtids: &GtidSet, timeout: Duration) -> bool {

@@ -253,7 +253,10 @@ fn lines_of((name, status): &Status<'_>) -> Vec<SourceLine> {
     let mut lines = vec![SourceLine { key: format!("source {name}"), value: shown }];
     let tables = status.tables.iter().map(|table| SourceLine {
         key: format!("table {}", table.table),
-        value: shown_state(&table.state),
+        value: match &table.words_missing {
+            Some(missing) => format!("{}; words: {missing}", shown_state(&table.state)),
+            None => shown_state(&table.state),
+        },
     });
     lines.extend(tables);
     lines

@@ -60,6 +60,29 @@ impl SourceTable {
     }
 }
 
+impl SourceTable {
+    /// The columns of this table that have other names in `new`, by the statements that made it: old and new names.
+    pub(crate) fn renamed_columns(
+        &self,
+        new: &SourceTable,
+        alterations: &[Alteration],
+    ) -> Vec<(String, String)> {
+        let renamed = self.columns.iter().filter_map(|column| {
+            let mut now = column.name.as_str();
+            for alteration in alterations {
+                let is_now =
+                    |(from, _): &&(String, String)| from.to_lowercase() == now.to_lowercase();
+                if let Some((_, to)) = alteration.renamed.iter().find(is_now) {
+                    now = to;
+                }
+            }
+            let found = new.column(now)?;
+            (found.name != column.name).then(|| (column.name.clone(), found.name.clone()))
+        });
+        renamed.collect()
+    }
+}
+
 /// How the old rows can stay, or why they cannot.
 fn stay(
     old: &SourceTable,
@@ -486,6 +509,26 @@ mod tests {
             schema.columns.iter().map(|column| column.id).collect::<Vec<_>>()
         };
         assert_eq!((names(&now), ids(&after)), (vec!["id", "b", "a"], ids(&before)));
+    }
+
+    /// Words of a table keep their columns by this, where its rows are copied anew as well.
+    #[test]
+    fn renamed_columns_are_known_through_all_statements() {
+        let new = table(&[
+            column("z", text("latin1", 10)),
+            column("ID", int(32)),
+            column("b", SourceType::Json),
+        ]);
+        let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+        let statements = [
+            "ALTER TABLE t CHANGE a c TEXT, RENAME COLUMN b TO a",
+            "ALTER TABLE t RENAME COLUMN a TO b, MODIFY b JSON",
+            "ALTER TABLE t RENAME COLUMN c TO z",
+        ];
+        let renamed = old().renamed_columns(&new, &alterations(&statements));
+        assert_eq!(renamed, [pair("id", "ID"), pair("a", "z")]);
+        let gone = old().renamed_columns(&new, &alterations(&statements[..1]));
+        assert_eq!(gone, [pair("id", "ID")]);
     }
 
     #[test]

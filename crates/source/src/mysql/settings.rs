@@ -15,7 +15,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 use remora_engine::Schema;
 use remora_mysql::Zone;
 
-use crate::Result;
+use crate::{Result, schema_file::DeclaredWords};
 
 /// How a MySQL or MariaDB is followed.
 #[derive(Clone)]
@@ -62,6 +62,9 @@ pub struct MysqlSettings {
     pub definitions: Vec<Schema>,
     /// Whether the types of the key's columns are the source's, whatever those definitions say.
     pub source_types_keys: bool,
+    /// The words of tables that the source defines, by `database.table`. Nobody changes them but who
+    /// changes these settings.
+    pub words: Vec<(String, DeclaredWords)>,
 }
 
 /// What happens when following cannot go on from our position: the source purged its binlog, was
@@ -145,6 +148,7 @@ impl Default for MysqlSettings {
             ignored_ddl_prefixes: Vec::new(),
             definitions: Vec::new(),
             source_types_keys: false,
+            words: Vec::new(),
         }
     }
 }

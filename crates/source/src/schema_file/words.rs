@@ -1,11 +1,12 @@
 //! The words of a table, for ranked search: columns, and settings by Sphinx's names.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use remora_engine::WordsDef;
 use remora_words::settings::{Files, Settings};
 use serde::{Deserialize, Serialize};
 
+use super::DeclaredWords;
 use crate::{Error, Result};
 
 /// `[words]`: the columns, in the order of fields, and settings.
@@ -41,6 +42,32 @@ impl WordsFile {
     /// # Errors
     /// A setting is unknown or its value not understood, or a file cannot be read.
     pub(super) fn definition(&self, columns: Vec<usize>) -> Result<WordsDef> {
+        let (settings, files) = self.read(Path::new(""))?;
+        WordsDef::new(0, columns, &settings, files)
+            .map_err(|error| Error::Schema(error.to_string()))
+    }
+
+    /// The words over columns of a table that is not known yet, which a source defines. The files that settings
+    /// name are read; relative paths start at `folder`.
+    ///
+    /// # Errors
+    /// No column is named, a setting is unknown or its value not understood, settings do not go together, or a
+    /// file cannot be read.
+    pub fn declared(&self, folder: &Path) -> Result<DeclaredWords> {
+        if self.columns.is_empty() {
+            return Err(Error::Schema("words: columns names no column".to_owned()));
+        }
+        let (settings, files) = self.read(folder)?;
+        // Of one column as of any other: only whether the settings go together.
+        WordsDef::new(0, vec![0], &settings, files.clone())
+            .map_err(|error| Error::Schema(error.to_string()))?;
+        let pairs = settings.to_pairs().into_iter();
+        let settings = pairs.map(|(name, value)| (name.to_owned(), value)).collect();
+        Ok(DeclaredWords { columns: self.columns.clone(), settings, files })
+    }
+
+    /// The settings and the files that they name.
+    fn read(&self, folder: &Path) -> Result<(Settings, Vec<(String, String)>)> {
         let mut settings = Settings::default();
         for (name, value) in &self.settings {
             let value = match value {
@@ -49,10 +76,9 @@ impl WordsFile {
             };
             settings.set(name, &value).map_err(|error| Error::Schema(format!("words: {error}")))?;
         }
-        let files = Files::read(&settings, &mut |name| std::fs::read_to_string(name));
+        let files = Files::read(&settings, &mut |name| std::fs::read_to_string(folder.join(name)));
         let files = files.map_err(|error| Error::Schema(format!("words: {error}")))?;
         let files = files.iter().map(|(name, text)| (name.to_owned(), text.to_owned()));
-        WordsDef::new(0, columns, &settings, files.collect())
-            .map_err(|error| Error::Schema(error.to_string()))
+        Ok((settings, files.collect()))
     }
 }

@@ -24,3 +24,4 @@ mod strict;
 mod texts;
 mod versioned;
 mod views;
+mod words;

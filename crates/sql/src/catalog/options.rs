@@ -8,6 +8,7 @@
 //!          | name ["="] (name | number | text)        of no meaning here, but kept
 //! ```
 
+use remora_engine::{ColumnDef, WordsDef};
 use remora_mysql::{Collation, ErrorCode, TokenKind};
 use remora_words::{WordsError, settings::Settings};
 
@@ -125,8 +126,16 @@ impl TableOptions {
         Ok(true)
     }
 
+    /// The options of a table whose words are these, and of which nothing else is known.
+    pub(crate) fn of_words(words: &WordsDef, columns: &[ColumnDef]) -> Vec<(String, String)> {
+        let names = words.columns.iter().filter_map(|&place| columns.get(place));
+        let names: Vec<&str> = names.map(|column| column.name.as_str()).collect();
+        let columns = (WORDS.to_owned(), names.join(","));
+        std::iter::once(columns).chain(words.settings.iter().cloned()).collect()
+    }
+
     /// Reads a setting of the table's words if one is next.
-    fn word_setting(&mut self, tokens: &mut Tokens<'_>) -> Result<bool> {
+    pub(crate) fn word_setting(&mut self, tokens: &mut Tokens<'_>) -> Result<bool> {
         let mut ahead = *tokens;
         let Some(name) = ahead.accept_name().map(|name| name.to_lowercase()) else {
             return Ok(false);
@@ -142,6 +151,12 @@ impl TableOptions {
                  declare the words in remora.toml"
             );
             return Err(Error::new(ErrorCode::NotSupported, message));
+        }
+        if name == WORDS && value.trim().is_empty() {
+            // None any more; what is set behind it declares words again.
+            self.words.clear();
+            *tokens = ahead;
+            return Ok(true);
         }
         if name != WORDS {
             Settings::default().set(&name, &value).map_err(|error| wrong_setting(&error))?;

@@ -81,7 +81,11 @@ impl SqlTable {
     /// Reads what is declared; what cannot be read is taken for not declared.
     fn read(schema: &Arc<Schema>) -> Self {
         let declared = schema.declared.as_ref();
-        let (lines, options) = declared.map(read_table).unwrap_or_default();
+        let (lines, mut options) = declared.map(read_table).unwrap_or_default();
+        if let Some(words) = schema.words.as_ref().filter(|_| options.words.is_empty()) {
+            // Declared elsewhere: for a followed table, or in settings.
+            options.words = TableOptions::of_words(words, &schema.columns);
+        }
         let columns = schema.columns.iter().map(|column| read_column(column, options.collation));
         let mut table = Self {
             columns: columns.collect(),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::support::{Answers, Server, rows, run};
-use remora_sql::{Host, Result, Session};
+use remora_sql::{Host, Result, Session, TableWords, nobody_followed};
 
 async fn filled(server: &Server) -> Session {
     let mut session = server.session();
@@ -128,6 +128,99 @@ impl Host for Following {
     fn source_of(&self, table: &str) -> Option<String> {
         table.ends_with("followed").then(|| "primary".to_owned())
     }
+}
+
+/// What was declared of which table.
+type Declared = Vec<(String, Option<TableWords>)>;
+
+/// A server that follows one table and is told of its words.
+#[derive(Default)]
+struct FollowingWords {
+    declared: std::sync::Mutex<Declared>,
+}
+
+impl Host for FollowingWords {
+    fn source_of(&self, table: &str) -> Option<String> {
+        table.ends_with("followed").then(|| "primary".to_owned())
+    }
+
+    fn declare_words(&self, table: &str, words: Option<TableWords>) -> Result<()> {
+        if words.as_ref().is_some_and(|words| words.columns.len() > 2) {
+            return Err(nobody_followed());
+        }
+        self.declared.lock().unwrap().push((table.to_owned(), words));
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_words_of_a_followed_table_are_its_hosts() {
+    use remora_engine::ColumnType;
+    let host = Arc::new(FollowingWords::default());
+    let server = Server::with_host(Arc::clone(&host) as Arc<dyn Host>);
+    let text = ColumnType::Text;
+    let columns = [
+        ("id", ColumnType::Int(32)),
+        ("title", text),
+        ("year", ColumnType::Int(32)),
+        ("body", text),
+    ];
+    server.table("followed", &columns, 1, Vec::new());
+    let mut session = server.session();
+    let words = |columns: &[&str], settings: &[(&str, &str)]| TableWords {
+        columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+        settings: settings.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+    };
+    for (statement, expected) in [
+        (
+            "ALTER TABLE followed words='Body,title' morphology='stem_en', min_infix_len=2",
+            Some(words(&["body", "title"], &[("morphology", "stem_en"), ("min_infix_len", "2")])),
+        ),
+        (
+            "ALTER TABLE followed morphology = 'stem_en'",
+            Some(words(&["title", "body"], &[("morphology", "stem_en")])),
+        ),
+        ("ALTER TABLE followed words=''", None),
+    ] {
+        run(&mut session, statement).await.unwrap();
+        let (table, declared) = host.declared.lock().unwrap().pop().unwrap();
+        assert!(table.ends_with("followed"), "{table}");
+        assert_eq!(declared, expected, "{statement}");
+    }
+    for (statement, code) in [
+        ("ALTER TABLE followed words='year'", 1072),
+        ("ALTER TABLE followed words='title,text'", 1072),
+        ("ALTER TABLE followed morphology='latin'", 1064),
+        ("ALTER TABLE followed stopwords='/etc/passwd'", 1235),
+        ("ALTER TABLE followed words='title', ADD COLUMN x INT", 1290),
+        ("ALTER TABLE followed words='title' COMMENT='x'", 1290),
+        ("ALTER TABLE followed words='title,body,title'", 1290),
+        ("ALTER TABLE followed words='title',", 1064),
+    ] {
+        let error = run(&mut session, statement).await.unwrap_err();
+        assert_eq!(error.code.number(), code, "{statement}: {}", error.message);
+    }
+    assert!(host.declared.lock().unwrap().is_empty(), "nothing that was refused was declared");
+}
+
+/// Options of local tables need no commas, and no words are declared by none.
+#[tokio::test]
+async fn words_are_taken_away_by_naming_none() {
+    let server = Server::new();
+    let mut session = server.session();
+    run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY, a TEXT, b TEXT) words='a'")
+        .await
+        .unwrap();
+    run(&mut session, "INSERT INTO t VALUES (1, 'reefs', 'sea')").await.unwrap();
+    let statement = "ALTER TABLE t words='b,a' morphology='stem_en' min_infix_len='2'";
+    run(&mut session, statement).await.unwrap();
+    assert_eq!(rows(&mut session, "SELECT id FROM t WHERE MATCH('@a reef')").await, "1");
+    let made = rows(&mut session, "SHOW CREATE TABLE t").await;
+    assert!(made.contains("words='b,a' morphology='stem_en' min_infix_len='2'"), "{made}");
+    run(&mut session, "ALTER TABLE t words=''").await.unwrap();
+    let made = rows(&mut session, "SHOW CREATE TABLE t").await;
+    assert!(!made.contains("words") && !made.contains("morphology"), "{made}");
+    assert!(run(&mut session, "SELECT id FROM t WHERE MATCH('reef')").await.is_err());
 }
 
 #[tokio::test]

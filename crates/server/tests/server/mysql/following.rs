@@ -110,6 +110,51 @@ fn a_table_without_a_key_is_read_as_it_is_there() {
     assert_eq!(reader.query(told).value(), "2");
 }
 
+/// Words are a matter of this side: SQL declares them here, and the source's rows are found by them.
+#[test]
+fn words_of_a_followed_table_are_declared_here() {
+    let source = Peer::start(Kind::MariaDb118, &[]).unwrap();
+    let mut writer = source.connect().unwrap();
+    writer.query_drop("CREATE DATABASE shop").unwrap();
+    writer
+        .query_drop("CREATE TABLE shop.t (id INT PRIMARY KEY, title VARCHAR(90), n INT)")
+        .unwrap();
+    writer
+        .query_drop("INSERT INTO shop.t VALUES (1, 'Coral reefs', 1), (2, 'A wreck', 2)")
+        .unwrap();
+    let server = TestServer::following(&source.follower_url("shop"));
+    let mut reader = connect(&server);
+    let until = |reader: &mut crate::mysql::client::Client, query: &str, wanted: &str| {
+        for _ in 0..3_000 {
+            match reader.query(query) {
+                Answer::Error(_) => {}
+                answer if answer.value() == wanted => return,
+                _ => {}
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        panic!("{query} never gave {wanted}");
+    };
+    until(&mut reader, "SELECT COUNT(*) FROM shop.t", "2");
+    let by_words = "SELECT COUNT(*) FROM shop.t WHERE MATCH('@title reef')";
+    assert!(matches!(reader.query(by_words), Answer::Error(_)));
+    let declare = "ALTER TABLE shop.t words='title' morphology='stem_en'";
+    assert_eq!(reader.query(declare), Answer::Ok { affected: 0 });
+    assert_eq!(reader.query(by_words).value(), "1");
+    writer.query_drop("INSERT INTO shop.t VALUES (3, 'many a reef', 3)").unwrap();
+    until(&mut reader, by_words, "2");
+    writer.query_drop("ALTER TABLE shop.t CHANGE title headline VARCHAR(90)").unwrap();
+    writer.query_drop("DELETE FROM shop.t WHERE id = 1").unwrap();
+    until(&mut reader, "SELECT COUNT(*) FROM shop.t WHERE MATCH('@headline reefs')", "1");
+    let Answer::Rows(rows) = reader.query("SHOW CREATE TABLE shop.t") else { panic!() };
+    let made = rows[0][1].clone().unwrap();
+    assert!(made.ends_with("words='headline' morphology='stem_en'"), "{made}");
+    assert_eq!(reader.query("ALTER TABLE shop.t words='n'").error(), 1072);
+    assert_eq!(reader.query("ALTER TABLE shop.t words='headline', DROP COLUMN n").error(), 1290);
+    assert_eq!(reader.query("ALTER TABLE shop.t words=''"), Answer::Ok { affected: 0 });
+    assert!(matches!(reader.query(by_words), Answer::Error(_)));
+}
+
 #[test]
 fn a_server_that_follows_nobody_has_no_position() {
     let server = TestServer::start_empty("");

@@ -225,7 +225,7 @@ impl Applier {
         self.submit_whole()?;
         self.routes.clear();
         let positions = self.take_positions(positions);
-        self.shared.database.define(definitions, positions)?;
+        self.shared.define(definitions, positions)?;
         self.occurrences.forget_visible();
         self.moved_since = None;
         Ok(())

@@ -287,6 +287,7 @@ impl Applier {
         while let Some(order) = self.shared.next_order() {
             match order {
                 TableOrder::Sync(name) => self.sync(&name)?,
+                TableOrder::Words(order) => self.declare_words(&order)?,
                 TableOrder::Cancel(name) => {
                     let named = |table: &TableName| {
                         let followed = self.tables.get(table);

@@ -390,6 +390,7 @@ impl Applier {
         let children: Vec<_> =
             parents.iter().flat_map(|parent| self.children_of(parent).to_vec()).collect();
         for (from, to) in renames {
+            self.shared.rename_words(&from, &to, step);
             if self.tables.contains_key(&from) {
                 self.check_strict(
                     &from,

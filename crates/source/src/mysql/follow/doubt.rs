@@ -342,6 +342,8 @@ impl Applier {
             return self.start_copy(table, read, true, step);
         }
         let old = Arc::clone(&followed.source);
+        let renamed = old.renamed_columns(&read, &doubt.alterations);
+        self.shared.rename_word_columns(&followed.name, &renamed, step);
         if followed.visible == Visible::Absent && followed.copy.is_none() && !doubt.missed {
             return self.begin_empty(table, read, step);
         }
@@ -504,7 +506,9 @@ impl Applier {
             Some((column.id, value.clone()))
         };
         let fills = added.iter().filter_map(fill).collect();
-        if schema != (Schema { name: schema.name.clone(), ..(*previous).clone() }) {
+        // Words come with the commit.
+        let (name, words) = (schema.name.clone(), schema.words.clone());
+        if schema != (Schema { name, words, ..(*previous).clone() }) {
             step.definitions.push(Definition::Alter { schema, fills });
         }
         Ok(())

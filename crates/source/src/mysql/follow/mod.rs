@@ -36,6 +36,7 @@ mod tables;
 mod temporary;
 mod views;
 mod whole_copies;
+mod words;
 
 use std::{
     sync::Arc,
@@ -55,7 +56,7 @@ use self::{
     status::copying,
 };
 use super::{connection, gtid::GtidSet, requirements, settings::MysqlSettings, statement};
-use crate::{Error, Result};
+use crate::{Error, Result, schema_file::DeclaredWords};
 
 /// How long following may take to stop: as long as a source may take to answer.
 const STOP_PATIENCE: Duration = Duration::from_secs(60);
@@ -80,7 +81,11 @@ fn check(database: &Database, settings: &MysqlSettings, begun: bool) -> Result<(
         settings,
         &tables::followed_before(database, settings),
     )?;
-    if begun { Ok(()) } else { tables::check_definitions(&mut source, settings) }
+    if begun {
+        return Ok(());
+    }
+    tables::check_definitions(&mut source, settings)?;
+    words::check_declared(&mut source, settings)
 }
 
 impl Follower {
@@ -192,6 +197,18 @@ impl Follower {
             return Err(Error::Setting("too many orders wait".to_owned()));
         }
         self.want(Wanted::Run)
+    }
+
+    /// Declares the words of a followed table, by its name here; `None` takes them away. The source is not told, and
+    /// no row is copied: those that are here are indexed anew, while they are read as they were and the stream is
+    /// received, but applied only behind. They stay over restarts, and with whatever comes to the table's name.
+    ///
+    /// # Errors
+    /// A setting error if the table is not followed or not here yet, if the settings of this follower declare its
+    /// words, if a column is not there or no text, or if a setting is not understood. An engine error if they cannot
+    /// be stored.
+    pub fn declare_words(&self, table: &str, words: Option<DeclaredWords>) -> Result<()> {
+        self.shared.declare_words(table, words)
     }
 
     /// Gives up the copy of a table, or of every table; how many are given up.

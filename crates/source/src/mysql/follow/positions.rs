@@ -10,6 +10,7 @@
 //! <name>/table/<table>         the source's definition of the table at the applied position, or
 //!                              "stale": its rows are not fed any more and a copy will replace them
 //! <name>/copied/<table>        the same of the hidden copy of the table
+//! <name>/words/<table>         the words that are declared for the table, see `words`
 //! <name>/copy/<table>          {"after": [literals of the last key read], "rows": n}: how far the
 //!                              copy is
 //! ```
@@ -59,6 +60,10 @@ pub(crate) fn copied_key(name: &str, table: &str) -> String {
 
 pub(crate) fn copy_key(name: &str, table: &str) -> String {
     format!("{name}/copy/{table}")
+}
+
+pub(crate) fn words_key(name: &str, table: &str) -> String {
+    format!("{name}/words/{table}")
 }
 
 /// The names of tables that have an entry of one kind.

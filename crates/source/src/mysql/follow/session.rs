@@ -49,6 +49,8 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 /// begun.
 pub(super) fn run(shared: &Arc<FollowState>, anew: &mut bool) -> Result<()> {
     let settings = &shared.settings;
+    // Whether the source is there or not: its rows are here.
+    shared.settle_words()?;
     let mut source = connection::connect(settings)?;
     requirements::check_again(&mut source, settings)?;
     tell_of_server(shared, &source)?;
@@ -71,7 +73,8 @@ pub(super) fn run(shared: &Arc<FollowState>, anew: &mut bool) -> Result<()> {
     if *anew {
         step.positions.push((binlog_key(&settings.name), String::new()));
     }
-    shared.database.define(step.definitions, step.positions)?;
+    shared.define(step.definitions, step.positions)?;
+    shared.tell_of_absent(compared.tables.values().map(|followed| &*followed.name));
     shared.drop_orders(obeyed);
     shared.lost.store(false, Ordering::Relaxed);
     if std::mem::take(anew) {
@@ -81,7 +84,9 @@ pub(super) fn run(shared: &Arc<FollowState>, anew: &mut bool) -> Result<()> {
 
     let inbox = Arc::new(Inbox::default());
     let copies = Arc::new(CopyQueue::default());
+    let alone = shared.defining.lock();
     shared.set_session(Some((Arc::clone(&inbox), stream.interrupter())));
+    drop(alone);
     shared.board.set_state(State::Running);
     // An order that came before anyone could be told.
     inbox.push(Message::Order);

@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, HashSet, VecDeque},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU32},
+        atomic::{AtomicBool, AtomicU32, AtomicU64},
     },
     time::{Duration, Instant},
 };
@@ -15,6 +15,7 @@ use remora_engine::Database;
 use super::{
     lost::Shown,
     status::{Board, State},
+    words::WordsOrder,
 };
 use crate::mysql::{
     binlog::Interrupter,
@@ -52,6 +53,10 @@ pub(crate) struct FollowState {
     pub shown: Mutex<Option<Shown>>,
     /// Whether following ended because the position is lost: it can only begin anew.
     pub lost: AtomicBool,
+    /// Held while definitions are made and committed, and while a session begins.
+    pub defining: Mutex<()>,
+    /// Numbers the orders of words.
+    pub words_orders: AtomicU64,
     orders: Mutex<Orders>,
     changed: Condvar,
 }
@@ -69,12 +74,14 @@ pub(crate) enum Wanted {
 }
 
 /// What the owner wants of tables.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum TableOrder {
     /// A new copy of the table of this name here.
     Sync(String),
     /// No copy of the table of this name, or of any.
     Cancel(Option<String>),
+    /// Other words for a table.
+    Words(WordsOrder),
 }
 
 #[derive(Default)]
@@ -103,6 +110,8 @@ impl FollowState {
             failed_at: Mutex::default(),
             shown: Mutex::default(),
             lost: AtomicBool::new(false),
+            defining: Mutex::default(),
+            words_orders: AtomicU64::new(0),
             orders: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -207,6 +216,20 @@ impl FollowState {
         true
     }
 
+    /// Whether a session runs, which obeys orders.
+    pub fn has_session(&self) -> bool {
+        self.orders.lock().inbox.is_some()
+    }
+
+    /// Takes back an order of words; false if it was taken already.
+    pub fn withdraw_words(&self, number: u64) -> bool {
+        let mut orders = self.orders.lock();
+        let is_it =
+            |order: &TableOrder| matches!(order, TableOrder::Words(one) if one.number == number);
+        let place = orders.tables.iter().position(is_it);
+        place.is_some_and(|place| orders.tables.remove(place).is_some())
+    }
+
     /// The next order.
     pub fn next_order(&self) -> Option<TableOrder> {
         self.orders.lock().tables.pop_front()
@@ -217,7 +240,7 @@ impl FollowState {
         let orders = self.orders.lock();
         let copies = orders.tables.iter().map_while(|order| match order {
             TableOrder::Sync(name) => Some(name.clone()),
-            TableOrder::Cancel(_) => None,
+            TableOrder::Cancel(_) | TableOrder::Words(_) => None,
         });
         let names: Vec<_> = copies.collect();
         let count = names.len();

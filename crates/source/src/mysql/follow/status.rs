@@ -89,6 +89,8 @@ pub struct TableStatus {
     pub state: TableState,
     /// The last copy of it that was finished since the start.
     pub copied: Option<Copied>,
+    /// What of the words that are declared for it cannot be had, and why.
+    pub words_missing: Option<String>,
 }
 
 /// A copy of a table that was finished.
@@ -141,6 +143,8 @@ pub enum TableState {
 pub(crate) struct Board {
     pub tables: Mutex<BTreeMap<String, TableState>>,
     pub copied: Mutex<BTreeMap<String, Copied>>,
+    /// What of the words that are declared for tables cannot be had.
+    words: Mutex<BTreeMap<String, String>>,
     pub phase: Mutex<Phase>,
     /// Whether there is a last error.
     has_error: AtomicBool,
@@ -226,6 +230,19 @@ impl Board {
         self.tables.lock().insert(table.to_owned(), state);
     }
 
+    /// What of the words of a table cannot be had; nothing where all is as it is declared.
+    pub fn tell_of_words(&self, table: &str, told: String) {
+        let mut words = self.words.lock();
+        if told.is_empty() {
+            if words.remove(table).is_some() {
+                tracing::info!("the words of table {table} are as they are declared");
+            }
+        } else if words.get(table) != Some(&told) {
+            tracing::warn!("the words of table {table}: {told}");
+            words.insert(table.to_owned(), told);
+        }
+    }
+
     pub fn forget_table(&self, table: &str) {
         self.tables.lock().remove(table);
     }
@@ -285,11 +302,12 @@ impl Board {
     }
 
     fn shown_tables(&self, state: &State) -> Vec<TableStatus> {
-        let copied = self.copied.lock().clone();
+        let (copied, words) = (self.copied.lock().clone(), self.words.lock().clone());
         let line = |(table, of_table): (&String, &TableState)| TableStatus {
             table: table.clone(),
             state: of_table.shown_in(state),
             copied: copied.get(table).cloned(),
+            words_missing: words.get(table).cloned(),
         };
         self.tables.lock().iter().map(line).collect()
     }

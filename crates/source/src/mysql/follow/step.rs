@@ -64,6 +64,16 @@ impl Step {
         }
     }
 
+    /// A position as it will be; `None` if there will be none of this name.
+    pub fn position(&self, database: &Database, name: &str) -> Option<String> {
+        let known = self.positions.iter().rev().find(|(known, _)| known == name);
+        let position = match known {
+            Some((_, position)) => Some(position.clone()),
+            None => database.source_positions().get(name).map(str::to_owned),
+        };
+        position.filter(|position| !position.is_empty())
+    }
+
     /// Takes out the changes of tables that keep their rows; the names of those tables.
     pub fn take_alterations(&mut self) -> Vec<String> {
         let altered = |definition: &mut Definition| matches!(definition, Definition::Alter { .. });

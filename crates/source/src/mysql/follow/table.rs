@@ -181,6 +181,11 @@ pub(super) fn hidden_name(name: &str) -> String {
     format!("{HIDDEN}{name}")
 }
 
+/// The name of the table whose copy is made in a table of this name, or which has the name itself.
+pub(super) fn copied_name(name: &str) -> &str {
+    name.strip_prefix(HIDDEN).unwrap_or(name)
+}
+
 /// The definition that the settings give for a table.
 pub(super) fn definition<'s>(settings: &'s MysqlSettings, table: &TableName) -> Option<&'s Schema> {
     settings.definitions.iter().find(|definition| match definition.name.split_once('.') {

@@ -14,6 +14,7 @@ use super::{
     define,
     draft::{Draft, DraftColumn, invalid_default},
     drop::rename_all,
+    followed_words,
     foreign::{self, Moved, check_needed},
     hidden_tables,
     key_columns::{add_key_columns, check_named_columns},
@@ -46,6 +47,9 @@ struct Asked {
 /// Runs ALTER TABLE from the table's name on.
 pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     let name = table_name(tokens, session)?;
+    if let Some(outcome) = followed_words::alter(session, &name, tokens).await? {
+        return Ok(outcome);
+    }
     let target = TargetTable::find(session, &name, Verb::Alter)?;
     let mut draft = Draft::of(&target.table);
     draft.name_foreign(&name)?;
@@ -210,6 +214,8 @@ fn parse_action(
     } else if tokens.accept_all("CONVERT TO") {
         convert_action(tokens, draft)
     } else if draft.options.parse_one(tokens, &mut None)? {
+        // Options need no commas between them.
+        while draft.options.parse_one(tokens, &mut None)? {}
         Ok(())
     } else {
         Err(tokens.syntax_error())

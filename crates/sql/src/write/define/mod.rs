@@ -9,6 +9,7 @@ mod create;
 mod database;
 mod draft;
 mod drop;
+mod followed_words;
 mod foreign;
 mod key_columns;
 mod rebuild;

@@ -1,0 +1,511 @@
+//! The words of followed tables: who declares them, and which of them the tables here have.
+//!
+//! Words are a matter of this side: the source knows nothing of them. They belong to a name, not to the rows under
+//! it: a table that is copied, dropped and made again, or renamed to the name has them. What settings say of a table
+//! counts before what SQL said, which counts again once the settings say nothing. A column is found by its name; one
+//! that the source renames stays where it is, one that is gone or no text is left out for as long as it is.
+//!
+//! What is declared is kept beside the position, what a table has of it stands in its definition. Every
+//! change of definitions goes through [`FollowState::define`], which makes the one of the other: so whatever creates,
+//! alters or renames a table here need know nothing of words.
+//!
+//! ```text
+//! <name>/words/<table>         {"columns": [names], "settings": [[name, value]],   what SQL declared
+//!                               "renamed": [[name in the settings, name now]]}
+//! ```
+
+use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use remora_engine::{Definition, Schema};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    applier::Applier,
+    positions::{Stored, copied_key, table_key, tables_with, words_key},
+    shared::{FollowState, TableOrder},
+    step::Step,
+    table::{copied_name, hidden_name, name_here},
+};
+use crate::{
+    Error, Result,
+    mysql::{
+        connection::Connection, schema::read_table, settings::MysqlSettings, table_name::TableName,
+    },
+    schema_file::{DeclaredWords, FoundWords},
+};
+
+/// Settings that name files.
+const FILES: [&str; 3] = ["stopwords", "wordforms", "exceptions"];
+/// How often an order that waits looks whether anybody is there to obey it.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// What is kept of a table's words beside its rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    /// The columns that SQL declared, by their names now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    columns: Vec<String>,
+    /// The settings that SQL declared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    settings: Vec<(String, String)>,
+    /// Columns that the settings name and the source renamed since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    renamed: Vec<(String, String)>,
+}
+
+impl Kept {
+    fn parse(text: Option<&str>) -> Self {
+        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// Nothing where nothing is kept.
+    fn text(&self) -> String {
+        match *self == Self::default() {
+            true => String::new(),
+            false => serde_json::to_string(self).unwrap_or_default(),
+        }
+    }
+
+    /// What SQL declared.
+    fn declared(&self) -> Option<DeclaredWords> {
+        (!self.columns.is_empty()).then(|| DeclaredWords {
+            columns: self.columns.clone(),
+            settings: self.settings.clone(),
+            files: Vec::new(),
+        })
+    }
+
+    /// What a column that the settings name is called now.
+    fn now(&self, column: &str) -> Option<&str> {
+        let renamed = self.renamed.iter().find(|(said, _)| is_same(said, column));
+        renamed.map(|(_, now)| now.as_str())
+    }
+
+    /// Columns were renamed at the source, all at once; `said` are those that the settings name.
+    fn rename(&mut self, pairs: &[(String, String)], said: &[String]) {
+        let after = |name: &str| {
+            let pair = pairs.iter().find(|(from, _)| is_same(from, name));
+            pair.map(|(_, to)| to.clone())
+        };
+        for column in &mut self.columns {
+            if let Some(to) = after(column) {
+                *column = to;
+            }
+        }
+        for column in said {
+            if let Some(to) = after(self.now(column).unwrap_or(column)) {
+                self.renamed.retain(|(known, _)| !is_same(known, column));
+                if !is_same(&to, column) {
+                    self.renamed.push((column.clone(), to));
+                }
+            }
+        }
+    }
+}
+
+/// Whether two names are those of one column.
+fn is_same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// Other words for a table, and who waits for them.
+#[derive(Clone, Debug)]
+pub(crate) struct WordsOrder {
+    /// Tells orders apart.
+    pub number: u64,
+    table: String,
+    kept: String,
+    reply: Sender<Result<()>>,
+}
+
+/// The words that the settings declare for the table of this name here.
+fn said(settings: &MysqlSettings, table: &str) -> Option<DeclaredWords> {
+    let by_name = settings.words.iter().find(|(name, _)| name == table);
+    if let Some((_, words)) = by_name {
+        return Some(words.clone());
+    }
+    let definition = settings.definitions.iter().find(|definition| definition.name == table);
+    DeclaredWords::of_schema(definition?)
+}
+
+/// Whether the settings say what words a table has: they name some, or give its whole definition.
+fn is_said(settings: &MysqlSettings, table: &str) -> bool {
+    settings.words.iter().any(|(name, _)| name == table)
+        || settings.definitions.iter().any(|definition| definition.name == table)
+}
+
+/// Checks that the source's tables have the columns whose words the settings declare.
+pub(super) fn check_declared(source: &mut Connection, settings: &MysqlSettings) -> Result<()> {
+    for (name, words) in &settings.words {
+        let Some((database, table)) = name.split_once('.') else { continue };
+        // What cannot be followed is told of later, by itself.
+        let Ok(Some(read)) = read_table(&mut source.conn, database, table) else { continue };
+        let missing = words.on(&read.to_schema(), None).missing;
+        if !missing.is_empty() {
+            let message = format!("the words of table {name}: {}", missing.join("; "));
+            return Err(Error::Setting(message));
+        }
+    }
+    Ok(())
+}
+
+/// The words with the files that they name and do not have: those that the words of the table have.
+fn with_files(words: DeclaredWords, table: Option<&Schema>) -> DeclaredWords {
+    let names_files = words.settings.iter().any(|(name, _)| FILES.contains(&name.as_str()));
+    if !names_files || !words.files.is_empty() {
+        return words;
+    }
+    let of_table = table.and_then(|schema| Some(schema.words.as_ref()?.files.clone()));
+    DeclaredWords { files: of_table.unwrap_or_default(), ..words }
+}
+
+impl FollowState {
+    /// Changes definitions of followed tables, in one step with positions; the tables get the words that are declared.
+    /// Nobody else does meanwhile.
+    pub fn define(&self, definitions: Vec<Definition>, positions: Vec<Stored>) -> Result<()> {
+        let _alone = self.defining.lock();
+        let declared = positions.iter().filter_map(|(key, _)| self.words_name(key));
+        let definitions = self.with_words(declared.collect(), definitions, &positions);
+        self.database.define(definitions, positions)?;
+        Ok(())
+    }
+
+    /// Gives all tables that are here the words that are declared now: settings may be others than they were.
+    pub fn settle_words(&self) -> Result<()> {
+        let _alone = self.defining.lock();
+        let name = &self.settings.name;
+        let mut tables = tables_with(&self.database, &|table| table_key(name, table));
+        tables.extend(tables_with(&self.database, &|table| copied_key(name, table)));
+        let definitions = self.with_words(tables, Vec::new(), &[]);
+        if !definitions.is_empty() {
+            self.database.define(definitions, Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// Tells of tables whose words the settings declare and that are not among those that are followed.
+    pub fn tell_of_absent<'t>(&self, followed: impl Iterator<Item = &'t str> + Clone) {
+        for (table, _) in &self.settings.words {
+            if followed.clone().all(|name| name != table) {
+                let told = "the source has no such table that can be followed".to_owned();
+                self.board.tell_of_words(table, told);
+            }
+        }
+    }
+
+    /// Declares other words for a table, as [`super::Follower::declare_words`] says.
+    pub fn declare_words(&self, table: &str, words: Option<DeclaredWords>) -> Result<()> {
+        if is_said(&self.settings, table) {
+            return Err(Error::Setting(format!(
+                "the words of table {table} are declared in the settings: change [tables] there"
+            )));
+        }
+        // What is copied will be the table.
+        let here = [hidden_name(table), table.to_owned()];
+        let schema = here.iter().find_map(|name| self.database.schema(name).ok());
+        let source = &self.settings.name;
+        let keys = [table_key(source, table), copied_key(source, table)];
+        let positions = self.database.source_positions();
+        let schema = schema.filter(|_| keys.iter().any(|key| positions.get(key).is_some()));
+        let Some(schema) = schema else {
+            return Err(Error::Setting(format!("table {table} is not followed, or not here yet")));
+        };
+        let found = words.clone().map(|it| with_files(it, Some(&schema)).on(&schema, None));
+        let missing = found.unwrap_or_default().missing;
+        if !missing.is_empty() {
+            let message = format!("the words of table {table}: {}", missing.join("; "));
+            return Err(Error::Setting(message));
+        }
+        let mut kept = Kept::parse(positions.get(&words_key(source, table)));
+        let DeclaredWords { columns, settings, .. } = words.unwrap_or_default();
+        (kept.columns, kept.settings) = (columns, settings);
+        self.order_words(table, kept.text())
+    }
+
+    /// Has the applier declare words where one runs; else nobody writes, and it is done here.
+    fn order_words(&self, table: &str, kept: String) -> Result<()> {
+        let (reply, replied) = bounded(1);
+        let number = self.words_orders.fetch_add(1, Ordering::Relaxed);
+        let order = WordsOrder { number, table: table.to_owned(), kept, reply };
+        if !self.order(TableOrder::Words(order.clone())) {
+            return Err(Error::Setting("too many orders wait".to_owned()));
+        }
+        self.wait_for_words(&order, &replied)
+    }
+
+    fn wait_for_words(&self, order: &WordsOrder, replied: &Receiver<Result<()>>) -> Result<()> {
+        loop {
+            if let Ok(outcome) = replied.recv_timeout(LOOK_AGAIN) {
+                return outcome;
+            }
+            // As long as it is held no session begins.
+            let alone = self.defining.lock();
+            if self.has_session() {
+                continue;
+            }
+            if !self.withdraw_words(order.number) {
+                // It was obeyed, or the session ended with it.
+                return replied.try_recv().unwrap_or(Err(Error::Cancelled));
+            }
+            let positions =
+                vec![(words_key(&self.settings.name, &order.table), order.kept.clone())];
+            let declared = vec![order.table.clone()];
+            let definitions = self.with_words(declared, Vec::new(), &positions);
+            self.database.define(definitions, positions)?;
+            drop(alone);
+            return Ok(());
+        }
+    }
+
+    /// Columns of a table were renamed at the source: they stay what they are among its words.
+    pub fn rename_word_columns(&self, table: &str, pairs: &[(String, String)], step: &mut Step) {
+        let key = words_key(&self.settings.name, table);
+        let before = Kept::parse(step.position(&self.database, &key).as_deref());
+        let mut kept = before.clone();
+        let columns = said(&self.settings, table).map(|words| words.columns).unwrap_or_default();
+        kept.rename(pairs, &columns);
+        if kept != before {
+            step.positions.push((key, kept.text()));
+        }
+    }
+
+    /// A table was renamed at the source. Words stay with its old name, for what has that next; the new name, if it
+    /// has none of its own, has them too.
+    pub fn rename_words(&self, from: &TableName, to: &TableName, step: &mut Step) {
+        let settings = &self.settings;
+        let (old, new) = (name_here(settings, from), name_here(settings, to));
+        let key = words_key(&settings.name, &new);
+        if is_said(settings, &new)
+            || !self.selection.matches(&to.database, &to.table)
+            || Kept::parse(step.position(&self.database, &key).as_deref()).declared().is_some()
+        {
+            return;
+        }
+        let text = step.position(&self.database, &words_key(&settings.name, &old));
+        let before = Kept::parse(text.as_deref());
+        let declared = match said(settings, &old) {
+            Some(mut said) => {
+                for column in &mut said.columns {
+                    if let Some(now) = before.now(column) {
+                        *column = now.to_owned();
+                    }
+                }
+                Some(said)
+            }
+            None => before.declared(),
+        };
+        let Some(DeclaredWords { columns, settings, .. }) = declared else { return };
+        tracing::info!("{new} has the words of {old}, which the source renamed");
+        let kept = Kept { columns, settings, renamed: Vec::new() };
+        step.positions.push((key, kept.text()));
+    }
+
+    /// The table whose words a position's name is for.
+    fn words_name(&self, key: &str) -> Option<String> {
+        key.strip_prefix(&words_key(&self.settings.name, "")).map(str::to_owned)
+    }
+
+    /// The definitions, with the words that tables have when they and the positions are committed; those tables
+    /// included whose words alone may be others.
+    fn with_words(
+        &self,
+        declared: Vec<String>,
+        definitions: Vec<Definition>,
+        positions: &[Stored],
+    ) -> Vec<Definition> {
+        let (tables, renamed, done) = (HashMap::new(), Vec::new(), Vec::new());
+        let mut draft = Draft { shared: self, positions, tables, renamed, done };
+        definitions.into_iter().for_each(|definition| draft.take(definition));
+        for table in std::mem::take(&mut draft.renamed) {
+            draft.settle(&table);
+        }
+        for table in declared {
+            draft.settle(&hidden_name(&table));
+            draft.settle(&table);
+        }
+        draft.done
+    }
+}
+
+/// Definitions as they come, and the tables as they are after them.
+struct Draft<'s> {
+    shared: &'s FollowState,
+    positions: &'s [Stored],
+    /// Those that are others than in the database, or gone.
+    tables: HashMap<String, Option<Schema>>,
+    /// New names of tables.
+    renamed: Vec<String>,
+    done: Vec<Definition>,
+}
+
+impl Draft<'_> {
+    fn schema(&self, name: &str) -> Option<Schema> {
+        match self.tables.get(name) {
+            Some(known) => known.clone(),
+            None => self.shared.database.schema(name).ok().map(|schema| (*schema).clone()),
+        }
+    }
+
+    fn take(&mut self, definition: Definition) {
+        let definition = match definition {
+            Definition::Create(schema) => {
+                // One that is emptied is made as it was.
+                let before = schema.words.is_some().then_some(&schema);
+                let words = self.words(&schema, before);
+                Definition::Create(self.with(schema, words))
+            }
+            Definition::Alter { schema, fills } => {
+                let before = self.schema(&schema.name);
+                let words = self.words(&schema, before.as_ref());
+                Definition::Alter { schema: self.with(schema, words), fills }
+            }
+            Definition::Rename { from, to } => {
+                let moved = self.schema(&from).map(|schema| Schema { name: to.clone(), ..schema });
+                self.tables.insert(from.clone(), None);
+                self.tables.insert(to.clone(), moved);
+                self.renamed.push(to.clone());
+                Definition::Rename { from, to }
+            }
+            Definition::Drop(name) => {
+                self.tables.insert(name.clone(), None);
+                Definition::Drop(name)
+            }
+            Definition::Vacant(name) => Definition::Vacant(name),
+        };
+        self.done.push(definition);
+    }
+
+    /// Gives a table that is there the words that it should have.
+    fn settle(&mut self, name: &str) {
+        let Some(schema) = self.schema(name) else { return };
+        let found = self.words(&schema, Some(&schema));
+        if self.is_replaced(name) && !found.missing.is_empty() {
+            // Its copy has what is declared; until that takes its place it stays what it was.
+            return;
+        }
+        let before = schema.words.clone();
+        let schema = self.with(schema, found);
+        if schema.words != before {
+            tracing::info!("table {name} has other words: its rows are indexed anew");
+            self.done.push(Definition::Alter { schema, fills: Vec::new() });
+        }
+    }
+
+    /// The table with these words, as it is from here on; what of them cannot be had is told.
+    fn with(&mut self, schema: Schema, found: FoundWords) -> Schema {
+        if !self.is_replaced(&schema.name) {
+            let table = copied_name(&schema.name);
+            self.shared.board.tell_of_words(table, found.missing.join("; "));
+        }
+        let schema = Schema { words: found.words, ..schema };
+        self.tables.insert(schema.name.clone(), Some(schema.clone()));
+        schema
+    }
+
+    /// Whether a table is there in which a copy of this one is made.
+    fn is_replaced(&self, name: &str) -> bool {
+        copied_name(name) == name && self.schema(&hidden_name(name)).is_some()
+    }
+
+    /// The words that a table of this definition has; `before` is what it was.
+    fn words(&self, schema: &Schema, before: Option<&Schema>) -> FoundWords {
+        let table = copied_name(&schema.name);
+        let mut told = Vec::new();
+        let declared = self.declared(table, schema, &mut told);
+        let found = declared.map(|declared| match before.filter(|before| before.words.is_some()) {
+            Some(before) => with_files(declared, Some(before)).on(schema, Some(before)),
+            None => with_files(declared, self.schema(table).as_ref()).on(schema, None),
+        });
+        let found = found.unwrap_or_default();
+        told.extend(found.missing);
+        FoundWords { words: found.words, missing: told }
+    }
+
+    /// What is declared for a table, by the names that columns have in this definition of it.
+    fn declared(
+        &self,
+        table: &str,
+        schema: &Schema,
+        told: &mut Vec<String>,
+    ) -> Option<DeclaredWords> {
+        let key = words_key(&self.shared.settings.name, table);
+        let kept = match self.positions.iter().rev().find(|(known, _)| *known == key) {
+            Some((_, text)) => Kept::parse(Some(text)),
+            None => Kept::parse(self.shared.database.source_positions().get(&key)),
+        };
+        if !is_said(&self.shared.settings, table) {
+            return kept.declared();
+        }
+        let mut said = said(&self.shared.settings, table)?;
+        for column in &mut said.columns {
+            let is_there = |now: &&str| schema.columns.iter().any(|it| is_same(&it.name, now));
+            if let Some(now) = kept.now(column).filter(is_there) {
+                told.push(format!(
+                    "column {column:?} is {now:?} at the source now: change the settings"
+                ));
+                *column = now.to_owned();
+            }
+        }
+        Some(said)
+    }
+}
+
+impl Applier {
+    /// Declares other words at this place of the stream.
+    pub fn declare_words(&mut self, order: &WordsOrder) -> Result<()> {
+        let key = words_key(&self.shared.settings.name, &order.table);
+        let outcome = self.define(Vec::new(), vec![(key, order.kept.clone())]);
+        let (told, ended) = match outcome {
+            Err(Error::Engine(refusal @ remora_engine::Error::Request { .. })) => {
+                (Err(refusal.into()), Ok(()))
+            }
+            Err(error) => {
+                let message = format!("the words were not declared: {error}");
+                (Err(Error::Setting(message)), Err(error))
+            }
+            Ok(()) => (Ok(()), Ok(())),
+        };
+        // Who ordered may have gone.
+        let _ = order.reply.send(told);
+        ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(names: &[(&str, &str)]) -> Vec<(String, String)> {
+        names.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect()
+    }
+
+    #[test]
+    fn what_is_kept_is_read_back_and_nothing_is_no_text() {
+        let kept = Kept {
+            columns: vec!["title".to_owned()],
+            settings: pairs(&[("morphology", "stem_en")]),
+            renamed: pairs(&[("a", "b")]),
+        };
+        assert_eq!(Kept::parse(Some(&kept.text())), kept);
+        assert_eq!(Kept::default().text(), "");
+        assert_eq!(Kept::parse(Some("")), Kept::default());
+        assert_eq!(Kept::parse(None).declared(), None);
+    }
+
+    /// Names that settings have stay as they are typed, whatever columns are called by now.
+    #[test]
+    fn renamed_columns_are_known_by_the_names_that_settings_have() {
+        let said = ["title".to_owned(), "body".to_owned()];
+        let mut kept = Kept { columns: vec!["Title".to_owned()], ..Kept::default() };
+        kept.rename(&pairs(&[("TITLE", "headline"), ("year", "made")]), &said);
+        assert_eq!(kept.columns, ["headline"]);
+        assert_eq!(kept.renamed, pairs(&[("title", "headline")]));
+        kept.rename(&pairs(&[("headline", "body"), ("body", "headline")]), &said);
+        assert_eq!(kept.columns, ["body"]);
+        assert_eq!((kept.now("title"), kept.now("body")), (Some("body"), Some("headline")));
+        kept.rename(&pairs(&[("body", "title"), ("headline", "body")]), &said);
+        assert!(kept.renamed.is_empty(), "{kept:?}");
+        assert_eq!(kept.columns, ["title"]);
+    }
+}

@@ -1,0 +1,107 @@
+//! `ALTER TABLE t words='title,body' morphology='stem_en'` of a table that is followed: its words are a matter of this
+//! side, and nothing else of it is.
+
+use std::sync::Arc;
+
+use remora_engine::ColumnType;
+use remora_mysql::ErrorCode;
+
+use crate::{
+    Error, Outcome, Result, TableWords,
+    catalog::{SqlTable, TableName, TableOptions, Verb, WORDS},
+    parse::Tokens,
+    state::SessionState,
+};
+
+/// Runs the statement from behind the table's name, if the table is followed and nothing but its words is
+/// altered; `None` if it is another's.
+///
+/// # Errors
+/// 1142 if the table may not be altered, 1072 if a column is not there or no text, 1064 if settings do not go together,
+/// and what the host says.
+pub(super) async fn alter(
+    session: &mut SessionState,
+    name: &TableName,
+    tokens: &mut Tokens<'_>,
+) -> Result<Option<Outcome>> {
+    if session.transaction.temporary(name).is_some() {
+        return Ok(None);
+    }
+    let engine_name = name.engine_name(&session.shared);
+    if session.shared.host.source_of(&engine_name).is_none() {
+        return Ok(None);
+    }
+    // Before anything is told of the table.
+    name.check(&session.identity, Verb::Alter)?;
+    let Ok(schema) = session.reader().schema(&engine_name) else { return Ok(None) };
+    let table = SqlTable::of(&schema);
+    let Some(options) = altered(&table, tokens)? else { return Ok(None) };
+    let words = declared(&table, &options)?;
+    let shared = Arc::clone(&session.shared);
+    let done = tokio::task::spawn_blocking(move || shared.host.declare_words(&engine_name, words));
+    done.await.map_err(|error| Error::new(ErrorCode::Unknown, error.to_string()))??;
+    let info = format!("Records: 0  Duplicates: 0  Warnings: {}", session.warnings.count());
+    Ok(Some(Outcome { info, ..Outcome::default() }))
+}
+
+/// The table's options with other settings of its words; `None` if the statement asks anything else.
+fn altered(table: &SqlTable, tokens: &mut Tokens<'_>) -> Result<Option<TableOptions>> {
+    let mut ahead = *tokens;
+    let words = table.options.words.clone();
+    let mut options = TableOptions { words, ..TableOptions::default() };
+    loop {
+        if !options.word_setting(&mut ahead)? {
+            return Ok(None);
+        }
+        let goes_on = ahead.take(",");
+        if ahead.at_end() {
+            if goes_on {
+                return Err(ahead.syntax_error());
+            }
+            break;
+        }
+    }
+    *tokens = ahead;
+    Ok(Some(options))
+}
+
+/// The words that options declare: of the columns that they name, or of all texts of the table.
+fn declared(table: &SqlTable, options: &TableOptions) -> Result<Option<TableWords>> {
+    if options.words.is_empty() {
+        return Ok(None);
+    }
+    options.word_settings()?;
+    let columns = || table.schema.columns.iter().enumerate();
+    let is_text =
+        |place: usize, kind: ColumnType| kind == ColumnType::Text && !table.schema.is_hidden(place);
+    let missing = |name: &str| {
+        let message = format!(
+            "words name '{name}', which is no column of text of the table: change words='…'"
+        );
+        Error::new(ErrorCode::KeyColumnMissing, message)
+    };
+    let named = options.words.iter().find(|(name, _)| name == WORDS);
+    let columns: Vec<String> = match named {
+        Some((_, names)) => {
+            let column = |name: &str| {
+                let name = name.trim();
+                let mut columns = columns();
+                let found = columns.find(|(place, column)| {
+                    column.name.to_lowercase() == name.to_lowercase()
+                        && is_text(*place, column.kind)
+                });
+                found.map(|(_, column)| column.name.clone()).ok_or_else(|| missing(name))
+            };
+            names.split(',').map(column).collect::<Result<_>>()?
+        }
+        None => {
+            let texts = columns().filter(|(place, column)| is_text(*place, column.kind));
+            texts.map(|(_, column)| column.name.clone()).collect()
+        }
+    };
+    if columns.is_empty() {
+        return Err(missing("text"));
+    }
+    let settings = options.words.iter().filter(|(name, _)| name != WORDS).cloned().collect();
+    Ok(Some(TableWords { columns, settings }))
+}
