@@ -15,12 +15,13 @@ use super::{
 };
 use crate::{
     AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, KeywordCounts,
-    KeywordQuery, KeywordReport, PathOrder, Position, QueryReport, Result, Row, ScanRequest,
-    Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex, Value,
+    KeywordQuery, KeywordReport, PathDef, PathOrder, Position, QueryReport, Result, Row,
+    ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex, Value,
     error::no_table,
     indexing::path_specs,
     shared::DatabaseState,
     snapshot::{Snapshot, TableView},
+    unique::check_paths,
 };
 
 /// What the names of hidden tables begin with.
@@ -152,6 +153,17 @@ impl Reader {
         let has =
             |spec: &PathSpec| table.segments.iter().all(|view| view.segment.path(spec).is_some());
         Ok((0..specs.len()).filter(|&place| specs.get(place).is_some_and(has)).collect())
+    }
+
+    /// Refuses two rows with the same value at a path, as if it were unique. Cost: a look at each value.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotUnique`] names two such rows, [`crate::Error::Conflict`] says that not all rows are indexed
+    /// by the path, [`crate::Error::NotFound`] that there is no such table.
+    pub fn check_unique(&self, table: &str, path: &PathDef) -> Result<()> {
+        let table = self.table(table)?;
+        let place = table.schema.paths.iter().position(|one| one.is_along(path));
+        check_paths(table, place.into_iter())
     }
 
     /// The keys of the first rows in the order of what a path leads to: those to which it leads nowhere, null, false,

@@ -138,6 +138,8 @@ impl Collection {
     /// # Errors
     /// - [`Error::Request`]: it is no JSON document: it nests deeper than 100, takes more than 16
     ///   MiB, or has NaN, a key that is no text or a number beyond 64 bits.
+    /// - [`Error::Exists`]: another document has a value that it has at a path that is unique
+    ///   ([`Collection::index_unique`]).
     /// - [`Error::NotFound`]: the collection was dropped.
     /// - [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`]: it cannot be written.
     pub fn insert<T: Serialize + ?Sized>(&self, document: &T) -> Result<i64> {

@@ -9,6 +9,7 @@ mod replica;
 mod sessions;
 mod statements;
 mod tables;
+mod unique;
 mod watching;
 
 /// What a test ends with.
