@@ -152,6 +152,7 @@ mod tests {
     fn unique_paths_have_a_version_of_their_own() {
         let mut schema = table(&[crate::ColumnType::Int(64), crate::ColumnType::Json]);
         schema.columns[0].nullable = false;
+        schema.primary_key = vec![0];
         let plain = crate::PathDef::new(1, vec!["a".to_owned()]);
         schema.paths = vec![crate::PathDef { kept: true, ..plain.clone() }];
         for (unique, version) in [(false, 1), (true, 2)] {
