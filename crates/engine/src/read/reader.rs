@@ -8,6 +8,7 @@ use super::{
     distinct::distinct,
     facet::facet,
     get::{get, get_many},
+    key_page::keys_after,
     path_order::first_by_path,
     ranked::Ranked,
     scan::Scan,
@@ -17,6 +18,7 @@ use crate::{
     AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, KeywordCounts,
     KeywordQuery, KeywordReport, PathDef, PathOrder, Position, QueryReport, Result, Row,
     ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex, Value,
+    encode::{decode_key, encode_key},
     error::no_table,
     indexing::path_specs,
     shared::DatabaseState,
@@ -175,6 +177,24 @@ impl Reader {
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if the filter is not one.
     pub fn first_by_path(&self, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
         first_by_path(self.table(&asked.table)?, asked)
+    }
+
+    /// The first so many primary keys of a table in their order, behind the key `after`, whether there is a row of that
+    /// or not. Cost: a search a segment, and some 100 ns a key.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if `after` cannot be one of its
+    /// keys.
+    pub fn keys_after(
+        &self,
+        table: &str,
+        after: Option<&[Value]>,
+        limit: usize,
+    ) -> Result<Vec<KeyValues>> {
+        let view = self.table(table)?;
+        let after = after.map(|after| encode_key(&view.schema, after)).transpose()?;
+        let keys = keys_after(view, after.as_deref(), limit);
+        keys.iter().map(|key| decode_key(&view.schema, key)).collect()
     }
 
     /// How many rows a table has, exactly. Cost: an addition a segment.

@@ -2,7 +2,7 @@
 
 use remora_engine::{Definition, PathDef, Reader, Schema};
 
-use super::{Collection, DOC_PLACE};
+use super::{Collection, DOC_PLACE, DocumentId};
 use crate::{Error, Field, Result};
 
 /// An index of a collection.
@@ -16,7 +16,7 @@ pub struct PathIndex {
     pub is_unique: bool,
 }
 
-impl Collection {
+impl<K: DocumentId> Collection<K> {
     /// Indexes what a path leads to, so that searches that ask for it read no other documents; says whether it was
     /// not indexed before. It returns at once: the documents that are there are indexed in the background, while others
     /// are read and written, and searches use the index when all of them are. Cost: some bytes a value on disk and in
@@ -140,7 +140,7 @@ impl Collection {
     fn try_define(&self, change: impl FnOnce(&mut Vec<PathDef>) -> Result<bool>) -> Result<bool> {
         let _alone = self.handle.definitions.lock();
         let schema = self.handle.writable(&self.name)?;
-        if !super::is_collection(&schema) {
+        if !super::is_collection::<K>(&schema) {
             return Err(super::other_row());
         }
         let mut schema = Schema::clone(&schema);

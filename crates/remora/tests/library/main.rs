@@ -1,6 +1,7 @@
 //! The library as a program uses it.
 
 mod documents;
+mod keyed;
 mod kills;
 mod opening;
 mod paths;
