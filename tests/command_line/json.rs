@@ -154,6 +154,41 @@ fn documents_go_into_a_collection_under_ids_of_their_own_or_made_ones() {
 }
 
 #[test]
+fn ids_that_are_texts_come_back() {
+    let folder = Folder::new();
+    let lines = "{\"isbn\":\"b\\n\u{e9}\",\"n\":1.10}\n{\"isbn\":\"a\"}\n";
+    let file = folder.file("books.jsonl", lines);
+    let keyed = ["--collection", "books", "--key", "isbn"];
+    let said = folder.import(&[&keyed[..], &["--text-ids", &file]].concat());
+    assert_eq!(said, "2 documents into collection 'books'\n");
+    let exported = folder.export(&["--collection", "books", "--with-ids"]);
+    let expected = "{\"id\":\"a\",\"doc\":{\"isbn\":\"a\"}}\n\
+                    {\"id\":\"b\\n\u{e9}\",\"doc\":{\"isbn\":\"b\\n\u{e9}\",\"n\":1.10}}\n";
+    assert_eq!(exported, expected);
+    let with_ids = folder.file("with.jsonl", &exported);
+    folder.import(&["--collection", "again", "--with-ids", "--text-ids", &with_ids]);
+    assert_eq!(folder.export(&["--collection", "again", "--with-ids"]), exported);
+    // What is there is known by itself.
+    folder.import(&["--collection", "again", "--with-ids", &with_ids]);
+    let found = folder.export(&["--collection", "books", "--where", "n > 1", "--with-ids"]);
+    assert_eq!(found.lines().count(), 1);
+    for (text, message) in [
+        ("{\"isbn\":5}\n", "the key isbn: 5 is no text"),
+        ("{\"isbn\":\"\"}\n", "has 0 bytes: an id has 1 to 512"),
+        ("{\"n\":5}\n", "nothing stands at the key path isbn"),
+    ] {
+        let file = folder.file("bad.jsonl", text);
+        let error = folder.refused("import", &[&keyed[..], &[&file]].concat());
+        assert!(error.contains(message), "{error}");
+    }
+    let error = folder.refused("import", &["--collection", "books", &file]);
+    assert!(error.contains("are texts, which are not made"), "{error}");
+    folder.import(&["--collection", "numbers", &file]);
+    let with = ["--collection", "numbers", "--text-ids", "--key", "isbn", &file];
+    assert!(folder.refused("import", &with).contains("are numbers"));
+}
+
+#[test]
 fn a_pipe_is_read_and_written() {
     let folder = Folder::new();
     let data = folder.path("data");

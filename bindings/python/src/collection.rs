@@ -207,6 +207,13 @@ impl Collection {
         self.lend(py, |it| it.index(path))
     }
 
+    /// Indexes what a path leads to, and lets no two documents have the same value there; says whether it was not unique
+    /// before.
+    fn index_unique(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let path = field_of(path)?;
+        self.lend(py, |it| it.index_unique(path))
+    }
+
     /// Drops the index of a path; says whether there was one.
     fn drop_index(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<bool> {
         let path = field_of(path)?;

@@ -81,6 +81,15 @@ def test_finds_are_what_reading_every_document_answers(con: remora.Connection) -
     assert books.drop_index("year") and not books.drop_index("year")
 
 
+def test_unique_paths(con: remora.Connection) -> None:
+    users = con.collection("users")
+    assert users.index_unique("email") and not users.index_unique("email")
+    users.insert({"email": "ann"})
+    with pytest.raises(remora.IntegrityError, match="email"):
+        users.insert({"email": "ann"})
+    assert len(users) == 1
+
+
 def test_names_of_collections(con: remora.Connection) -> None:
     con.collection("a").insert({})
     con.execute("CREATE TABLE t (id INT PRIMARY KEY)")

@@ -14,6 +14,7 @@ use crate::{
     recovery::{Problem, Purpose, Recovered, recover, scan_readable},
     snapshot::{SegmentView, TableView},
     storage::{manifest::Manifest, rows::DAMAGED_ROWS, segment_files::SegmentFiles, store::Store},
+    unique::{are_indexed, check_paths, unique_places},
 };
 
 /// Problems of one table that are told one by one; the others are counted.
@@ -138,6 +139,7 @@ fn check_tables(
                 problems.add(format!("segment {segment}: {error}"));
             }
         }
+        report.trusted.extend(check_unique(table, &mut problems)?);
         let (name, segments) = (table.schema.name.clone(), table.segments.len());
         report.trusted.extend(columns_of_rows_alone(&table.schema));
         report.tables.push(CheckedTable { name, rows, segments });
@@ -193,6 +195,24 @@ fn columns_of_rows_alone(schema: &Schema) -> Option<String> {
              row store's own checksums alone speak for them"
         )
     })
+}
+
+/// No two rows may have the same value at a unique path; tells what had to be believed.
+fn check_unique(table: &TableView, problems: &mut Problems<'_>) -> Result<Option<String>> {
+    let schema = &table.schema;
+    if !are_indexed(schema, &table.segments, unique_places(schema)) {
+        let name = &schema.name;
+        return Ok(Some(format!(
+            "that the values of table {name:?} at unique paths are: not all rows are indexed by them yet"
+        )));
+    }
+    match check_paths(table, unique_places(schema)) {
+        Err(error @ Error::NotUnique { .. }) => problems.add_lost(error.to_string()),
+        // Of a segment that cannot be read it was told above.
+        Err(Error::Corrupt(_)) | Ok(()) => {}
+        Err(other) => return Err(other),
+    }
+    Ok(None)
 }
 
 /// Each row of the view must be live in exactly one segment, and nothing else may be live.

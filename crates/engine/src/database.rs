@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 
 use crate::{
     ChangeBatch, CheckReport, CheckStep, CountReply, Definition, Error, FacetReply, FacetRequest,
-    LargeBatch, Options, Pending, Pipeline, Position, Reader, Result, Row, Schema, SearchReply,
-    SearchRequest, Selection, SourcePositions, TableStatistics, TableVersion, Transaction, Value,
-    Watch, WatchRequest, WatchStatus,
+    LargeBatch, Options, PathDef, Pending, Pipeline, Position, Reader, Result, Row, Schema,
+    SearchReply, SearchRequest, Selection, SourcePositions, TableStatistics, TableVersion,
+    Transaction, Value, Watch, WatchRequest, WatchStatus,
     check::{Repaired, check, check_without_rows, repair},
     error::no_table,
     indexing::RequiredRows,
@@ -177,6 +177,8 @@ impl Database {
     /// - [`Error::Taken`]: a table has the name of a [`Definition::Vacant`].
     /// - [`Error::Conflict`]: there is a table of that name with another definition.
     /// - [`Error::Request`]: a definition is not valid, or a table cannot be altered into it.
+    /// - [`Error::NotUnique`]: a path is to be unique and two rows have the same value there. [`Error::Conflict`] if
+    ///   not all rows are indexed by it yet: see [`Database::wait_for_path`].
     /// - [`Error::Corrupt`] or [`Error::Io`]: the rows of a table that is indexed anew cannot be
     ///   read.
     /// - [`Error::Busy`]: all table numbers are used up.
@@ -204,6 +206,17 @@ impl Database {
     /// [`Error::NotFound`] if there is no such table, [`Error::Closed`] after [`Database::close`].
     pub fn schema(&self, table: &str) -> Result<Arc<Schema>> {
         self.reader().schema(table)
+    }
+
+    /// Waits until all rows of a table are indexed by a path of its definition, which is done in the background. A
+    /// path that is not among them is not waited for.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such table, [`Error::Busy`] if the rows cannot be indexed,
+    /// [`Error::Poisoned`] or [`Error::Closed`] if the database takes no writes any more.
+    pub fn wait_for_path(&self, table: &str, path: &PathDef) -> Result<()> {
+        let (_, view) = self.table(table)?;
+        write::wait_for_paths(self.shared(), view.number, &|one| one.is_along(path))
     }
 
     /// The highest number that a column of the table has or had: a new column takes one above.
@@ -242,6 +255,7 @@ impl Database {
     /// - [`Error::Request`]: a row or a key does not fit its table, or the batch or a row is larger
     ///   than [`Options`] allow.
     /// - [`Error::Exists`]: the batch inserts a row and has another one with its key before it.
+    /// - [`Error::NotUnique`]: two rows of it have the same value at a path that is unique.
     /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more.
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
         self.shared().check_open()?;

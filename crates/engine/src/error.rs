@@ -43,6 +43,21 @@ pub enum Error {
         /// The primary key's values.
         key: KeyValues,
     },
+    /// Two rows would have the same value at a path that is unique.
+    #[error(
+        "path {path:?} of table {table:?} is unique, and the rows with the keys ({}) and ({}) both have {value} there",
+        list(&keys[0]), list(&keys[1])
+    )]
+    NotUnique {
+        /// The table's name.
+        table: String,
+        /// The path's names with points between.
+        path: String,
+        /// The value, shortened if it is long.
+        value: String,
+        /// The keys of the two rows.
+        keys: Box<[KeyValues; 2]>,
+    },
     /// A limit of a queue, of memory or of time was met: try again later.
     #[error("{0}")]
     Busy(String),

@@ -3,7 +3,7 @@
 //! No module imports one that stands above it. From the bottom: `value`, `error`; `schema` (what a
 //! table is), `access`, `change`, `request`, `options`; `encode` (rows as bytes), `indexing` (rows as segments);
 //! `storage` (the data directory), `snapshot` (what readers pin), `shared` (what the threads of an open
-//! database share, with the queue of the writer); `merge`, `recovery`, `check`; `read`, `write`,
+//! database share, with the queue of the writer); `unique`; `merge`, `recovery`, `check`; `read`, `write`,
 //! `transaction`, `watch`; `database`, which is the door, and `dump` behind it.
 
 #![warn(missing_docs)]
@@ -27,6 +27,7 @@ mod snapshot;
 mod statistics;
 mod storage;
 mod transaction;
+mod unique;
 mod value;
 mod watch;
 mod write;

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use remora_engine::{Change as EngineChange, ChangeBatch, TableChanges, Value, Watch};
+use remora_engine::{Change as EngineChange, ChangeBatch, TableChanges, Watch};
 use serde::Serialize;
 
 use crate::{
-    Change, Collection, Error, IntoKey, Result, Table,
+    Change, Collection, DocumentId, Error, IntoKey, Result, Table,
     collection::row as document_row,
     handle::Handle,
     json::{self, to_document},
@@ -78,15 +78,15 @@ impl Batch {
     /// # Errors
     /// [`Error::Request`] if it can be none, or the collection is of another database;
     /// [`Error::NotFound`] if it was dropped.
-    pub fn upsert_document<T: Serialize + ?Sized>(
+    pub fn upsert_document<K: DocumentId, T: Serialize + ?Sized>(
         &mut self,
-        collection: &Collection,
-        id: i64,
+        collection: &Collection<K>,
+        id: K::Given<'_>,
         document: &T,
     ) -> Result<()> {
         self.writable(&collection.handle, &collection.name)?;
         let text = json::text(&to_document(document)?)?;
-        self.push(&collection.name, EngineChange::Put(document_row(id, text)));
+        self.push(&collection.name, EngineChange::Put(document_row(K::value(id)?, text)));
         Ok(())
     }
 
@@ -94,9 +94,13 @@ impl Batch {
     ///
     /// # Errors
     /// Those of [`Batch::upsert_document`].
-    pub fn delete_document(&mut self, collection: &Collection, id: i64) -> Result<()> {
+    pub fn delete_document<K: DocumentId>(
+        &mut self,
+        collection: &Collection<K>,
+        id: K::Given<'_>,
+    ) -> Result<()> {
         self.writable(&collection.handle, &collection.name)?;
-        self.push(&collection.name, EngineChange::Delete(vec![Value::Int(id)]));
+        self.push(&collection.name, EngineChange::Delete(vec![K::value(id)?]));
         Ok(())
     }
 

@@ -230,6 +230,50 @@ impl Database {
         Collection::create(&self.handle, name)
     }
 
+    /// The collection of this name whose documents have texts of the caller's as ids, which is made if there is none.
+    /// It is another thing than one whose ids are numbers: neither opens the other.
+    ///
+    /// ```
+    /// use serde_json::json;
+    ///
+    /// let db = remora::Database::in_memory()?;
+    /// let books = db.keyed_collection("books")?;
+    /// books.insert_as("978-3-16", &json!({"title": "Reef"}))?;
+    /// books.merge_patch("978-3-16", &json!({"year": 1999}))?;
+    /// assert_eq!(books.find("year = 1999").ids()?, ["978-3-16"]);
+    /// assert_eq!(books.page(Some("978"), 10)?.len(), 1);
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Database::collection`].
+    pub fn keyed_collection(&self, name: &str) -> Result<Collection<String>> {
+        Collection::open(Arc::clone(&self.handle), name)
+    }
+
+    /// The collection of this name whose ids are texts; `None` if there is none.
+    ///
+    /// # Errors
+    /// Those of [`Database::find_collection`].
+    pub fn find_keyed_collection(&self, name: &str) -> Result<Option<Collection<String>>> {
+        Collection::find_named(&self.handle, name)
+    }
+
+    /// Makes a collection whose ids are texts.
+    ///
+    /// # Errors
+    /// Those of [`Database::create_collection`].
+    pub fn create_keyed_collection(&self, name: &str) -> Result<Collection<String>> {
+        Collection::create(&self.handle, name)
+    }
+
+    /// The names of the collections whose ids are texts, sorted.
+    pub fn keyed_collections(&self) -> Vec<String> {
+        let mut names = self.handle.engine.tables();
+        names.retain(|name| matches!(self.find_keyed_collection(name), Ok(Some(_))));
+        names
+    }
+
     /// Changes of several tables and collections that are one durable step.
     pub fn batch(&self) -> Batch {
         Batch::new(Arc::clone(&self.handle))
@@ -255,14 +299,14 @@ impl Database {
         Ok(self.handle.engine.forget_watcher(name)?)
     }
 
-    /// The names of the collections, sorted.
+    /// The names of the collections whose ids are numbers, sorted.
     pub fn collections(&self) -> Vec<String> {
         let mut names = self.handle.engine.tables();
         names.retain(|name| matches!(self.find_collection(name), Ok(Some(_))));
         names
     }
 
-    /// Gives a collection another name.
+    /// Gives a collection, with ids of either type, another name.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none of that name, [`Error::Exists`] if the new name is taken,
@@ -270,7 +314,7 @@ impl Database {
     /// be written.
     pub fn rename_collection(&self, from: &str, to: &str) -> Result<()> {
         let _alone = self.handle.definitions.lock();
-        if self.find_collection(from)?.is_none() {
+        if self.find_collection(from)?.is_none() && self.find_keyed_collection(from)?.is_none() {
             return Err(Error::NotFound(format!("there is no collection {from:?}").into()));
         }
         let engine = &self.handle.engine;

@@ -17,7 +17,8 @@ pub enum Error {
     /// There is no such table, column, document or path.
     #[error("{0}")]
     NotFound(Detail),
-    /// A row was to be inserted whose key is there, or a table whose name is taken.
+    /// A row was to be inserted whose key is there, a document with a value of another at a path that is unique, or a
+    /// table whose name is taken.
     #[error("{0}")]
     Exists(Detail),
     /// Somebody else was faster: read again and try again.
@@ -156,7 +157,9 @@ impl From<EngineError> for Error {
             EngineError::NotFound { what: Missing::Changes, .. } => Self::Gone(detail),
             EngineError::NotFound { .. } => Self::NotFound(detail),
             EngineError::Conflict(_) => Self::Conflict(detail),
-            EngineError::Taken { .. } | EngineError::Exists { .. } => Self::Exists(detail),
+            EngineError::Taken { .. }
+            | EngineError::Exists { .. }
+            | EngineError::NotUnique { .. } => Self::Exists(detail),
             EngineError::Busy(_) => Self::Busy(detail),
             EngineError::Corrupt(_) => Self::Corrupt(detail),
             EngineError::Io(_) => Self::Io(detail),

@@ -49,7 +49,7 @@ mod watch;
 pub use arrow;
 pub use batch::Batch;
 pub use collection::{
-    Collection, Document, Find, FindPlan, FoundDocuments, Moment, PathIndex, Version,
+    Collection, Document, DocumentId, Find, FindPlan, FoundDocuments, Moment, PathIndex, Version,
 };
 pub use database::Database;
 pub use error::{Detail, Error, Result};

@@ -19,7 +19,7 @@ pub(crate) use fit::{FittedRow, fit, fit_row};
 pub(crate) use key::{append_key, decode_key, encode_key};
 pub(crate) use layout::{History, RowFormat, layout_of};
 pub(crate) use literal::parse_literal;
-pub(crate) use path::{KeyRange, path_values, ranges};
+pub(crate) use path::{FIRST_SCALAR, KeyRange, is_scalar, path_values, ranges, shown};
 pub(crate) use row::{decode_row, encode_row};
 pub(crate) use schema::{decode_schema, encode_schema};
 pub use walk::{Node, walk_path};

@@ -26,6 +26,8 @@ const TEXT: u8 = 4;
 const ARRAY: u8 = 5;
 const OBJECT: u8 = 6;
 const NESTED: [u8; 2] = [ARRAY, 0];
+/// Characters of a text that a message shows.
+const SHOWN_CHARS: usize = 60;
 
 /// A range of values as bytes.
 pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -118,6 +120,46 @@ fn key_of(value: &PathValue) -> Option<Vec<u8>> {
         PathValue::Text(text) => push_text(text, &mut key),
     }
     Some(key)
+}
+
+/// Whether a value is a truth, a number or a text, of which it can be asked that it is unique: arrays and objects are
+/// not known by what is in them.
+pub(crate) fn is_scalar(key: &[u8]) -> bool {
+    matches!(key.first(), Some(&(BOOL | NUMBER | TEXT)))
+}
+
+/// What no such value is below.
+pub(crate) const FIRST_SCALAR: &[u8] = &[BOOL];
+
+/// A value as a message shows it.
+pub(crate) fn shown(key: &[u8]) -> String {
+    match key.split_first() {
+        Some((&NULL, _)) => "null".to_owned(),
+        Some((&BOOL, rest)) => (rest == [1]).to_string(),
+        Some((&NUMBER, rest)) => shown_number(rest),
+        Some((&TEXT, rest)) => {
+            let text = String::from_utf8_lossy(rest);
+            let short: String = text.chars().take(SHOWN_CHARS).collect();
+            let more = if short.len() < text.len() { "…" } else { "" };
+            format!("{short:?}{more}")
+        }
+        Some((&ARRAY, _)) => "an array".to_owned(),
+        _ => "an object".to_owned(),
+    }
+}
+
+fn shown_number(bytes: &[u8]) -> String {
+    let mut padded = [0; 10];
+    padded.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    let [a, b, c, d, e, f, g, h, rest @ ..] = padded;
+    let ordered = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+    let bits = if ordered >> 63 == 1 { ordered ^ 1 << 63 } else { !ordered };
+    let float = f64::from_bits(bits);
+    // Integers of 64 bits, each exactly.
+    match float.fract() == 0.0 && float.abs() <= 2_f64.powi(64) {
+        true => (float as i128 + i128::from(u16::from_be_bytes(rest))).to_string(),
+        false => format!("{float:?}"),
+    }
 }
 
 /// The ranges of bytes in which the values lie that a test holds for; they do not overlap.

@@ -12,7 +12,7 @@
 //! in `search`.
 //!
 //! Rows whose keys are known take `get`, and `scan` reads columns of all that match instead of a
-//! page, as batches (`column_batch`); both read what is asked from where it is (`source`). `distinct` says how many
+//! page, as batches (`column_batch`); `key_page` has keys alone, in order; all read what is asked from where it is (`source`). `distinct` says how many
 //! values an index has. A `reader` is one moment in a caller's hands.
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked: a view never changes.
@@ -36,6 +36,7 @@ mod index_count;
 mod index_order;
 mod index_ranges;
 mod key_order;
+mod key_page;
 mod key_ranges;
 mod letters;
 mod literal;

@@ -14,6 +14,25 @@ pub struct PathDef {
     /// of one of its elements leads to that element, and any other name to what it leads to in each element that is no
     /// array.
     pub names: Vec<String>,
+    /// No two rows have the same number, text or truth there, nor the same one within arrays there. Nothing, null,
+    /// arrays and objects are not compared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unique: bool,
+    /// It stays although SQL drops a key that leads along it. Nothing here asks for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
+}
+
+impl PathDef {
+    /// A path that is neither unique nor kept.
+    pub fn new(column: usize, names: Vec<String>) -> Self {
+        Self { column, names, unique: false, kept: false }
+    }
+
+    /// Whether both lead to the same.
+    pub fn is_along(&self, other: &Self) -> bool {
+        self.column == other.column && self.names == other.names
+    }
 }
 
 /// A scalar of a document. Values of one type have an order: numbers that of their exact values, texts that of their

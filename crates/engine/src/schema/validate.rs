@@ -215,6 +215,9 @@ impl Schema {
             })?;
             let is_new = seen.insert((path.column, &path.names));
             ensure(is_new, || format!("path {shown:?} of column {name:?} is there twice"))?;
+            ensure(!path.unique || self.required.is_none(), || {
+                format!("path {shown:?} cannot be unique: some rows are not in the table's view")
+            })?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use parking_lot::{Mutex, RwLock};
 use remora_index::segment::Segment;
 
 pub(crate) use large::{Built, LargeCommit};
-pub(crate) use prepared::{PreparedBatch, PreparedChange, PreparedTable, key_hash};
+pub(crate) use prepared::{PreparedBatch, PreparedChange, PreparedTable, UniqueValue, key_hash};
 pub(crate) use queue::{Definitions, Job, Taken, WatchOrder, WriteQueue};
 pub(crate) use transactions::{OpenTransactions, ProtectedKeys, Since};
 pub(crate) use waiter::{Outcome, Waiter};

@@ -50,6 +50,19 @@ pub(crate) struct PreparedTable {
     pub indexing: Option<Indexing>,
     /// Bytes of text that are indexed.
     pub text_bytes: usize,
+    /// What its rows have at the table's unique paths, in order.
+    pub unique: Vec<UniqueValue>,
+}
+
+/// A value that no other row may have. The order is by path, value and change.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct UniqueValue {
+    /// The place of the path among the table's.
+    pub path: usize,
+    /// The value's bytes.
+    pub value: Vec<u8>,
+    /// The place of the change whose row has it.
+    pub change: usize,
 }
 
 /// What becomes of one key.
@@ -98,10 +111,16 @@ impl PreparedBatch {
         self.broken.as_ref().is_some_and(|broken| broken.load(Ordering::Acquire))
     }
 
-    /// Whether it is to be refused where its keys are not as it expects.
+    /// Whether it is to be refused where its keys, or values that are unique, are not as it expects.
     pub fn expects(&self) -> bool {
-        let inserts = || self.tables.iter().flat_map(|table| &table.changes);
-        self.since.is_some() || inserts().any(|change| change.must_be_absent)
+        let has_unique = || self.tables.iter().any(|table| !table.unique.is_empty());
+        self.since.is_some() || has_unique() || self.inserts()
+    }
+
+    /// Whether there must be no row of one of its keys.
+    pub fn inserts(&self) -> bool {
+        let mut changes = self.tables.iter().flat_map(|table| &table.changes);
+        changes.any(|change| change.must_be_absent)
     }
 
     /// Whether nothing happens if it is applied.
@@ -118,6 +137,17 @@ impl PreparedBatch {
         let protected =
             protected.flat_map(|table| table.keys.iter().map(|key| key_hash(table.number, key)));
         changed.chain(protected)
+    }
+
+    /// Hashes of all that a batch behind it may expect something of: those keys, and values that are unique.
+    pub fn claims(&self) -> impl Iterator<Item = u64> + '_ {
+        let unique = self.tables.iter().flat_map(|table| {
+            let of = |one: &UniqueValue| {
+                FxBuildHasher.hash_one((table.number, one.path, one.value.as_slice()))
+            };
+            table.unique.iter().map(of)
+        });
+        self.key_hashes().chain(unique)
     }
 
     /// How many keys that are.
@@ -144,8 +174,14 @@ impl PreparedTable {
         let stored: usize = changes
             .map(|change| change.key.len() + change.stored.as_ref().map_or(0, Vec::len))
             .sum();
+        let unique: usize = self.unique.iter().map(|one| size_of_val(one) + one.value.len()).sum();
         // Values in memory take about as much again as their encoded bytes.
-        2 * stored + 96 * self.changes.len()
+        2 * stored + 96 * self.changes.len() + unique
+    }
+
+    /// Whether it changes the row with a key.
+    pub fn changes_key(&self, key: &[u8]) -> bool {
+        self.changes.binary_search_by(|change| change.key.as_slice().cmp(key)).is_ok()
     }
 }
 

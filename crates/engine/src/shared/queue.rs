@@ -292,6 +292,7 @@ mod tests {
             segment: None,
             indexing: Some(indexing),
             text_bytes: 0,
+            unique: Vec::new(),
         };
         let large = PreparedBatch { tables: vec![table], bytes: 2, ..PreparedBatch::default() };
         queue.push(Job::Apply(large, Waiter::new().0)).unwrap();

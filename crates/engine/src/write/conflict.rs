@@ -20,6 +20,7 @@ impl Writer<'_> {
         if let Some(since) = &batch.since {
             self.check_since(&current, batch, since)?;
         }
+        batch.tables.iter().try_for_each(|table| self.check_unique(table))?;
         for table in &batch.tables {
             let Some(view) = find_table(&current, table.number) else { continue };
             for change in table.changes.iter().filter(|change| change.must_be_absent) {

@@ -11,6 +11,7 @@ use std::{
 
 use super::{
     alter::{Altered, alter},
+    unique::check_defined,
     writer::{Writer, find_table},
 };
 use crate::{
@@ -78,6 +79,7 @@ impl Writer<'_> {
             }
             push_event(&mut events, event);
         }
+        self.check_unique_paths(&draft.tables)?;
         let told = self.told(events);
         // Who watches goes on behind a position, so what he is told of has one of its own.
         draft.moves |= !told.is_empty();
@@ -110,6 +112,18 @@ impl Writer<'_> {
         }
         self.keep_feed(feed);
         Ok(self.position)
+    }
+
+    /// Paths become unique only where they are.
+    fn check_unique_paths(&self, tables: &BTreeMap<Arc<str>, Drafted>) -> Result<()> {
+        let current = self.shared.published.load();
+        for drafted in tables.values().filter(|drafted| drafted.touched) {
+            let before = find_table(&current, drafted.number);
+            let there = || before.map(|view| view.segments.as_slice());
+            let segments = drafted.segments.as_deref().or_else(there).unwrap_or_default();
+            check_defined(drafted.format.schema(), segments, before)?;
+        }
+        Ok(())
     }
 
     fn draft(&self) -> Result<Draft> {

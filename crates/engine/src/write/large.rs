@@ -108,7 +108,7 @@ impl LargeBatch {
         self.check_whole()?;
         let batch = ChangeBatch { tables, positions: Vec::new() };
         let prepared = prepare(batch, &self.shared.published.load(), &self.shared)?;
-        if prepared.expects() {
+        if prepared.inserts() {
             let message = "a batch that comes in parts inserts nothing: put the rows instead";
             return Err(Error::request(RequestPart::Row, message));
         }
@@ -149,7 +149,9 @@ impl LargeBatch {
     /// # Errors
     /// - Those of [`LargeBatch::add`] if the changes that were added last cannot be staged.
     /// - [`Error::Conflict`] or [`Error::NotFound`]: a table was altered or dropped meanwhile.
+    /// - [`Error::NotUnique`]: two rows would have the same value at a path that is unique.
     /// - [`Error::Full`]: the disk is full.
+    /// - [`Error::Busy`]: a path that is unique is not indexed, and cannot be.
     /// - [`Error::Corrupt`] or [`Error::Io`]: the rows that were staged cannot be read.
     /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more. If that
     ///   happened during the commit, only the next start shows whether it was done.
@@ -164,8 +166,14 @@ impl LargeBatch {
         self.shared.queue.push(Job::Large(commit, waiter))?;
         let outcome = outcome.wait().unwrap_or_else(|| Err(self.shared.refusal()));
         // After any other failure nobody knows whether it was committed: the next start does.
-        let is_refused =
-            matches!(outcome, Err(Error::Conflict(_) | Error::NotFound { .. } | Error::Full(_)));
+        let is_refused = matches!(
+            outcome,
+            Err(Error::Conflict(_)
+                | Error::NotFound { .. }
+                | Error::NotUnique { .. }
+                | Error::Busy(_)
+                | Error::Full(_))
+        );
         self.is_committed = !is_refused;
         outcome
     }
@@ -339,7 +347,7 @@ impl Built {
     }
 
     /// Finds the replaced documents of the segments of which they are not known.
-    fn find_replaced(
+    pub(super) fn find_replaced(
         &mut self,
         number: u32,
         view: &TableView,
@@ -379,7 +387,7 @@ impl Built {
     }
 
     /// The segments of the table with the batch; `None` if one of them is not known.
-    fn segments_over(&self, view: &TableView) -> Option<Vec<SegmentView>> {
+    pub(super) fn segments_over(&self, view: &TableView) -> Option<Vec<SegmentView>> {
         let mut segments = Vec::with_capacity(view.segments.len() + self.segments.len());
         for segment in &view.segments {
             let replaced = self.replaced_in(segment)?.iter();
@@ -441,6 +449,7 @@ impl Writer<'_> {
                 Some(_) => {}
             }
         }
+        self.check_unique_large(&mut large)?;
         let position = Position(self.position.0 + 1);
         self.record_large(&large, position)?;
         let mut commit = StoreBatch::new();

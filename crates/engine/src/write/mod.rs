@@ -5,6 +5,7 @@
 //!          have it indexed if large                     (indexing/)
 //!          queue, wait                                  (shared/)
 //! writer   check what a batch expects of its keys       (conflict, recent)
+//!          and that values of unique paths are free     (unique)
 //!          take a group, help merges that lag           (writer)
 //!          index what is small, one segment a table     (group)
 //!          note what changed for those who watch        (feed)
@@ -22,6 +23,7 @@ mod large;
 mod pending;
 mod prepare;
 mod recent;
+mod unique;
 mod watch;
 mod writer;
 
@@ -31,4 +33,5 @@ pub(crate) mod tests;
 pub use large::LargeBatch;
 pub use pending::{Pending, Pipeline};
 pub(crate) use prepare::prepare;
+pub(crate) use unique::wait_for_paths;
 pub(crate) use writer::run;

@@ -75,6 +75,7 @@ impl Pending {
     ///   batch before it in its [`Pipeline`] failed, or its [`crate::Transaction`] met another
     ///   write.
     /// - [`Error::Exists`]: the key of a row that it inserts is there.
+    /// - [`Error::NotUnique`]: another row has a value that a row of it has at a path that is unique.
     /// - [`Error::Busy`]: a table has too many segments and they cannot be merged.
     /// - [`Error::Request`]: its rows are too large to be indexed together.
     /// - [`Error::Full`]: the disk is full.

@@ -58,11 +58,13 @@ pub(crate) fn prepare(
                 segment: None,
                 indexing: None,
                 text_bytes: 0,
+                unique: Vec::new(),
             }),
         }
     }
     tables.iter_mut().try_for_each(PreparedTable::settle)?;
     tables.iter().try_for_each(|table| table.check_text(options))?;
+    tables.iter_mut().try_for_each(PreparedTable::find_unique)?;
     // Nothing can be wrong with the rows any more.
     tables.iter_mut().for_each(|table| table.index_if_large(&shared.indexers));
     let bytes: usize = tables.iter().map(PreparedTable::bytes).sum();

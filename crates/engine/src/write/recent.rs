@@ -103,6 +103,7 @@ mod tests {
             segment: None,
             indexing: None,
             text_bytes: 0,
+            unique: Vec::new(),
         };
         PreparedBatch { tables: vec![table], ..PreparedBatch::default() }
     }

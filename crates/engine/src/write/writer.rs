@@ -131,23 +131,30 @@ impl Writer<'_> {
     /// Writes a group. A batch that expects something of a key is checked against what stands
     /// before it: a batch of the group that changes the key is written first.
     fn write(&mut self, group: Vec<(PreparedBatch, Waiter)>) {
-        let group = self.indexed(group);
+        let group = self.with_current_paths(self.indexed(group));
         if !group.iter().any(|(batch, _)| batch.expects()) {
             return self.write_together(group);
         }
         let mut together = Vec::with_capacity(group.len());
         let mut keys = FxHashSet::default();
         for (batch, waiter) in group {
-            if batch.expects() && batch.key_hashes().any(|key| keys.contains(&key)) {
+            if batch.expects() && batch.claims().any(|key| keys.contains(&key)) {
                 self.write_together(std::mem::take(&mut together));
                 keys.clear();
             }
-            match self.check_expectations(&batch) {
+            let mut checked = self.check_expectations(&batch);
+            // One before it may give the value up.
+            if matches!(checked, Err(Error::NotUnique { .. })) && !together.is_empty() {
+                self.write_together(std::mem::take(&mut together));
+                keys.clear();
+                checked = self.check_expectations(&batch);
+            }
+            match checked {
                 Ok(()) if batch.since.is_some() && batch.is_empty() => {
                     waiter.answer(Ok(self.position))
                 }
                 Ok(()) => {
-                    keys.extend(batch.key_hashes());
+                    keys.extend(batch.claims());
                     together.push((batch, waiter));
                 }
                 Err(error) => {
@@ -172,6 +179,30 @@ impl Writer<'_> {
             }
         }
         indexed
+    }
+
+    /// Brings along those that were prepared before the paths of a table were changed; answers those that cannot be.
+    fn with_current_paths(
+        &self,
+        group: Vec<(PreparedBatch, Waiter)>,
+    ) -> Vec<(PreparedBatch, Waiter)> {
+        let snapshot = self.shared.published.load();
+        let mut current = Vec::with_capacity(group.len());
+        for (mut batch, waiter) in group {
+            let mut tables = batch.tables.iter_mut();
+            let followed = tables.try_for_each(|table| match find_table(&snapshot, table.number) {
+                Some(view) => table.follow_paths(view),
+                None => Ok(()),
+            });
+            match followed {
+                Ok(()) => current.push((batch, waiter)),
+                Err(error) => {
+                    batch.break_pipeline();
+                    waiter.answer(Err(error));
+                }
+            }
+        }
+        current
     }
 
     fn write_together(&mut self, group: Vec<(PreparedBatch, Waiter)>) {

@@ -157,7 +157,10 @@ fn code_of(error: &Error) -> u16 {
             what: Missing::Row | Missing::Path | Missing::Watcher | Missing::Changes,
             ..
         } => code::NOT_FOUND,
-        Error::Conflict(_) | Error::Exists { .. } | Error::Taken { .. } => code::ALREADY_EXISTS,
+        Error::Conflict(_)
+        | Error::Exists { .. }
+        | Error::NotUnique { .. }
+        | Error::Taken { .. } => code::ALREADY_EXISTS,
         Error::Busy(_) => code::BUSY,
         Error::Corrupt(_) => code::STORAGE_CORRUPT,
         Error::Io(_) | Error::Full(_) => code::STORAGE_IO,

@@ -1,6 +1,6 @@
 //! Documents by what is in them.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{cmp::Ordering, marker::PhantomData, sync::Arc};
 
 use remora_engine::{
     Filter as EngineFilter, KeyValues, PathOrder, Reader, ScanRequest, Selection, Value,
@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::{
-    BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, Moment, each_document, other_row, parse, read,
+    BATCH_ROWS, DOC, DOC_PLACE, Document, DocumentId, FindPlan, Moment, each_document, other_row,
+    parse, read,
 };
 use crate::{
     Error, Field, Filter, IntoFilter, Result, field,
@@ -23,7 +24,7 @@ const SLACK: usize = 1_024;
 /// A search that is being described; [`Find::run`] answers it. Without an order documents come by
 /// id; all of them without a limit.
 #[must_use = "a search does nothing before run() or count()"]
-pub struct Find {
+pub struct Find<K: DocumentId = i64> {
     handle: Arc<Handle>,
     collection: Arc<str>,
     filters: Vec<Filter>,
@@ -33,24 +34,25 @@ pub struct Find {
     wrong: Option<Error>,
     /// The moment it is asked at; `None` is that of the asking.
     at: Option<Reader>,
+    ids: PhantomData<K>,
 }
 
 /// What was found, all of one moment.
 #[derive(Clone, Debug)]
-pub struct FoundDocuments {
+pub struct FoundDocuments<K: DocumentId = i64> {
     /// How many documents satisfy the filter, exactly, whatever the page.
     pub total: u64,
     /// Those of the page.
-    pub documents: Vec<Document>,
+    pub documents: Vec<Document<K>>,
 }
 
 /// A document that satisfies the filter, with what it is sorted by.
-struct Candidate {
+struct Candidate<K: DocumentId> {
     keys: Vec<Option<Json>>,
-    document: Document,
+    document: Document<K>,
 }
 
-impl Find {
+impl<K: DocumentId> Find<K> {
     pub(super) fn new(handle: Arc<Handle>, collection: Arc<str>) -> Self {
         let (filters, sort) = (Vec::new(), Vec::new());
         Self {
@@ -62,11 +64,12 @@ impl Find {
             offset: 0,
             wrong: None,
             at: None,
+            ids: PhantomData,
         }
     }
 
     /// As the collection is at this moment, which must be one of the same collection.
-    pub fn at(mut self, moment: &Moment) -> Self {
+    pub fn at(mut self, moment: &Moment<K>) -> Self {
         if moment.is_of(&self.collection) {
             self.at = Some(moment.reader().clone());
         } else {
@@ -117,7 +120,7 @@ impl Find {
     /// # Errors
     /// [`Error::Request`] if the filter is wrong, [`Error::NotFound`] if the collection was dropped,
     /// [`Error::Corrupt`], [`Error::Io`] or [`Error::Closed`] if it cannot be read.
-    pub fn run(mut self) -> Result<FoundDocuments> {
+    pub fn run(mut self) -> Result<FoundDocuments<K>> {
         let wanted = self.limit.saturating_add(self.offset);
         let (mut kept, mut total) = (Vec::new(), 0_u64);
         let sort = std::mem::take(&mut self.sort);
@@ -133,7 +136,7 @@ impl Find {
             let documents = page.collect::<Result<_>>()?;
             return Ok(FoundDocuments { total: asked.count()?, documents });
         }
-        asked.matching(&mut |document| {
+        asked.matching(&mut |document: Document<K>| {
             total += 1;
             if sort.is_empty() && kept.len() >= wanted {
                 return;
@@ -167,7 +170,7 @@ impl Find {
             return asked.count();
         }
         let mut total = 0;
-        asked.matching(&mut |_| total += 1)?;
+        asked.matching(&mut |_: Document<K>| total += 1)?;
         Ok(total)
     }
 
@@ -176,17 +179,17 @@ impl Find {
     ///
     /// # Errors
     /// Those of [`Find::run`].
-    pub fn ids(mut self) -> Result<Vec<i64>> {
+    pub fn ids(mut self) -> Result<Vec<K>> {
         if !self.sort.is_empty() {
             let found = self.run()?;
-            return Ok(found.documents.iter().map(|document| document.id).collect());
+            return Ok(found.documents.into_iter().map(|document| document.id).collect());
         }
         let asked = self.asked()?;
         let wanted = self.limit.saturating_add(self.offset);
         let mut ids = Vec::new();
         match asked.is_exact() {
             true => ids = asked.ids(wanted as u64)?,
-            false => asked.matching(&mut |document| {
+            false => asked.matching(&mut |document: Document<K>| {
                 if ids.len() < wanted {
                     ids.push(document.id);
                 }
@@ -217,7 +220,7 @@ impl Find {
     /// Those of [`Find::run`], [`Error::Request`] if an order is asked for, and that of `visit`.
     pub fn each_json<E: From<Error>>(
         mut self,
-        mut visit: impl FnMut(i64, &str) -> Result<(), E>,
+        mut visit: impl FnMut(K, &str) -> Result<(), E>,
     ) -> Result<(), E> {
         if !self.sort.is_empty() {
             return Err(Error::request("documents are visited by id: leave the order out").into());
@@ -231,12 +234,12 @@ impl Find {
             let batch = batch.map_err(Error::from)?;
             for place in 0..batch.rows {
                 let mut row = batch.columns.iter().map(|column| column.value(place));
-                let (Some(Value::Int(id)), Some(Value::Json(text))) = (row.next(), row.next())
-                else {
+                let (Some(id), Some(Value::Json(text))) = (row.next(), row.next()) else {
                     return Err(other_row().into());
                 };
+                let id = K::of(&id).ok_or_else(other_row)?;
                 if let Some(condition) = condition
-                    && !matches(condition, &parse(id, &text)?)
+                    && !matches(condition, &parse(id.given(), &text)?)
                 {
                     continue;
                 }
@@ -344,14 +347,14 @@ impl Asked {
     }
 
     /// The document with a key, which is there at this moment.
-    fn document(&self, key: &[Value]) -> Result<Document> {
+    fn document<K: DocumentId>(&self, key: &[Value]) -> Result<Document<K>> {
         read(&self.reader.get(&self.collection, key)?.ok_or_else(other_row)?)
     }
 
     /// Visits the documents for which the condition holds, by id.
-    fn matching(&self, visit: &mut dyn FnMut(Document)) -> Result<()> {
+    fn matching<K: DocumentId>(&self, visit: &mut dyn FnMut(Document<K>)) -> Result<()> {
         let is_exact = self.is_exact();
-        self.documents(None, &mut |document| {
+        self.documents(None, &mut |document: Document<K>| {
             let holds = |condition| matches(condition, &document.doc);
             if is_exact || self.condition.as_ref().is_none_or(holds) {
                 visit(document);
@@ -360,22 +363,24 @@ impl Asked {
     }
 
     /// The first ids of the documents that the indexes leave.
-    fn ids(&self, limit: u64) -> Result<Vec<i64>> {
+    fn ids<K: DocumentId>(&self, limit: u64) -> Result<Vec<K>> {
         let mut ids = Vec::new();
         for batch in self.reader.scan(self.request(vec![0], Some(limit)))? {
             let batch = batch?;
             for place in 0..batch.rows {
-                match batch.columns.first().map(|column| column.value(place)) {
-                    Some(Value::Int(id)) => ids.push(id),
-                    _ => return Err(other_row()),
-                }
+                let id = batch.columns.first().map(|column| column.value(place));
+                ids.push(id.and_then(|id| K::of(&id)).ok_or_else(other_row)?);
             }
         }
         Ok(ids)
     }
 
     /// Visits the first of the documents that the indexes leave, by id.
-    fn documents(&self, limit: Option<u64>, visit: &mut dyn FnMut(Document)) -> Result<()> {
+    fn documents<K: DocumentId>(
+        &self,
+        limit: Option<u64>,
+        visit: &mut dyn FnMut(Document<K>),
+    ) -> Result<()> {
         each_document(&self.reader, self.request(vec![0, DOC_PLACE], limit), visit)
     }
 
@@ -410,14 +415,14 @@ fn paths_of(filter: &EngineFilter, paths: &mut Vec<String>) {
 }
 
 /// Sorts what was found and keeps so many.
-fn keep_best(kept: &mut Vec<Candidate>, wanted: usize, sort: &[(Field, bool)]) {
+fn keep_best<K: DocumentId>(kept: &mut Vec<Candidate<K>>, wanted: usize, sort: &[(Field, bool)]) {
     if !sort.is_empty() {
         kept.sort_by(|a, b| compare(a, b, sort));
     }
     kept.truncate(wanted);
 }
 
-fn compare(a: &Candidate, b: &Candidate, sort: &[(Field, bool)]) -> Ordering {
+fn compare<K: DocumentId>(a: &Candidate<K>, b: &Candidate<K>, sort: &[(Field, bool)]) -> Ordering {
     let keys = a.keys.iter().zip(&b.keys).zip(sort);
     let ordered = keys.map(|((a, b), (_, descending))| {
         let order = order(a.as_ref(), b.as_ref());

@@ -1,22 +1,24 @@
-//! Collections: JSON documents by ids that are made for them.
+//! Collections: JSON documents by ids that are made for them, or that are given.
 
 mod find;
+mod id;
 mod indexes;
 mod merge_patch;
 mod moment;
 mod patch;
 
-use std::sync::Arc;
+use std::{marker::PhantomData, sync::Arc};
 
 use remora_engine::{
-    Change, ColumnDef, ColumnType, Comparison, Definition, Error as EngineError,
-    Filter as EngineFilter, Literal, Reader, ScanRequest, Schema, Value,
+    Change, ColumnDef, ColumnType, Definition, Error as EngineError, Reader, ScanRequest, Schema,
+    Value,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value as Json;
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use find::{Find, FoundDocuments};
+pub use id::DocumentId;
 pub use indexes::{FindPlan, PathIndex};
 pub use moment::Moment;
 
@@ -39,7 +41,7 @@ const BATCH_ROWS: usize = 256;
 /// A document is anything that serialises: a struct, a map, a [`serde_json::Value`]; up to 16 MiB
 /// of text, nested up to 100 deep. Its id is a number that grows with time and never comes twice,
 /// or one that the caller gives. A write returns when it is durable and visible. SQL sees the collection as a table
-/// `(id BIGINT, doc JSON)`.
+/// `(id BIGINT, doc JSON)`. One of [`crate::Database::keyed_collection`] has texts of the caller's as ids.
 ///
 /// ```
 /// use remora::Database;
@@ -63,16 +65,17 @@ const BATCH_ROWS: usize = 256;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Collection {
+pub struct Collection<K: DocumentId = i64> {
     pub(crate) handle: Arc<Handle>,
     pub(crate) name: Arc<str>,
+    ids: PhantomData<K>,
 }
 
 /// A document and its id.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Document {
+pub struct Document<K: DocumentId = i64> {
     /// The id.
-    pub id: i64,
+    pub id: K,
     /// The document.
     pub doc: Json,
 }
@@ -82,7 +85,7 @@ pub struct Document {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(pub u64);
 
-impl Document {
+impl<K: DocumentId> Document<K> {
     /// The document as a struct.
     ///
     /// # Errors
@@ -93,28 +96,33 @@ impl Document {
     }
 }
 
-impl Collection {
+impl<K: DocumentId> Collection<K> {
+    fn of(handle: Arc<Handle>, name: &str) -> Self {
+        Self { handle, name: name.into(), ids: PhantomData }
+    }
+
     /// The collection of this name, which is made if there is none.
     pub(crate) fn open(handle: Arc<Handle>, name: &str) -> Result<Self> {
         match handle.engine.schema(name) {
-            Ok(schema) if is_collection(&schema) => {}
+            Ok(schema) if is_collection::<K>(&schema) => {}
             Ok(_) => {
                 let message = format!(
-                    "table {name:?} is no collection: it has other columns than id and doc, or SQL defined it"
+                    "table {name:?} is no collection with ids of this type: it has other columns than id and doc, or \
+                     SQL defined it"
                 );
                 return Err(Error::Exists(message.into()));
             }
-            Err(EngineError::NotFound { .. }) => handle.engine.create_table(schema(name))?,
+            Err(EngineError::NotFound { .. }) => handle.engine.create_table(schema::<K>(name))?,
             Err(error) => return Err(error.into()),
         }
-        Ok(Self { handle, name: name.into() })
+        Ok(Self::of(handle, name))
     }
 
     /// The collection of this name, if there is one.
     pub(crate) fn find_named(handle: &Arc<Handle>, name: &str) -> Result<Option<Self>> {
         match handle.engine.schema(name) {
-            Ok(schema) if is_collection(&schema) => {
-                Ok(Some(Self { handle: Arc::clone(handle), name: name.into() }))
+            Ok(schema) if is_collection::<K>(&schema) => {
+                Ok(Some(Self::of(Arc::clone(handle), name)))
             }
             Ok(_) | Err(EngineError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -124,8 +132,8 @@ impl Collection {
     /// Makes a collection of a name that nothing has.
     pub(crate) fn create(handle: &Arc<Handle>, name: &str) -> Result<Self> {
         let vacant = Definition::Vacant(name.to_owned());
-        handle.engine.define(vec![vacant, Definition::Create(schema(name))], Vec::new())?;
-        Ok(Self { handle: Arc::clone(handle), name: name.into() })
+        handle.engine.define(vec![vacant, Definition::Create(schema::<K>(name))], Vec::new())?;
+        Ok(Self::of(Arc::clone(handle), name))
     }
 
     /// Its name.
@@ -133,85 +141,57 @@ impl Collection {
         &self.name
     }
 
-    /// Inserts a document; gives its id. Cost: some microseconds, and a sync.
-    ///
-    /// # Errors
-    /// - [`Error::Request`]: it is no JSON document: it nests deeper than 100, takes more than 16
-    ///   MiB, or has NaN, a key that is no text or a number beyond 64 bits.
-    /// - [`Error::NotFound`]: the collection was dropped.
-    /// - [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`]: it cannot be written.
-    pub fn insert<T: Serialize + ?Sized>(&self, document: &T) -> Result<i64> {
-        self.insert_text(json::text(&to_document(document)?)?)
-    }
-
-    /// Inserts the document that a text is; gives its id.
-    ///
-    /// # Errors
-    /// Those of [`Collection::insert`]; [`Error::Request`] if the text is no JSON or has half of a surrogate pair.
-    pub fn insert_json(&self, text: &str) -> Result<i64> {
-        self.insert_text(json::text(&json::parse(text)?)?)
-    }
-
-    fn insert_text(&self, text: String) -> Result<i64> {
-        let id = self.handle.ids.take(&self.handle.engine, &self.name, 1)?;
-        self.write(vec![Change::Insert(row(id, text))])?;
-        Ok(id)
-    }
-
-    /// Inserts documents in one durable step: all of them or none. Gives their ids, in order.
-    ///
-    /// # Errors
-    /// Those of [`Collection::insert`]; [`Error::Request`] if there are more than a million.
-    pub fn insert_many<T: Serialize>(
-        &self,
-        documents: impl IntoIterator<Item = T>,
-    ) -> Result<Vec<i64>> {
-        let texts: Result<Vec<String>> =
-            documents.into_iter().map(|document| json::text(&to_document(&document)?)).collect();
-        let texts = texts?;
-        if texts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let first = self.handle.ids.take(&self.handle.engine, &self.name, texts.len())?;
-        let ids: Vec<i64> = (first..).take(texts.len()).collect();
-        let rows = ids.iter().zip(texts).map(|(id, text)| Change::Insert(row(*id, text)));
-        self.write(rows.collect())?;
-        Ok(ids)
-    }
-
-    /// Ids that nobody else is given, one above the other: the first of so many. For those who write documents through
-    /// an engine that they have open ([`crate::Database::over`]).
-    ///
-    /// # Errors
-    /// [`Error::Request`] if there are no more, [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or
-    /// [`Error::Closed`] if it cannot be written.
-    pub fn reserve_ids(&self, count: usize) -> Result<i64> {
-        self.handle.ids.take(&self.handle.engine, &self.name, count)
-    }
-
     /// Inserts a document under an id of the caller's.
     ///
     /// # Errors
     /// Those of [`Collection::insert`], and [`Error::Exists`] if there is a document with the id.
-    pub fn insert_as<T: Serialize + ?Sized>(&self, id: i64, document: &T) -> Result<()> {
+    pub fn insert_as<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
         let text = json::text(&to_document(document)?)?;
-        self.write(vec![Change::Insert(row(id, text))])
+        self.write(vec![Change::Insert(row(K::value(id)?, text))])
+    }
+
+    /// Writes documents, each whether there is one with its id or not, in one durable step: all of them or none. Of
+    /// several with one id the last stands.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let books = db.keyed_collection("books")?;
+    /// let found = [("isbn-1", serde_json::json!({"title": "Reef"})), ("isbn-2", serde_json::json!({}))];
+    /// books.upsert_many(found)?;
+    /// assert_eq!(books.get_json("isbn-2")?.as_deref(), Some("{}"));
+    /// # Ok::<(), remora::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Collection::upsert`]; [`Error::Request`] if there are more than a million.
+    pub fn upsert_many<'i, T: Serialize>(
+        &self,
+        documents: impl IntoIterator<Item = (K::Given<'i>, T)>,
+    ) -> Result<()> {
+        let put = |(id, document): (K::Given<'i>, T)| {
+            Ok(Change::Put(row(K::value(id)?, json::text(&to_document(&document)?)?)))
+        };
+        let changes: Vec<Change> = documents.into_iter().map(put).collect::<Result<_>>()?;
+        match changes.is_empty() {
+            true => Ok(()),
+            false => self.write(changes),
+        }
     }
 
     /// Writes a document whether there is one with the id or not.
     ///
     /// # Errors
     /// Those of [`Collection::insert`].
-    pub fn upsert<T: Serialize + ?Sized>(&self, id: i64, document: &T) -> Result<()> {
+    pub fn upsert<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
         let text = json::text(&to_document(document)?)?;
-        self.write(vec![Change::Put(row(id, text))])
+        self.write(vec![Change::Put(row(K::value(id)?, text))])
     }
 
     /// Replaces a document.
     ///
     /// # Errors
     /// Those of [`Collection::insert`], and [`Error::NotFound`] if there is none with the id.
-    pub fn replace<T: Serialize + ?Sized>(&self, id: i64, document: &T) -> Result<()> {
+    pub fn replace<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
         let text = json::text(&to_document(document)?)?;
         self.change(id, |_| Ok(text.clone()))
     }
@@ -222,7 +202,7 @@ impl Collection {
     /// Those of [`Collection::replace`], and [`Error::Changed`] if it has changed since it was read.
     pub fn replace_if<T: Serialize + ?Sized>(
         &self,
-        id: i64,
+        id: K::Given<'_>,
         version: Version,
         document: &T,
     ) -> Result<Version> {
@@ -231,7 +211,7 @@ impl Collection {
         self.change(id, |old| {
             if version_of(old) != version {
                 let message =
-                    format!("document {id} of {:?} has changed since it was read", self.name);
+                    format!("document {id:?} of {:?} has changed since it was read", self.name);
                 return Err(Error::Changed(message.into()));
             }
             json::text(&document)
@@ -243,7 +223,7 @@ impl Collection {
     ///
     /// # Errors
     /// Those of [`Collection::replace`].
-    pub fn merge_patch<T: Serialize + ?Sized>(&self, id: i64, patch: &T) -> Result<Json> {
+    pub fn merge_patch<T: Serialize + ?Sized>(&self, id: K::Given<'_>, patch: &T) -> Result<Json> {
         let patch = to_document(patch)?;
         self.update(id, |document| {
             merge_patch::merge(document, patch.clone());
@@ -256,7 +236,7 @@ impl Collection {
     /// # Errors
     /// Those of [`Collection::replace`]; [`Error::Request`] names the operation that cannot be done,
     /// [`Error::Changed`] the `test` that does not hold.
-    pub fn patch<T: Serialize + ?Sized>(&self, id: i64, patch: &T) -> Result<Json> {
+    pub fn patch<T: Serialize + ?Sized>(&self, id: K::Given<'_>, patch: &T) -> Result<Json> {
         let patch = to_document(patch)?;
         self.update(id, |document| patch::apply(document, &patch))
     }
@@ -267,7 +247,11 @@ impl Collection {
     /// # Errors
     /// Those of [`Collection::replace`], that of `change`, and [`Error::Conflict`] if somebody else was
     /// faster a hundred times.
-    pub fn update(&self, id: i64, mut change: impl FnMut(&mut Json) -> Result<()>) -> Result<Json> {
+    pub fn update(
+        &self,
+        id: K::Given<'_>,
+        mut change: impl FnMut(&mut Json) -> Result<()>,
+    ) -> Result<Json> {
         let mut changed = Json::Null;
         self.change(id, |old| {
             changed = parse(id, old)?;
@@ -280,17 +264,22 @@ impl Collection {
     }
 
     /// Gives a document's text another one.
-    fn change(&self, id: i64, mut change: impl FnMut(&str) -> Result<String>) -> Result<()> {
+    fn change(
+        &self,
+        id: K::Given<'_>,
+        mut change: impl FnMut(&str) -> Result<String>,
+    ) -> Result<()> {
         self.handle.writable(&self.name)?;
-        let key = [Value::Int(id)];
-        let changed = self.handle.change(&self.name, &key, |found| match found {
-            Some(found) => Ok(Some(Change::Put(row(id, change(text_of(&found)?)?)))),
-            None => Ok(None),
-        })?;
+        let key = K::value(id)?;
+        let changed =
+            self.handle.change(&self.name, std::slice::from_ref(&key), |found| match found {
+                Some(found) => Ok(Some(Change::Put(row(key.clone(), change(text_of(&found)?)?)))),
+                None => Ok(None),
+            })?;
         match changed {
             true => Ok(()),
             false => {
-                let message = format!("there is no document {id} in {:?}", self.name);
+                let message = format!("there is no document {id:?} in {:?}", self.name);
                 Err(Error::NotFound(message.into()))
             }
         }
@@ -300,9 +289,9 @@ impl Collection {
     ///
     /// # Errors
     /// Those of [`Collection::get`], and of [`Collection::insert`] where it cannot be written.
-    pub fn delete(&self, id: i64) -> Result<bool> {
+    pub fn delete(&self, id: K::Given<'_>) -> Result<bool> {
         self.handle.writable(&self.name)?;
-        self.handle.delete(&self.name, &[Value::Int(id)])
+        self.handle.delete(&self.name, &[K::value(id)?])
     }
 
     /// The document with this id. Cost: a read of the row store, and parsing.
@@ -310,8 +299,8 @@ impl Collection {
     /// # Errors
     /// [`Error::NotFound`] if the collection was dropped, [`Error::Corrupt`], [`Error::Io`] or
     /// [`Error::Closed`] if it cannot be read. That there is no such document is none.
-    pub fn get(&self, id: i64) -> Result<Option<Json>> {
-        let row = self.handle.engine.get(&self.name, &[Value::Int(id)])?;
+    pub fn get(&self, id: K::Given<'_>) -> Result<Option<Json>> {
+        let row = self.handle.engine.get(&self.name, &[K::value(id)?])?;
         row.map(|row| parse(id, text_of(&row)?)).transpose()
     }
 
@@ -327,8 +316,8 @@ impl Collection {
     ///
     /// # Errors
     /// Those of [`Collection::get`].
-    pub fn get_json(&self, id: i64) -> Result<Option<String>> {
-        let row = self.handle.engine.get(&self.name, &[Value::Int(id)])?;
+    pub fn get_json(&self, id: K::Given<'_>) -> Result<Option<String>> {
+        let row = self.handle.engine.get(&self.name, &[K::value(id)?])?;
         row.map(|row| text_of(&row).map(str::to_owned)).transpose()
     }
 
@@ -336,16 +325,19 @@ impl Collection {
     ///
     /// # Errors
     /// Those of [`Collection::get`], and [`Error::Request`] if it is none of `T`.
-    pub fn get_as<T: DeserializeOwned>(&self, id: i64) -> Result<Option<T>> {
-        self.get(id)?.map(|doc| Document { id, doc }.deserialize()).transpose()
+    pub fn get_as<T: DeserializeOwned>(&self, id: K::Given<'_>) -> Result<Option<T>> {
+        let Some(doc) = self.get(id)? else { return Ok(None) };
+        T::deserialize(doc)
+            .map(Some)
+            .map_err(|error| Error::request(format!("document {id:?}: {error}")))
     }
 
     /// The document with this id, and the version that [`Collection::replace_if`] takes.
     ///
     /// # Errors
     /// Those of [`Collection::get`].
-    pub fn get_versioned(&self, id: i64) -> Result<Option<(Json, Version)>> {
-        let Some(row) = self.handle.engine.get(&self.name, &[Value::Int(id)])? else {
+    pub fn get_versioned(&self, id: K::Given<'_>) -> Result<Option<(Json, Version)>> {
+        let Some(row) = self.handle.engine.get(&self.name, &[K::value(id)?])? else {
             return Ok(None);
         };
         let text = text_of(&row)?;
@@ -374,39 +366,31 @@ impl Collection {
     ///
     /// # Errors
     /// Those of [`Collection::get`].
-    pub fn page(&self, after: Option<i64>, limit: usize) -> Result<Vec<Document>> {
-        let filter = after.map(|after| EngineFilter::Compare {
-            column: ID.to_owned(),
-            comparison: Comparison::Greater,
-            literal: Literal::Value(Value::Int(after)),
-        });
-        let request = ScanRequest {
-            table: self.name.to_string(),
-            filter,
-            columns: vec![0, DOC_PLACE],
-            batch_rows: BATCH_ROWS.min(limit.max(1)),
-            in_key_order: true,
-            limit: Some(limit as u64),
-            ..ScanRequest::default()
-        };
-        let mut documents = Vec::new();
-        each_document(&self.handle.engine.reader(), request, &mut |it| documents.push(it))?;
+    pub fn page(&self, after: Option<K::Given<'_>>, limit: usize) -> Result<Vec<Document<K>>> {
+        let after = after.map(K::value).transpose()?;
+        let reader = self.handle.engine.reader();
+        let after = after.as_ref().map(std::slice::from_ref);
+        let keys = reader.keys_after(&self.name, after, limit)?;
+        let mut documents = Vec::with_capacity(keys.len());
+        for key in &keys {
+            documents.push(read(&reader.get(&self.name, key)?.ok_or_else(other_row)?)?);
+        }
         Ok(documents)
     }
 
     /// The collection as it is now, whatever is written later.
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> Moment<K> {
         Moment::of(self.handle.engine.reader(), &self.name)
     }
 
     /// Documents that satisfy a filter: a text as [`crate::Filter`] describes, or
     /// [`field`](crate::field)`("stars").at_least(4)`.
-    pub fn find(&self, filter: impl IntoFilter) -> Find {
+    pub fn find(&self, filter: impl IntoFilter) -> Find<K> {
         self.all().filter(filter)
     }
 
     /// All documents, to be filtered, sorted and counted.
-    pub fn all(&self) -> Find {
+    pub fn all(&self) -> Find<K> {
         Find::new(Arc::clone(&self.handle), Arc::clone(&self.name))
     }
 
@@ -416,7 +400,68 @@ impl Collection {
     }
 }
 
-fn schema(name: &str) -> Schema {
+impl Collection {
+    /// Inserts a document; gives its id. Cost: some microseconds, and a sync.
+    ///
+    /// # Errors
+    /// - [`Error::Request`]: it is no JSON document: it nests deeper than 100, takes more than 16
+    ///   MiB, or has NaN, a key that is no text or a number beyond 64 bits.
+    /// - [`Error::Exists`]: another document has a value that it has at a path that is unique
+    ///   ([`Collection::index_unique`]).
+    /// - [`Error::NotFound`]: the collection was dropped.
+    /// - [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`]: it cannot be written.
+    pub fn insert<T: Serialize + ?Sized>(&self, document: &T) -> Result<i64> {
+        self.insert_text(json::text(&to_document(document)?)?)
+    }
+
+    /// Inserts the document that a text is; gives its id.
+    ///
+    /// # Errors
+    /// Those of [`Collection::insert`]; [`Error::Request`] if the text is no JSON or has half of a surrogate pair.
+    pub fn insert_json(&self, text: &str) -> Result<i64> {
+        self.insert_text(json::text(&json::parse(text)?)?)
+    }
+
+    fn insert_text(&self, text: String) -> Result<i64> {
+        let id = self.handle.ids.take(&self.handle.engine, &self.name, 1)?;
+        self.write(vec![Change::Insert(row(Value::Int(id), text))])?;
+        Ok(id)
+    }
+
+    /// Inserts documents in one durable step: all of them or none. Gives their ids, in order.
+    ///
+    /// # Errors
+    /// Those of [`Collection::insert`]; [`Error::Request`] if there are more than a million.
+    pub fn insert_many<T: Serialize>(
+        &self,
+        documents: impl IntoIterator<Item = T>,
+    ) -> Result<Vec<i64>> {
+        let texts: Result<Vec<String>> =
+            documents.into_iter().map(|document| json::text(&to_document(&document)?)).collect();
+        let texts = texts?;
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let first = self.handle.ids.take(&self.handle.engine, &self.name, texts.len())?;
+        let ids: Vec<i64> = (first..).take(texts.len()).collect();
+        let rows =
+            ids.iter().zip(texts).map(|(id, text)| Change::Insert(row(Value::Int(*id), text)));
+        self.write(rows.collect())?;
+        Ok(ids)
+    }
+
+    /// Ids that nobody else is given, one above the other: the first of so many. For those who write documents through
+    /// an engine that they have open ([`crate::Database::over`]).
+    ///
+    /// # Errors
+    /// [`Error::Request`] if there are no more, [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or
+    /// [`Error::Closed`] if it cannot be written.
+    pub fn reserve_ids(&self, count: usize) -> Result<i64> {
+        self.handle.ids.take(&self.handle.engine, &self.name, count)
+    }
+}
+
+fn schema<K: DocumentId>(name: &str) -> Schema {
     let column = |id, name: &str, kind, indexed| ColumnDef {
         id,
         name: name.to_owned(),
@@ -427,10 +472,7 @@ fn schema(name: &str) -> Schema {
     };
     Schema {
         name: name.to_owned(),
-        columns: vec![
-            column(1, ID, ColumnType::Int(64), true),
-            column(2, DOC, ColumnType::Json, false),
-        ],
+        columns: vec![column(1, ID, K::kind(), true), column(2, DOC, ColumnType::Json, false)],
         primary_key: vec![0],
         texts: Vec::new(),
         indexes: Vec::new(),
@@ -442,20 +484,20 @@ fn schema(name: &str) -> Schema {
     }
 }
 
-fn is_collection(found: &Schema) -> bool {
-    found.declared.is_none() && found.means(&schema(&found.name))
+fn is_collection<K: DocumentId>(found: &Schema) -> bool {
+    found.declared.is_none() && found.means(&schema::<K>(&found.name))
 }
 
 /// The row that has a document's text.
-pub(crate) fn row(id: i64, text: String) -> Vec<Value> {
-    vec![Value::Int(id), Value::Json(text.into())]
+pub(crate) fn row(id: Value, text: String) -> Vec<Value> {
+    vec![id, Value::Json(text.into())]
 }
 
 /// Visits the documents that a scan of both columns finds.
-fn each_document(
+fn each_document<K: DocumentId>(
     reader: &Reader,
     request: ScanRequest,
-    visit: &mut dyn FnMut(Document),
+    visit: &mut dyn FnMut(Document<K>),
 ) -> Result<()> {
     for batch in reader.scan(request)? {
         let batch = batch?;
@@ -469,11 +511,11 @@ fn each_document(
 }
 
 /// The document of a row.
-fn read(row: &[Value]) -> Result<Document> {
-    match row {
-        [Value::Int(id), Value::Json(text)] => Ok(Document { id: *id, doc: parse(*id, text)? }),
-        _ => Err(other_row()),
-    }
+fn read<K: DocumentId>(row: &[Value]) -> Result<Document<K>> {
+    let [id, Value::Json(text)] = row else { return Err(other_row()) };
+    let id = K::of(id).ok_or_else(other_row)?;
+    let doc = parse(id.given(), text)?;
+    Ok(Document { id, doc })
 }
 
 fn text_of(row: &[Value]) -> Result<&str> {
@@ -487,9 +529,9 @@ fn other_row() -> Error {
     Error::request("the collection is another table by now, which SQL defined: use SQL for it")
 }
 
-fn parse(id: i64, text: &str) -> Result<Json> {
+fn parse(id: impl std::fmt::Debug, text: &str) -> Result<Json> {
     serde_json::from_str(text)
-        .map_err(|error| Error::Corrupt(format!("document {id} is no JSON: {error}").into()))
+        .map_err(|error| Error::Corrupt(format!("document {id:?} is no JSON: {error}").into()))
 }
 
 fn version_of(text: &str) -> Version {

@@ -1,10 +1,10 @@
 //! A collection as it was at one moment.
 
-use std::sync::Arc;
+use std::{marker::PhantomData, sync::Arc};
 
-use remora_engine::{Reader, ScanRequest, Value};
+use remora_engine::{KeyValues, Reader, ScanRequest, Value};
 
-use super::{BATCH_ROWS, DOC_PLACE, PathIndex, indexes::paths_of, other_row};
+use super::{BATCH_ROWS, DOC_PLACE, DocumentId, PathIndex, indexes::paths_of, other_row};
 use crate::Result;
 
 /// A collection as it was at one moment: several questions have answers that fit together, whatever is written
@@ -24,14 +24,15 @@ use crate::Result;
 /// # Ok::<(), remora::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Moment {
+pub struct Moment<K: DocumentId = i64> {
     reader: Reader,
     collection: Arc<str>,
+    ids: PhantomData<K>,
 }
 
-impl Moment {
+impl<K: DocumentId> Moment<K> {
     pub(super) fn of(reader: Reader, collection: &Arc<str>) -> Self {
-        Self { reader, collection: Arc::clone(collection) }
+        Self { reader, collection: Arc::clone(collection), ids: PhantomData }
     }
 
     pub(super) fn reader(&self) -> &Reader {
@@ -71,7 +72,7 @@ impl Moment {
     ///
     /// # Errors
     /// Those of [`crate::Collection::get`].
-    pub fn ids(&self, offset: u64, limit: usize) -> Result<Vec<i64>> {
+    pub fn ids(&self, offset: u64, limit: usize) -> Result<Vec<K>> {
         let (mut passed, mut ids) = (0, Vec::new());
         let request = ScanRequest {
             table: self.collection.to_string(),
@@ -88,10 +89,8 @@ impl Moment {
                 if passed <= offset {
                     continue;
                 }
-                match batch.columns.first().map(|column| column.value(place)) {
-                    Some(Value::Int(id)) => ids.push(id),
-                    _ => return Err(other_row()),
-                }
+                let id = batch.columns.first().map(|column| column.value(place));
+                ids.push(id.and_then(|id| K::of(&id)).ok_or_else(other_row)?);
             }
         }
         Ok(ids)
@@ -101,10 +100,10 @@ impl Moment {
     ///
     /// # Errors
     /// Those of [`crate::Collection::get`].
-    pub fn known(&self, ids: &[i64]) -> Result<Vec<i64>> {
+    pub fn known(&self, ids: &[K]) -> Result<Vec<K>> {
         let mut known = Vec::new();
         self.rows(ids, &[0], &mut |place, _| {
-            known.extend(ids.get(place));
+            known.extend(ids.get(place).cloned());
             Ok(())
         })?;
         known.sort_unstable();
@@ -117,11 +116,7 @@ impl Moment {
     ///
     /// # Errors
     /// Those of [`crate::Collection::get`], and that of `visit`.
-    pub fn texts(
-        &self,
-        ids: &[i64],
-        visit: &mut dyn FnMut(usize, &str) -> Result<()>,
-    ) -> Result<()> {
+    pub fn texts(&self, ids: &[K], visit: &mut dyn FnMut(usize, &str) -> Result<()>) -> Result<()> {
         self.rows(ids, &[DOC_PLACE], &mut |place, row| match row {
             [Value::Json(text)] => visit(place, text),
             _ => Err(other_row()),
@@ -130,11 +125,12 @@ impl Moment {
 
     fn rows(
         &self,
-        ids: &[i64],
+        ids: &[K],
         columns: &[usize],
         visit: &mut dyn FnMut(usize, &[Value]) -> Result<()>,
     ) -> Result<()> {
-        let keys: Vec<_> = ids.iter().map(|id| [Value::Int(*id)].into_iter().collect()).collect();
+        let key = |id: &K| Ok(KeyValues::from_iter([K::value(id.given())?]));
+        let keys: Vec<KeyValues> = ids.iter().map(key).collect::<Result<_>>()?;
         // Ours ends the reading of rows; theirs would lose what it was.
         let mut failed = None;
         self.reader.get_many(&self.collection, &keys, columns, &mut |place, row| {

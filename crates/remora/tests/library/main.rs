@@ -1,6 +1,7 @@
 //! The library as a program uses it.
 
 mod documents;
+mod keyed;
 mod kills;
 mod opening;
 mod paths;
@@ -9,6 +10,7 @@ mod replica;
 mod sessions;
 mod statements;
 mod tables;
+mod unique;
 mod watching;
 
 /// What a test ends with.

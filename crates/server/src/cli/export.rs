@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use remora::Filter;
+use remora::{Collection, DocumentId, Filter};
 use remora_engine::Database;
 use remora_source::files::{self, Compression, Format, RowWriter, export_table};
 
@@ -65,9 +65,27 @@ fn rows(database: &Database, table: &str, options: &ExportOptions) -> Result<Str
 /// Writes a collection; says what was written.
 fn documents(database: &Database, name: &str, options: &ExportOptions) -> Result<String> {
     let library = remora::Database::over(database.clone());
-    let collection = library.find_collection(name)?.ok_or_else(|| {
-        Error::Usage(format!("there is no collection {name:?}; a table is exported with --table"))
-    })?;
+    if let Some(collection) = library.find_collection(name)? {
+        return documents_of(database, &collection, options, i64::to_string);
+    }
+    match library.find_keyed_collection(name)? {
+        Some(collection) => documents_of(database, &collection, options, |id: &String| {
+            serde_json::Value::from(id.as_str()).to_string()
+        }),
+        None => Err(Error::Usage(format!(
+            "there is no collection {name:?}; a table is exported with --table"
+        ))),
+    }
+}
+
+/// The same, with ids as JSON has them.
+fn documents_of<K: DocumentId>(
+    database: &Database,
+    collection: &Collection<K>,
+    options: &ExportOptions,
+    shown: fn(&K) -> String,
+) -> Result<String> {
+    let name = collection.name();
     let found = match &options.condition {
         Some(condition) => collection.find(condition),
         None => collection.all(),
@@ -80,7 +98,7 @@ fn documents(database: &Database, name: &str, options: &ExportOptions) -> Result
         return Err(Error::Usage(message));
     }
     // Whatever is wrong with the condition is found before a file is emptied.
-    found_is_right(&collection, options)?;
+    found_is_right(collection, options)?;
     let schema = database.schema(name)?;
     RowWriter::new(std::sync::Arc::clone(&schema), format, compression, std::io::sink())?
         .pretty(options.pretty)?;
@@ -90,7 +108,7 @@ fn documents(database: &Database, name: &str, options: &ExportOptions) -> Result
     let mut count = 0;
     found.each_json(|id, text| {
         match options.with_ids {
-            true => writer.write_document(&format!("{{\"id\":{id},\"doc\":{text}}}"))?,
+            true => writer.write_document(&format!("{{\"id\":{},\"doc\":{text}}}", shown(&id)))?,
             false => writer.write_document(text)?,
         }
         count += 1;
@@ -102,7 +120,10 @@ fn documents(database: &Database, name: &str, options: &ExportOptions) -> Result
     Ok(format!("{} of collection '{name}'", counted(count, "document")))
 }
 
-fn found_is_right(collection: &remora::Collection, options: &ExportOptions) -> Result<()> {
+fn found_is_right<K: DocumentId>(
+    collection: &Collection<K>,
+    options: &ExportOptions,
+) -> Result<()> {
     if let Some(condition) = &options.condition {
         collection.find(condition).explain()?;
     }

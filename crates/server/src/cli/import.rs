@@ -104,7 +104,7 @@ fn check_collection(options: &ImportOptions) -> Result<()> {
         )));
     }
     if options.key.len() > 1 {
-        let message = "the id of a collection is one number: name one path as --key".to_owned();
+        let message = "the id of a document is one value: name one path as --key".to_owned();
         return Err(Error::Usage(message));
     }
     if options.to.is_some() && options.key.is_empty() && !options.with_ids {

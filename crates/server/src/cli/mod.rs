@@ -126,7 +126,7 @@ pub struct ImportOptions {
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["to", "token", "user", "table", "collection", "key", "schema", "format", "flatten", "with_ids"]
+        conflicts_with_all = ["to", "token", "user", "table", "collection", "key", "schema", "format", "flatten", "with_ids", "text_ids"]
     )]
     pub tiedot: Option<PathBuf>,
     /// Load into this data directory; made if it is missing.
@@ -153,7 +153,7 @@ pub struct ImportOptions {
     pub format: Option<ImportFormat>,
     /// The column, or the columns with commas between, that name a row; a dotted path leads into nested objects. Guessed if
     /// not given, and if nothing looks like a key, rows are numbered in a column _row. Of a collection the path to the
-    /// document's id, an integer; ids are made if not given.
+    /// document's id, an integer or, where ids are texts, a text; integers are made if not given.
     #[arg(long, value_name = "PATHS", value_delimiter = ',', visible_alias = "primary-key")]
     pub key: Vec<String>,
     /// Make columns of the members of nested objects too, named by their dotted paths, instead of JSON.
@@ -163,6 +163,10 @@ pub struct ImportOptions {
     /// {"id": 7, "doc": {...}}.
     #[arg(long, requires = "collection", conflicts_with = "key")]
     pub with_ids: bool,
+    /// The ids of a collection that is made are texts of up to 512 bytes, which --key leads to or --with-ids has, instead
+    /// of numbers.
+    #[arg(long, requires = "collection", conflicts_with = "to")]
+    pub text_ids: bool,
     /// The table's definition in TOML or JSON: name, primary_key, columns and texts, as a section
     /// [tables.NAME] of a remora.toml has them. Without it the first rows tell.
     #[arg(long, value_name = "FILE")]

@@ -23,6 +23,9 @@ pub(crate) const ROW_NUMBER_COLUMN: &str = "_row";
 /// Names of unknown fields that are kept for the report.
 const MAX_IGNORED_NAMES: usize = 100;
 
+/// Most bytes of an id of a collection that is a text.
+const MAX_ID_BYTES: usize = 512;
+
 /// Most characters of a value that a message shows.
 const SHOWN_CHARS: usize = 60;
 
@@ -140,7 +143,11 @@ impl RowParser {
         if let (Some(path), Some(key)) = (shape.key.first(), document.keys.first())
             && let Some(id) = row.first_mut()
         {
-            *id = Value::Int(document_id(path, key.as_deref())?);
+            let is_text = self.columns.first().is_some_and(|it| it.kind == ColumnType::Text);
+            *id = match is_text {
+                true => Value::Text(text_id(path, key.as_deref())?.into()),
+                false => Value::Int(document_id(path, key.as_deref())?),
+            };
         }
         if let Some(cell) = row.get_mut(1) {
             *cell = Value::Json(document.text.into());
@@ -203,7 +210,23 @@ impl RowParser {
     }
 }
 
-/// The id that stands at a key path.
+/// The text that stands at a key path: an id where ids are texts.
+fn text_id(path: &str, key: Option<&str>) -> Result<String, String> {
+    let key =
+        key.ok_or_else(|| format!("nothing stands at the key path {path}: give it a text"))?;
+    let id: String = serde_json::from_str(key).map_err(|_| {
+        format!("the key {path}: {} is no text, which the ids of the collection are", shorten(key))
+    })?;
+    match (1..=MAX_ID_BYTES).contains(&id.len()) {
+        true => Ok(id),
+        false => {
+            let (shown, bytes) = (shorten(key), id.len());
+            Err(format!("the key {path}: {shown} has {bytes} bytes: an id has 1 to {MAX_ID_BYTES}"))
+        }
+    }
+}
+
+/// The integer that stands at a key path: an id where ids are numbers.
 fn document_id(path: &str, key: Option<&str>) -> Result<i64, String> {
     let key = key.ok_or_else(|| {
         format!("nothing stands at the key path {path}: give it a number, or import without --key, so that ids are made")

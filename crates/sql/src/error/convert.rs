@@ -50,6 +50,11 @@ pub(crate) fn from_engine_write(error: EngineError) -> Error {
             ErrorCode::Deadlock,
             "Deadlock found when trying to get lock; try restarting transaction",
         ),
+        EngineError::NotUnique { table, path, value, .. } => {
+            let table = table.rsplit('.').next().unwrap_or_default();
+            let message = format!("Duplicate entry '{value}' for key '{table}.{path}'");
+            Error::new(ErrorCode::DuplicateKey, message)
+        }
         EngineError::Closed => Error::shutdown(),
         EngineError::Full(message) => Error::new(ErrorCode::DiskFull, message),
         EngineError::Request { part: RequestPart::Batch, message } => {

@@ -5,6 +5,7 @@ mod errors;
 mod facets;
 mod fuzzy;
 mod highlights;
+mod key_pages;
 mod oracle;
 mod pieces;
 mod random;

@@ -2,6 +2,7 @@
 
 pub(crate) mod fixture;
 mod full_disk;
+mod unique;
 mod watching;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

@@ -1,6 +1,6 @@
 //! Documents into a collection: each as it is, under an id of its own or one that is made.
 
-use remora::Collection;
+use remora::{Collection, DocumentId};
 use remora_engine::{Change, ChangeBatch, ColumnType, Database, Schema, Value};
 use remora_source::files::{self, DatabaseSink, ImportReport, Input, RowSink};
 
@@ -15,9 +15,29 @@ pub(super) fn into_collection(
 ) -> Result<ImportReport> {
     let name = options.table();
     let is_new = !database.tables().iter().any(|table| table == name);
-    let collection = remora::Database::over(database.clone()).collection(name)?;
+    let library = remora::Database::over(database.clone());
+    let ids = match library.find_keyed_collection(name)? {
+        None if is_new && options.text_ids => Ids::Texts,
+        None if options.text_ids => {
+            let message =
+                format!("the ids of collection {name:?} are numbers: leave --text-ids out");
+            return Err(Error::Usage(message));
+        }
+        None => Ids::Numbers(library.collection(name)?),
+        Some(_) => Ids::Texts,
+    };
+    if matches!(ids, Ids::Texts) {
+        if options.key.is_empty() && !options.with_ids {
+            let message = format!(
+                "the ids of collection {name:?} are texts, which are not made: name the path to them with --key, or \
+                 import with --with-ids"
+            );
+            return Err(Error::Usage(message));
+        }
+        library.keyed_collection(name)?;
+    }
     let schema = database.schema(name)?;
-    let sink = CollectionSink { rows: DatabaseSink::new(database), collection };
+    let sink = CollectionSink { rows: DatabaseSink::new(database), ids };
     let report = run(&sink, schema, options, files::ImportOptions::default(), inputs);
     if is_new && report.is_err() {
         drop_empty(database, name)?;
@@ -28,7 +48,8 @@ pub(super) fn into_collection(
 /// Whether a server's table has the columns of a collection.
 pub(super) fn is_one(schema: &Schema) -> bool {
     let columns = schema.columns.iter().map(|column| (column.name.as_str(), column.kind));
-    columns.eq([("id", ColumnType::Int(64)), ("doc", ColumnType::Json)])
+    let of = |id: ColumnType| [("id", id), ("doc", ColumnType::Json)];
+    columns.clone().eq(of(ColumnType::Int(64))) || columns.eq(of(ColumnType::Text))
 }
 
 /// What is said of a table that is none.
@@ -36,24 +57,41 @@ pub(super) fn no_collection(name: &str) -> String {
     format!("table {name:?} is no collection: import into it with --table")
 }
 
-/// A collection: rows without an id are given one.
+/// What the ids of the collection are.
+enum Ids {
+    /// Numbers, which it gives to rows without one.
+    Numbers(Collection),
+    /// Texts, which every row has.
+    Texts,
+}
+
+/// A collection.
 struct CollectionSink<'d> {
     rows: DatabaseSink<'d>,
-    collection: Collection,
+    ids: Ids,
 }
 
 impl CollectionSink<'_> {
-    fn give_ids(&self, batch: &mut ChangeBatch) -> Result<()> {
+    fn settle_ids(&self, batch: &mut ChangeBatch) -> Result<()> {
         let changes = batch.tables.iter_mut().flat_map(|table| &mut table.changes);
         let cells = changes.filter_map(|change| match change {
             Change::Put(row) | Change::Insert(row) => row.first_mut(),
             Change::Delete(_) => None,
         });
+        let collection = match &self.ids {
+            Ids::Numbers(collection) => collection,
+            Ids::Texts => {
+                for cell in cells {
+                    check_text(cell)?;
+                }
+                return Ok(());
+            }
+        };
         let missing: Vec<&mut Value> = cells.filter(|cell| cell.is_null()).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        let first = self.collection.reserve_ids(missing.len())?;
+        let first = collection.reserve_ids(missing.len())?;
         for (cell, id) in missing.into_iter().zip(first..) {
             *cell = Value::Int(id);
         }
@@ -61,9 +99,17 @@ impl CollectionSink<'_> {
     }
 }
 
+/// Refuses what is no id of a collection whose ids are texts.
+fn check_text(cell: &Value) -> Result<()> {
+    let id = <String as DocumentId>::of(cell)
+        .ok_or_else(|| Error::Usage("a document has no id, or one that is no text".to_owned()))?;
+    <String as DocumentId>::value(&id)?;
+    Ok(())
+}
+
 impl RowSink for CollectionSink<'_> {
     fn apply(&self, mut batch: ChangeBatch) -> remora_source::Result<()> {
-        let given = self.give_ids(&mut batch);
+        let given = self.settle_ids(&mut batch);
         given.map_err(|error: Error| remora_source::Error::Sink(error.to_string()))?;
         self.rows.apply(batch)
     }

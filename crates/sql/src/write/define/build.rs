@@ -100,8 +100,9 @@ impl Draft {
         };
         let mut paths = array_paths(self);
         for path in previous.map(|it| collection_paths(it, &columns)).unwrap_or_default() {
-            if !paths.contains(&path) {
-                paths.push(path);
+            match paths.iter_mut().find(|one| one.is_along(&path)) {
+                Some(declared) => *declared = path,
+                None => paths.push(path),
             }
         }
         let previous = previous.map(|table| Arc::clone(&table.schema));

@@ -67,8 +67,8 @@ pub(super) fn array_paths(draft: &Draft) -> Vec<PathDef> {
             let Some((column, path)) = array_path(expression) else { continue };
             let names = Path::parse(&path).ok().and_then(|path| names_of(&path));
             let (Some(column), Some(names)) = (draft.column(&column), names) else { continue };
-            let path = PathDef { column, names };
-            if !paths.contains(&path) {
+            let path = PathDef::new(column, names);
+            if !paths.iter().any(|one| one.is_along(&path)) {
                 paths.push(path);
             }
         }
@@ -76,17 +76,18 @@ pub(super) fn array_paths(draft: &Draft) -> Vec<PathDef> {
     paths
 }
 
-/// The paths of a collection, which no key declares: those of `previous` that its keys do not lead along, where their
-/// columns are in `columns`.
+/// The paths of a collection, which no key declares: those of `previous` that are kept or that its keys do not lead
+/// along, where their columns are in `columns`. They are kept from now on, whatever keys come and go along them.
 pub(super) fn collection_paths(previous: &SqlTable, columns: &[ColumnDef]) -> Vec<PathDef> {
     let schema = &previous.schema;
     let declared = array_paths(&Draft::of(previous));
-    let paths = schema.paths.iter().filter(|path| !declared.contains(path));
+    let is_declared = |path: &PathDef| declared.iter().any(|one| one.is_along(path));
+    let paths = schema.paths.iter().filter(|path| path.kept || path.unique || !is_declared(path));
     let kept = paths.filter_map(|path| {
         let id = schema.columns.get(path.column)?.id;
         let is_there = |column: &ColumnDef| column.id == id && column.kind == ColumnType::Json;
         let column = columns.iter().position(is_there)?;
-        Some(PathDef { column, names: path.names.clone() })
+        Some(PathDef { column, kept: true, ..path.clone() })
     });
     kept.collect()
 }

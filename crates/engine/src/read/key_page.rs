@@ -1,0 +1,36 @@
+//! A page of keys in their order, behind a key: each segment has its own in order, and those of all are merged.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use crate::snapshot::{SegmentView, TableView};
+
+/// The first so many keys of live rows behind `after`. Cost: a search a segment, and a look at each key that is given.
+pub(super) fn keys_after(view: &TableView, after: Option<&[u8]>, limit: usize) -> Vec<Vec<u8>> {
+    let mut heap = BinaryHeap::with_capacity(view.segments.len());
+    for (at, segment) in view.segments.iter().enumerate() {
+        let keys = segment.segment.keys();
+        let start = after.map_or(0, |after| match keys.find(after) {
+            Some(doc) => doc.saturating_add(1),
+            None => keys.lower_bound(after),
+        });
+        heap.extend(next(segment, start).map(|(key, doc)| Reverse((key, at, doc))));
+    }
+    let mut page = Vec::new();
+    while page.len() < limit
+        && let Some(Reverse((key, at, doc))) = heap.pop()
+    {
+        page.push(key);
+        let segment = view.segments.get(at);
+        let behind = segment.and_then(|segment| next(segment, doc.saturating_add(1)));
+        heap.extend(behind.map(|(key, doc)| Reverse((key, at, doc))));
+    }
+    page
+}
+
+/// The first live document from `start` on, with its key.
+fn next(view: &SegmentView, start: u32) -> Option<(Vec<u8>, u32)> {
+    let doc = (start..view.segment.doc_count()).find(|doc| !view.is_deleted(*doc))?;
+    let mut key = Vec::new();
+    view.segment.keys().read(doc, &mut key);
+    Some((key, doc))
+}

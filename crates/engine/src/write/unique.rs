@@ -1,0 +1,222 @@
+//! Values that no two rows may have, checked by the writer thread where a batch stands in the order of all.
+//!
+//! ```text
+//! caller   what the rows have at the unique paths, in order; two of one batch are refused   (prepare)
+//! writer   the same anew where the paths were changed since                                (follow_paths)
+//!          wait for the merges if a segment has no values of a path
+//!          look each value up in every segment; a row that the batch changes counts for nothing
+//! ```
+//! A path becomes unique between two groups: every segment has its values by then, and no two rows the same.
+
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use remora_index::paths::{PathKeys, PathSpec};
+
+use super::writer::{Writer, find_table};
+use crate::{
+    Error, PathDef, Result, Schema,
+    encode::{is_scalar, path_values},
+    indexing::path_specs,
+    shared::{Built, DatabaseState, LargeCommit, PreparedTable, UniqueValue},
+    snapshot::{SegmentView, Snapshot, TableView},
+    unique::{are_indexed, check_segments, holder, not_unique, unique_places},
+};
+
+/// How long the merges are waited for before it is looked again whether they fail.
+const MERGE_WAIT: Duration = Duration::from_millis(20);
+
+impl PreparedTable {
+    /// Finds what its rows have at the unique paths; refuses two with the same.
+    pub(super) fn find_unique(&mut self) -> Result<()> {
+        self.unique.clear();
+        if unique_places(&self.schema).next().is_none() {
+            return Ok(());
+        }
+        for (change, row) in self.changes.iter().enumerate() {
+            if let Some(row) = &row.row {
+                push_unique(&self.schema, change, &row.paths, &mut self.unique);
+            }
+        }
+        self.settle_unique()
+    }
+
+    /// Takes the table's paths as they are now, if they are others than when it was prepared.
+    pub(super) fn follow_paths(&mut self, view: &TableView) -> Result<()> {
+        let schema = &view.schema;
+        if Arc::ptr_eq(&self.schema, schema)
+            || self.schema.paths == schema.paths
+            || self.defined != view.defined
+        {
+            return Ok(());
+        }
+        let specs = path_specs(schema);
+        let is_in = |place: usize, segment: &remora_index::segment::Segment| {
+            specs.get(place).is_some_and(|spec| segment.path(spec).is_some())
+        };
+        if let Some(segment) = &self.segment
+            && !unique_places(schema).all(|place| is_in(place, segment))
+        {
+            return Err(Error::Conflict(format!(
+                "table {:?} has a unique path since this batch was made: send it again",
+                schema.name
+            )));
+        }
+        self.schema = Arc::clone(schema);
+        self.unique.clear();
+        let has_unique = unique_places(schema).next().is_some();
+        let mut keys = PathKeys::default();
+        for (change, row) in self.changes.iter_mut().enumerate() {
+            // What is no document was refused.
+            if let Some(fitted) = &mut row.row {
+                let _ = path_values(&schema.paths, &fitted.row, &mut fitted.paths);
+            }
+            let Some(stored) = row.stored.as_ref().filter(|_| has_unique) else { continue };
+            match &row.row {
+                Some(fitted) => push_unique(schema, change, &fitted.paths, &mut self.unique),
+                None => {
+                    let _ = path_values(&schema.paths, &view.format.decode(stored)?, &mut keys);
+                    push_unique(schema, change, &keys, &mut self.unique);
+                }
+            }
+        }
+        self.settle_unique()
+    }
+
+    /// Orders the values, each of a row once.
+    fn settle_unique(&mut self) -> Result<()> {
+        self.unique.sort_unstable();
+        self.unique.dedup();
+        let same = |pair: &&[UniqueValue]| match pair {
+            [one, other] => one.path == other.path && one.value == other.value,
+            _ => false,
+        };
+        let Some([one, other]) = self.unique.windows(2).find(same) else { return Ok(()) };
+        let key = |at: &UniqueValue| {
+            self.changes.get(at.change).map(|change| change.key.as_slice()).unwrap_or_default()
+        };
+        Err(not_unique(&self.schema, one.path, &one.value, [key(one), key(other)]))
+    }
+}
+
+fn push_unique(schema: &Schema, change: usize, keys: &PathKeys, unique: &mut Vec<UniqueValue>) {
+    for path in unique_places(schema) {
+        let values = keys.of(path).filter(|value| is_scalar(value));
+        unique.extend(values.map(|value| UniqueValue { path, value: value.to_vec(), change }));
+    }
+}
+
+impl Writer<'_> {
+    /// Refuses rows with a value that another row has which they do not replace.
+    pub(super) fn check_unique(&self, table: &PreparedTable) -> Result<()> {
+        if table.unique.is_empty() {
+            return Ok(());
+        }
+        wait_for_unique_paths(self.shared, table.number)?;
+        let current = self.shared.published.load();
+        let Some(view) = find_table(&current, table.number) else { return Ok(()) };
+        let specs = path_specs(&view.schema);
+        for UniqueValue { path, value, change } in &table.unique {
+            let Some(spec) = specs.get(*path) else { continue };
+            let other = holder(&view.segments, spec, value, &|key| table.changes_key(key))?;
+            if let (Some(other), Some(change)) = (other, table.changes.get(*change)) {
+                return Err(not_unique(&view.schema, *path, value, [&other, &change.key]));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a batch in parts whose rows have a value that another row has.
+    pub(super) fn check_unique_large(&self, large: &mut LargeCommit) -> Result<()> {
+        let current = self.shared.published.load();
+        let unique: Vec<u32> = large.tables.keys().copied().collect();
+        for number in unique {
+            let has = |view: &TableView| unique_places(&view.schema).next().is_some();
+            if find_table(&current, number).is_some_and(has)
+                && let Some(built) = large.tables.get_mut(&number)
+            {
+                self.check_built(large.number, number, built)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_built(&self, staged: u32, number: u32, built: &mut Built) -> Result<()> {
+        loop {
+            wait_for_unique_paths(self.shared, number)?;
+            let current = self.shared.published.load();
+            let Some(view) = find_table(&current, number) else { return Ok(()) };
+            self.read_store(|store| built.find_replaced(staged, view, store))?;
+            // A merge may have exchanged a segment meanwhile.
+            let Some(segments) = built.segments_over(view) else { continue };
+            let count = segments.len().saturating_sub(built.segments.len());
+            let (others, new) = segments.split_at(count);
+            return check_segments(&view.schema, unique_places(&view.schema), new, others);
+        }
+    }
+}
+
+/// Refuses paths that become unique where two rows have the same value, or a segment has no values.
+pub(super) fn check_defined(
+    schema: &Schema,
+    segments: &[SegmentView],
+    before: Option<&TableView>,
+) -> Result<()> {
+    let old: Vec<PathSpec> = before.map(|view| path_specs(&view.schema)).unwrap_or_default();
+    let was_unique = |spec: &PathSpec| {
+        before.is_some_and(|view| {
+            unique_places(&view.schema).any(|place| old.get(place) == Some(spec))
+        })
+    };
+    let specs = path_specs(schema);
+    let new: BTreeSet<usize> = unique_places(schema)
+        .filter(|&place| specs.get(place).is_some_and(|spec| !was_unique(spec)))
+        .collect();
+    check_segments(schema, new.into_iter(), segments, &[])
+}
+
+fn wait_for_unique_paths(shared: &DatabaseState, number: u32) -> Result<()> {
+    wait_for_paths(shared, number, &|path| path.unique)
+}
+
+/// Waits until every segment of a table has the values of some of its paths.
+pub(crate) fn wait_for_paths(
+    shared: &DatabaseState,
+    number: u32,
+    is_wanted: &dyn Fn(&PathDef) -> bool,
+) -> Result<()> {
+    let published = &shared.published;
+    let are_there = |current: &Snapshot| {
+        find_table(current, number).is_none_or(|view| {
+            let paths = view.schema.paths.iter().enumerate();
+            let wanted = paths.filter(|(_, path)| is_wanted(path)).map(|(place, _)| place);
+            are_indexed(&view.schema, &view.segments, wanted)
+        })
+    };
+    if are_there(&published.load()) {
+        return Ok(());
+    }
+    let tables = BTreeSet::from([number]);
+    loop {
+        published.notify_work();
+        if published.wait_until(Some(Instant::now() + MERGE_WAIT), are_there)? {
+            return Ok(());
+        }
+        if published.is_merging(&tables) {
+            continue;
+        }
+        let current = published.load();
+        let failure = find_table(&current, number).and_then(|view| view.activity.merge_failure());
+        if let Some(why) = failure
+            && !are_there(&current)
+        {
+            return Err(Error::Busy(format!(
+                "a path that is to be unique is not indexed, which is tried again: {why}; if it stays, \
+                 restart: a damaged segment is rebuilt from the rows"
+            )));
+        }
+    }
+}
