@@ -157,7 +157,7 @@ impl From<EngineError> for Error {
             EngineError::NotFound { .. } => Self::NotFound(detail),
             EngineError::Conflict(_) => Self::Conflict(detail),
             EngineError::Taken { .. } | EngineError::Exists { .. } => Self::Exists(detail),
-            EngineError::Busy(_) => Self::Busy(detail),
+            EngineError::Busy(_) | EngineError::Ended(_) => Self::Busy(detail),
             EngineError::Corrupt(_) => Self::Corrupt(detail),
             EngineError::Io(_) => Self::Io(detail),
             EngineError::Full(_) => Self::Full(detail),
