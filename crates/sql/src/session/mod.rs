@@ -54,6 +54,16 @@ pub struct Status {
 }
 
 impl Session {
+    /// `max_execution_time`: how many milliseconds a SELECT may take, where 0 is any number.
+    pub fn time_limit_ms(&self) -> u64 {
+        self.state.variables.max_execution_time_ms
+    }
+
+    /// Sets it, as SET does.
+    pub fn limit_time(&mut self, limit_ms: u64) {
+        self.state.variables.max_execution_time_ms = limit_ms;
+    }
+
     pub(crate) fn new(shared: Arc<InstanceState>, id: u64, identity: Identity) -> Self {
         Self { state: SessionState::new(shared, id, identity) }
     }
