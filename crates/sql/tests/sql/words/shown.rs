@@ -59,6 +59,15 @@ const HIGHLIGHTS: &[(&str, &str, &str)] = &[
         "MATCH('four')",
         "Book <7>four",
     ),
+    // Numbers begin anew in each field, as in Manticore.
+    (
+        "HIGHLIGHT({before_match='<%SNIPPET_ID%>', after_match=''}, 'title,content')",
+        "MATCH('one|robots') ORDER BY id",
+        "Book <1>one | They followed Bander. The <1>robots remained at a polite distance, but \
+             their presence was a constantly felt threat. Bander ushered all three into the room. \
+             <1>One of the <2>robots followed as well. Bander gestured the other <3>robots away \
+             and entered itself. The door closed behind it.",
+    ),
     (
         "HIGHLIGHT({field_separator='//'}) LIKE 'Book <b>one</b>//They followed%'",
         "MATCH('one robots') AND id = 1",
