@@ -77,6 +77,18 @@ pub enum Error {
     /// The database is shutting down.
     #[error("the database is shutting down")]
     Closed,
+    /// A read was told to end before it was done.
+    #[error("the read {}", why(*.0))]
+    Ended(Ending),
+}
+
+/// Why a read ends before it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Who asked for it takes it back.
+    Interrupted,
+    /// It took longer than it may.
+    TimedOut,
 }
 
 /// The part of a request that is wrong.
@@ -139,6 +151,14 @@ impl Error {
     /// A missing thing.
     pub fn missing(what: Missing, message: impl Into<String>) -> Self {
         Self::NotFound { what, message: message.into() }
+    }
+}
+
+/// Why a read ended.
+fn why(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Interrupted => "was interrupted",
+        Ending::TimedOut => "took longer than it may",
     }
 }
 

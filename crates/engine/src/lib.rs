@@ -1,6 +1,6 @@
 //! Remora's engine as a library: tables as views of one ordered, durable change log.
 //!
-//! No module imports one that stands above it. From the bottom: `value`, `error`; `schema` (what a
+//! No module imports one that stands above it. From the bottom: `value`, `error`, `interrupt`; `schema` (what a
 //! table is), `access`, `change`, `request`, `options`; `encode` (rows as bytes), `indexing` (rows as segments);
 //! `storage` (the data directory), `snapshot` (what readers pin), `shared` (what the threads of an open
 //! database share, with the queue of the writer); `unique`; `merge`, `recovery`, `check`; `read`, `write`,
@@ -16,6 +16,7 @@ pub mod dump;
 mod encode;
 mod error;
 mod indexing;
+mod interrupt;
 mod merge;
 mod options;
 mod read;
@@ -39,8 +40,9 @@ pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, Tab
 pub use check::{CheckReport, CheckStep, CheckedTable, Repaired};
 pub use database::Database;
 pub use encode::{Node, walk_path};
-pub use error::{Error, Missing, RequestPart, Result};
+pub use error::{Ending, Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
+pub use interrupt::Interrupt;
 pub use options::{Durability, Options};
 pub use read::{
     ColumnBatch, ColumnData, ColumnValues, Reader, Scan, Strings, TableVersion, Validity,

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use proptest::prelude::*;
 use remora_index::{
@@ -77,16 +77,30 @@ fn check(segment: &Segment, rows: &Rows, analyzer: &Analyzer) {
     let words = segment.words(ID).unwrap();
     let places = expected(rows, analyzer);
     let mut all = Vec::new();
-    words.for_each_with_prefix("", |keyword, number| all.push((keyword.to_owned(), number)));
+    words.for_each_with_prefix("", |keyword, number| {
+        all.push((keyword.to_owned(), number));
+        ControlFlow::Continue(())
+    });
     let names: Vec<&String> = all.iter().map(|(keyword, _)| keyword).collect();
     assert_eq!(names, places.keys().collect::<Vec<_>>());
     for (keyword, documents) in &places {
         let number = words.find(keyword).unwrap();
         assert_eq!(words.document_count(number).unwrap() as usize, documents.len());
         let mut postings = Vec::new();
-        words.for_each_posting(number, |doc, hits| postings.push((doc, hits as usize))).unwrap();
+        let mut note = |doc, hits: u32| {
+            postings.push((doc, hits as usize));
+            ControlFlow::Continue(())
+        };
+        words.for_each_posting(number, &mut note).unwrap();
         let counted: Vec<_> = documents.iter().map(|(doc, places)| (*doc, places.len())).collect();
         assert_eq!(postings, counted, "{keyword}");
+        let mut some = Vec::new();
+        let note = |doc, hits: u32| {
+            some.push((doc, hits as usize));
+            if some.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        words.for_each_posting(number, note).unwrap();
+        assert_eq!(some, counted[..counted.len().min(3)], "{keyword}");
         let mut cursor = words.cursor(number).unwrap();
         for (&doc, places) in documents {
             assert_eq!(cursor.advance(doc).unwrap(), Some(doc));
@@ -96,7 +110,10 @@ fn check(segment: &Segment, rows: &Rows, analyzer: &Analyzer) {
             assert_eq!(&found, places, "{keyword} in {doc}");
         }
         let mut inner = Vec::new();
-        words.for_each_with_piece(keyword, |other, _| inner.push(other.to_owned()));
+        words.for_each_with_piece(keyword, |other, _| {
+            inner.push(other.to_owned());
+            ControlFlow::Continue(())
+        });
         assert!(
             inner.contains(keyword) && inner.iter().all(|other| other.contains(keyword.as_str()))
         );

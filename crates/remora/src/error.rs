@@ -160,7 +160,7 @@ impl From<EngineError> for Error {
             EngineError::Taken { .. }
             | EngineError::Exists { .. }
             | EngineError::NotUnique { .. } => Self::Exists(detail),
-            EngineError::Busy(_) => Self::Busy(detail),
+            EngineError::Busy(_) | EngineError::Ended(_) => Self::Busy(detail),
             EngineError::Corrupt(_) => Self::Corrupt(detail),
             EngineError::Io(_) => Self::Io(detail),
             EngineError::Full(_) => Self::Full(detail),

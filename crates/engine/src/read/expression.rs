@@ -7,7 +7,7 @@ use remora_index::text::{AtomKind, Normalization, Pattern, WordPattern, atoms};
 use super::{fuzzy::FuzzyTerm, letters::LetterTerm, ranked::Ranked};
 use crate::{
     ColumnLetters, Error, Piece, PieceMatch, RequestPart, Result, Schema, Selection, TextDef,
-    TextQuery, schema::Synonyms, snapshot::TableView,
+    TextQuery, interrupt::Unless, schema::Synonyms, snapshot::TableView,
 };
 
 /// Deepest nesting of a query.
@@ -111,7 +111,7 @@ impl Expression {
     }
 
     /// The selection's text condition, if it has one.
-    pub fn new(view: &TableView, selection: &Selection) -> Result<Option<Self>> {
+    pub fn new(view: &TableView, selection: &Selection, unless: &Unless) -> Result<Option<Self>> {
         let schema = &*view.schema;
         let Some(query) = &selection.text else { return Ok(None) };
         if schema.texts.is_empty() && !asks_keywords(query, MAX_DEPTH) {
@@ -122,6 +122,7 @@ impl Expression {
         }
         let mut compiler = Compiler {
             view,
+            unless,
             schema,
             synonyms: &view.synonyms,
             fuzzy: selection.fuzzy,
@@ -157,6 +158,7 @@ impl Expression {
 
 struct Compiler<'s> {
     view: &'s TableView,
+    unless: &'s Unless,
     schema: &'s Schema,
     synonyms: &'s Synonyms,
     fuzzy: Option<u8>,
@@ -174,7 +176,7 @@ impl Compiler<'_> {
             TextQuery::Term(text) => self.word(text, positive),
             TextQuery::Piece(piece) => self.piece(piece, positive),
             TextQuery::Keywords(query) => {
-                self.keywords.push(Ranked::new(self.view, query)?);
+                self.keywords.push(Ranked::new(self.view, query, self.unless)?);
                 Ok(Node::Keywords(self.keywords.len() - 1))
             }
             TextQuery::And(parts) => self.all(parts, positive, depth),

@@ -10,6 +10,7 @@ use super::{columns::indexed, filter::ValueTest, literal::OwnedCell, select::Pla
 use crate::{
     ColumnDef, FacetReply, FacetRequest, Position, QueryReport, RequestPart, Result,
     encode::decode_cell,
+    interrupt::Unless,
     snapshot::{SegmentView, TableView},
 };
 
@@ -17,11 +18,11 @@ use crate::{
 pub(crate) fn facet(
     view: &TableView,
     request: &FacetRequest,
-    position: Position,
+    (position, unless): (Position, &Unless),
 ) -> Result<FacetReply> {
     let started = Instant::now();
     let column = indexed(&view.schema, &request.column, RequestPart::Facet)?;
-    let plan = Plan::new(view, &request.selection)?;
+    let plan = Plan::new(view, &request.selection, unless)?;
     let mut tally = Tally::default();
     if request.values_only && tally.take_values(column, view, &plan).is_some() {
         let (matched, report) = plan.count(view, position, started)?;

@@ -21,6 +21,7 @@ use crate::{
     encode::{decode_key, encode_key},
     error::no_table,
     indexing::path_specs,
+    interrupt::{Interrupt, Unless},
     shared::DatabaseState,
     snapshot::{Snapshot, TableView},
     unique::check_paths,
@@ -48,6 +49,7 @@ pub struct TableVersion {
 pub struct Reader {
     shared: Arc<DatabaseState>,
     snapshot: Arc<Snapshot>,
+    unless: Unless,
 }
 
 impl Reader {
@@ -58,7 +60,13 @@ impl Reader {
 
     /// A reader of this moment.
     pub(crate) fn of(shared: &Arc<DatabaseState>, snapshot: Arc<Snapshot>) -> Self {
-        Self { shared: Arc::clone(shared), snapshot }
+        Self { shared: Arc::clone(shared), snapshot, unless: Unless::NEVER }
+    }
+
+    /// The same moment, of which searches by keywords, whatever is asked of them, end with [`crate::Error::Ended`]
+    /// soon after `interrupt` says so: after a few thousand postings and places, or the documents of a few keywords.
+    pub fn unless(self, interrupt: Arc<dyn Interrupt>) -> Self {
+        Self { unless: Unless::new(interrupt), ..self }
     }
 
     /// The moment.
@@ -114,16 +122,16 @@ impl Reader {
     /// # Errors
     /// As [`Reader::keywords`].
     pub fn keyword_warning(&self, table: &str, query: &KeywordQuery) -> Result<Option<String>> {
-        Ok(Ranked::new(self.table(table)?, query)?.warning().map(str::to_owned))
+        Ok(Ranked::new(self.table(table)?, query, &self.unless)?.warning().map(str::to_owned))
     }
 
     /// What a query by a table's keywords is made of.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if it has no
-    /// words or the query is refused.
+    /// words or the query is refused, [`crate::Error::Ended`] if the reader was told to end.
     pub fn keywords(&self, table: &str, query: &KeywordQuery) -> Result<KeywordReport> {
-        Ranked::report(self.table(table)?, query)
+        Ranked::report(self.table(table)?, query, &self.unless)
     }
 
     /// In how many rows of a table a keyword stands, and how often, as it stands in the index. Cost: a look at each row
@@ -132,7 +140,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::keywords`].
     pub fn keyword_counts(&self, table: &str, keyword: &str) -> Result<KeywordCounts> {
-        Ranked::counts(self.table(table)?, keyword)
+        Ranked::counts(self.table(table)?, keyword, &self.unless)
     }
 
     /// Calls `visit` with each keyword of a table, in order, and in how many rows it stands. Cost: a look at each
@@ -141,7 +149,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::keywords`].
     pub fn for_each_keyword(&self, table: &str, visit: &mut dyn FnMut(&str, u64)) -> Result<()> {
-        Ranked::for_each_keyword(self.table(table)?, visit)
+        Ranked::for_each_keyword(self.table(table)?, visit, &self.unless)
     }
 
     /// Which of the paths of a table's definition, by their places there, every segment has: those that
@@ -216,10 +224,11 @@ impl Reader {
     /// - [`crate::Error::Conflict`]: the row store was opened anew after the disk was full, and the
     ///   moment of this reader is gone. Ask a new reader.
     /// - [`crate::Error::Closed`]: the database was closed.
+    /// - [`crate::Error::Ended`]: the reader was told to end.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
         let table = self.table(&request.selection.table)?;
         let bm25 = self.shared.options.bm25;
-        let mut reply = search(table, request, bm25, self.position())?;
+        let mut reply = search(table, request, bm25, self.moment())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
     }
@@ -241,7 +250,7 @@ impl Reader {
     /// As in [`Reader::search`].
     pub fn best_page(&self, request: &SearchRequest) -> Result<Option<(Vec<Hit>, QueryReport)>> {
         let table = self.table(&request.selection.table)?;
-        let Some((hits, mut report)) = best(table, request, self.position())? else {
+        let Some((hits, mut report)) = best(table, request, self.moment())? else {
             return Ok(None);
         };
         report.sources = self.sources().clone();
@@ -254,7 +263,7 @@ impl Reader {
     /// # Errors
     /// As in [`Reader::count`].
     pub fn access(&self, selection: &Selection) -> Result<AccessPath> {
-        access(self.table(&selection.table)?, selection)
+        access(self.table(&selection.table)?, selection, &self.unless)
     }
 
     /// How [`Reader::first_page`] finds the rows of a page now. Cost: its, without reading the rows.
@@ -270,7 +279,7 @@ impl Reader {
     /// # Errors
     /// As in [`Reader::search`].
     pub fn search_access(&self, request: &SearchRequest) -> Result<AccessPath> {
-        search_access(self.table(&request.selection.table)?, request)
+        search_access(self.table(&request.selection.table)?, request, &self.unless)
     }
 
     /// About how many different values the first columns of an index have; exactly so many where they are few and no
@@ -301,7 +310,7 @@ impl Reader {
     /// - [`crate::Error::Corrupt`], [`crate::Error::Io`], [`crate::Error::Conflict`] or
     ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn count(&self, selection: &Selection) -> Result<CountReply> {
-        let mut reply = count(self.table(&selection.table)?, selection, self.position())?;
+        let mut reply = count(self.table(&selection.table)?, selection, self.moment())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
     }
@@ -316,7 +325,7 @@ impl Reader {
     ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn facet(&self, request: &FacetRequest) -> Result<FacetReply> {
         let table = self.table(&request.selection.table)?;
-        let mut reply = facet(table, request, self.position())?;
+        let mut reply = facet(table, request, self.moment())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
     }
@@ -382,7 +391,7 @@ impl Reader {
     ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
         let table = Arc::clone(self.table(&request.table)?);
-        Scan::new(table, request, self.position(), self.shared.options.bm25)
+        Scan::new(table, request, self.shared.options.bm25, self.moment())
     }
 
     /// As [`Reader::scan`], where that looks at no more than `most` documents: those that keys or indexes
@@ -397,7 +406,12 @@ impl Reader {
         if !request.scores.is_empty() {
             return Ok(None);
         }
-        Scan::few(table, request, most)
+        Scan::few(table, request, most, &self.unless)
+    }
+
+    /// What searches are told of the moment, and by what they end.
+    fn moment(&self) -> (Position, &Unless) {
+        (self.position(), &self.unless)
     }
 
     /// A table as it was.

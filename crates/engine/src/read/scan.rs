@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     ColumnBatch, ColumnType, FactorsForm, Position, Result, ScanRequest, Selection, TextQuery,
-    Value, encode::decode_key, indexing::RequiredRows, snapshot::TableView,
+    Value, encode::decode_key, indexing::RequiredRows, interrupt::Unless, snapshot::TableView,
 };
 
 /// Documents that are gathered before the size of the batch is looked at, and rows that are read.
@@ -51,8 +51,8 @@ impl Scan {
     pub(crate) fn new(
         view: Arc<TableView>,
         request: ScanRequest,
-        position: Position,
         bm25: (f64, f64),
+        moment: (Position, &Unless),
     ) -> Result<Self> {
         let sources = sources(&view.schema, &request.columns)?;
         let ScanRequest { table, text, filter, scores, indexes, .. } = request;
@@ -62,10 +62,10 @@ impl Scan {
         let (way, rows) = if every && from_rows && scores.is_empty() {
             (Way::Rows(RowWalk::new(&view)?), view.live_count())
         } else {
-            let plan = Plan::new(&view, &selection)?;
-            let selected = plan.run(&view, position, Instant::now())?;
+            let plan = Plan::new(&view, &selection, moment.1)?;
+            let selected = plan.run(&view, moment.0, Instant::now())?;
             let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
-            let told = |query| Told::new(&view, &selected.docs, query, (position, bm25));
+            let told = |query| Told::new(&view, &selected.docs, query, bm25, moment);
             let scores = scores.into_iter().map(told).collect::<Result<_>>()?;
             let walk = SegmentWalk::new(selected.docs, scores, request.in_key_order, chunk);
             (Way::Segments(walk), selected.total)
@@ -79,10 +79,12 @@ impl Scan {
         view: Arc<TableView>,
         request: ScanRequest,
         most: u64,
+        unless: &Unless,
     ) -> Result<Option<Self>> {
         let sources = sources(&view.schema, &request.columns)?;
         let ScanRequest { table, text, filter, limit, indexes, .. } = request;
-        let plan = Plan::new(&view, &Selection { table, text, filter, fuzzy: None, indexes })?;
+        let selection = Selection { table, text, filter, fuzzy: None, indexes };
+        let plan = Plan::new(&view, &selection, unless)?;
         let wanted = limit.unwrap_or(u64::MAX);
         let Some(docs) = plan.run_few(&view, most, wanted)? else { return Ok(None) };
         let rows = count_live(&docs, &view.segments).min(wanted);
@@ -150,14 +152,15 @@ impl Told {
         view: &TableView,
         selected: &[Docs],
         query: TextQuery,
-        moment: (Position, (f64, f64)),
+        bm25: (f64, f64),
+        moment: (Position, &Unless),
     ) -> Result<Self> {
         if let TextQuery::Keywords(asked) = &query
             && let Some(form) = asked.factors
         {
-            return Ok(Self::Factors(Box::new(Ranked::new(view, asked)?), form));
+            return Ok(Self::Factors(Box::new(Ranked::new(view, asked, moment.1)?), form));
         }
-        scored(view, selected, query, moment).map(Self::Scores)
+        scored(view, selected, query, bm25, moment).map(Self::Scores)
     }
 
     fn kind(&self) -> ColumnType {
@@ -173,10 +176,11 @@ fn scored(
     view: &TableView,
     selected: &[Docs],
     query: TextQuery,
-    (position, bm25): (Position, (f64, f64)),
+    bm25: (f64, f64),
+    (position, unless): (Position, &Unless),
 ) -> Result<Vec<SegmentScores>> {
     let selection = Selection { text: Some(query), ..Selection::default() };
-    let plan = Plan::new(view, &selection)?;
+    let plan = Plan::new(view, &selection, unless)?;
     let mut occurrences = plan.occurrences(view);
     let found = plan.run_learning(view, position, Instant::now(), Some(&mut occurrences))?;
     let segments = view.segments.iter().zip(found.docs).zip(selected);

@@ -16,20 +16,20 @@ use super::{
 };
 use crate::{
     AccessPath, CountReply, Hit, Position, QueryReport, Result, SearchReply, SearchRequest,
-    Selection, TableIndex, TextQuery, snapshot::TableView,
+    Selection, TableIndex, TextQuery, interrupt::Unless, snapshot::TableView,
 };
 
-/// SEARCH. `bm25` is (k1, b); `position` is the view's.
+/// SEARCH. `bm25` is (k1, b); `position` is the view's; searches by keywords end as `unless` says.
 pub(crate) fn search(
     view: &TableView,
     request: &SearchRequest,
     bm25: (f64, f64),
-    position: Position,
+    (position, unless): (Position, &Unless),
 ) -> Result<SearchReply> {
     let started = Instant::now();
     let schema = &view.schema;
     page::check(request)?;
-    let plan = Plan::new(view, &request.selection)?;
+    let plan = Plan::new(view, &request.selection, unless)?;
     let order = Order::new(schema, &request.sort)?;
     let after = request.after.as_deref();
     let after = after.map(|cursor| After::decode(schema, &order, cursor)).transpose()?;
@@ -96,7 +96,7 @@ pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<
 pub(crate) fn best(
     view: &TableView,
     request: &SearchRequest,
-    position: Position,
+    (position, unless): (Position, &Unless),
 ) -> Result<Option<(Vec<Hit>, QueryReport)>> {
     let started = Instant::now();
     page::check(request)?;
@@ -110,7 +110,7 @@ pub(crate) fn best(
     if !is_plain || !order.begins_with_best() {
         return Ok(None);
     }
-    let ranked = Ranked::new(view, query)?;
+    let ranked = Ranked::new(view, query, unless)?;
     let rows = Some(request.limit + request.offset);
     let Some(weights) = ranked.first(view, Wanted { rows, by_key: order.is_by_best_alone() })?
     else {
@@ -160,7 +160,8 @@ impl FirstPage {
         if order.needs_scores() {
             return Ok(None);
         }
-        let plan = Plan::new(view, selection)?;
+        // It has no text, of which it would be told to end.
+        let plan = Plan::new(view, selection, &Unless::NEVER)?;
         let condition = plan.condition.as_ref();
         if order.is_by_key() {
             let descending = order.key_descending;
@@ -214,14 +215,18 @@ pub(crate) fn first_access(
     request: &SearchRequest,
 ) -> Result<Option<AccessPath>> {
     let Some(first) = FirstPage::find(view, request)? else { return Ok(None) };
-    let possible = Plan::new(view, &request.selection)?.possible();
+    let possible = Plan::new(view, &request.selection, &Unless::NEVER)?.possible();
     Ok(Some(AccessPath { possible, ..first.path(view) }))
 }
 
 /// How [`search`] finds the rows of a page.
-pub(crate) fn search_access(view: &TableView, request: &SearchRequest) -> Result<AccessPath> {
+pub(crate) fn search_access(
+    view: &TableView,
+    request: &SearchRequest,
+    unless: &Unless,
+) -> Result<AccessPath> {
     page::check(request)?;
-    let plan = Plan::new(view, &request.selection)?;
+    let plan = Plan::new(view, &request.selection, unless)?;
     let order = Order::new(&view.schema, &request.sort)?;
     let (mut path, docs) = plan.access(view)?;
     if order.is_by_key() {
@@ -244,18 +249,22 @@ pub(crate) fn search_access(view: &TableView, request: &SearchRequest) -> Result
 }
 
 /// How the rows of a selection are found.
-pub(crate) fn access(view: &TableView, selection: &Selection) -> Result<AccessPath> {
-    Ok(Plan::new(view, selection)?.access(view)?.0)
+pub(crate) fn access(
+    view: &TableView,
+    selection: &Selection,
+    unless: &Unless,
+) -> Result<AccessPath> {
+    Ok(Plan::new(view, selection, unless)?.access(view)?.0)
 }
 
 /// COUNT. `position` is the view's.
 pub(crate) fn count(
     view: &TableView,
     selection: &Selection,
-    position: Position,
+    (position, unless): (Position, &Unless),
 ) -> Result<CountReply> {
     let started = Instant::now();
-    let plan = Plan::new(view, selection)?;
+    let plan = Plan::new(view, selection, unless)?;
     let (count, mut report) = plan.count(view, position, started)?;
     report.total_time = started.elapsed();
     Ok(CountReply { count, report })

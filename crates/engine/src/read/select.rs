@@ -17,6 +17,7 @@ use super::{
 use crate::{
     AccessPath, Allowed, Position, QueryReport, Result, Selection, TableIndex,
     indexing::path_specs,
+    interrupt::Unless,
     snapshot::{SegmentView, TableView},
 };
 
@@ -80,9 +81,9 @@ const MIN_LOOKED_AT: u64 = 64;
 type Counted = (u64, QueryReport);
 
 impl Plan {
-    /// Checks and resolves a selection.
-    pub fn new(view: &TableView, selection: &Selection) -> Result<Self> {
-        let expression = Expression::new(view, selection)?;
+    /// Checks and resolves a selection. Searches by keywords end as `unless` says, here and where the plan runs.
+    pub fn new(view: &TableView, selection: &Selection, unless: &Unless) -> Result<Self> {
+        let expression = Expression::new(view, selection, unless)?;
         let filter = selection.filter.as_ref();
         let condition = filter.map(|filter| Condition::new(&view.schema, filter)).transpose()?;
         let allowed = selection.indexes.find;

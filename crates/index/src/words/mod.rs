@@ -19,6 +19,8 @@ mod lengths;
 mod merge;
 mod writer;
 
+use std::{cell::Cell, ops::ControlFlow};
+
 pub(crate) use builder::WordsBuilder;
 pub use fields::MOST_FIELDS;
 pub(crate) use merge::{WordsSource, merge};
@@ -97,20 +99,34 @@ impl WordsIndex {
         is_it.then_some(at)
     }
 
-    /// Calls `visit` with each keyword that begins with `prefix`, and its number, in order.
-    pub fn for_each_with_prefix(&self, prefix: &str, visit: impl FnMut(&str, u32)) {
+    /// Calls `visit` with each keyword that begins with `prefix`, and its number, in order, until it breaks.
+    pub fn for_each_with_prefix(
+        &self,
+        prefix: &str,
+        visit: impl FnMut(&str, u32) -> ControlFlow<()>,
+    ) {
         self.for_each(self.vocabulary.words_with_prefix(prefix), visit);
     }
 
-    /// Calls `visit` with each keyword that holds `piece`, and its number, in order.
-    pub fn for_each_with_piece(&self, piece: &str, visit: impl FnMut(&str, u32)) {
+    /// Calls `visit` with each keyword that holds `piece`, and its number, in order, until it breaks.
+    pub fn for_each_with_piece(
+        &self,
+        piece: &str,
+        visit: impl FnMut(&str, u32) -> ControlFlow<()>,
+    ) {
         self.for_each(self.vocabulary.words_with_piece(piece), visit);
     }
 
-    fn for_each(&self, numbers: impl IntoIterator<Item = u32>, mut visit: impl FnMut(&str, u32)) {
+    fn for_each(
+        &self,
+        numbers: impl IntoIterator<Item = u32>,
+        mut visit: impl FnMut(&str, u32) -> ControlFlow<()>,
+    ) {
         for number in numbers {
-            if let Ok(keyword) = std::str::from_utf8(self.vocabulary.word(number)) {
-                visit(keyword, number);
+            if let Ok(keyword) = std::str::from_utf8(self.vocabulary.word(number))
+                && visit(keyword, number).is_break()
+            {
+                return;
             }
         }
     }
@@ -123,12 +139,22 @@ impl WordsIndex {
         Ok(self.postings(keyword)?.df())
     }
 
-    /// Calls `visit` with each document that holds the keyword, and how often.
+    /// Calls `visit` with each document that holds the keyword, and how often, until it breaks.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
-    pub fn for_each_posting(&self, keyword: u32, visit: impl FnMut(u32, u32)) -> Result<()> {
-        self.postings(keyword)?.for_each(visit)
+    pub fn for_each_posting(
+        &self,
+        keyword: u32,
+        mut visit: impl FnMut(u32, u32) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let has_ended = Cell::new(false);
+        let visit = |doc, hits| {
+            if !has_ended.get() {
+                has_ended.set(visit(doc, hits).is_break());
+            }
+        };
+        self.postings(keyword)?.for_each_with(|_| !has_ended.get(), visit)
     }
 
     /// As [`WordsIndex::for_each_posting`], but leaves out blocks of documents of which `may_have` says no to the most

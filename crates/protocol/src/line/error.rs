@@ -161,7 +161,7 @@ fn code_of(error: &Error) -> u16 {
         | Error::Exists { .. }
         | Error::NotUnique { .. }
         | Error::Taken { .. } => code::ALREADY_EXISTS,
-        Error::Busy(_) => code::BUSY,
+        Error::Busy(_) | Error::Ended(_) => code::BUSY,
         Error::Corrupt(_) => code::STORAGE_CORRUPT,
         Error::Io(_) | Error::Full(_) => code::STORAGE_IO,
         Error::Poisoned(_) => code::STORAGE,

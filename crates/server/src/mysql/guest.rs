@@ -40,6 +40,27 @@ pub(crate) struct Guest {
     interrupter: Arc<AtomicBool>,
     /// When the running request has to be done.
     deadline: Option<Instant>,
+    /// When the part of it that runs has to be done.
+    part_deadline: Option<Instant>,
+}
+
+/// The moment so many milliseconds from now; `None` for 0, or if it is too far away to be told.
+fn after(limit_ms: u64) -> Option<Instant> {
+    let limit = (limit_ms > 0).then(|| Duration::from_millis(limit_ms));
+    limit.and_then(|limit| Instant::now().checked_add(limit))
+}
+
+/// What is left until then in milliseconds, where 0 is any number.
+///
+/// # Errors
+/// 3024 if nothing is left.
+fn left_ms(deadline: Option<Instant>) -> Result<u64> {
+    let Some(deadline) = deadline else { return Ok(0) };
+    let left = deadline.saturating_duration_since(Instant::now());
+    match u64::try_from(left.as_millis()).unwrap_or(u64::MAX) {
+        0 => Err(Error::query_timeout()),
+        left_ms => Ok(left_ms),
+    }
 }
 
 impl SqlSide {
@@ -77,7 +98,7 @@ impl Seat {
             return Err(Error::new(refused.code, refused.message));
         }
         place.connection.end();
-        Ok(Guest { side, place, session, interrupter, deadline: None })
+        Ok(Guest { side, place, session, interrupter, deadline: None, part_deadline: None })
     }
 }
 
@@ -85,22 +106,15 @@ impl Guest {
     /// A request begins: its statements have as much time together as a statement may take.
     pub(crate) fn begin_request(&mut self) {
         let limit_ms = self.side.shared.settings.load().sql.max_execution_time_ms;
-        let limit = (limit_ms > 0).then(|| Duration::from_millis(limit_ms));
-        self.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        self.deadline = after(limit_ms);
+        self.part_deadline = None;
         self.interrupter.store(false, Relaxed);
     }
 
-    /// What is left of the request's time in milliseconds, where 0 is any number.
-    ///
-    /// # Errors
-    /// 3024 if nothing is left.
-    fn left_ms(&self) -> Result<u64> {
-        let Some(deadline) = self.deadline else { return Ok(0) };
-        let left = deadline.saturating_duration_since(Instant::now());
-        match u64::try_from(left.as_millis()).unwrap_or(u64::MAX) {
-            0 => Err(Error::query_timeout()),
-            left_ms => Ok(left_ms),
-        }
+    /// A part of the request begins, whose statements have so many milliseconds together, where 0 is any number. Where its
+    /// time is over the other parts still run.
+    pub(crate) fn begin_part(&mut self, limit_ms: u64) {
+        self.part_deadline = after(limit_ms);
     }
 
     /// Runs a statement of a request.
@@ -111,19 +125,29 @@ impl Guest {
     pub(crate) async fn run<R: Reply>(&mut self, text: &str, reply: &mut R) -> Result<()> {
         self.side.processes.count_command();
         let process = &self.place.connection;
-        let limit_ms = self.left_ms()?;
+        let limit_ms = left_ms(self.deadline)?;
+        let part_ms = left_ms(self.part_deadline)?;
         // What is told to end, or has nobody to answer to, begins nothing more.
         let is_ended = process.is_killed() || self.interrupter.load(Relaxed);
         if is_ended || process.is_left() || *self.side.shared.stopping.borrow() {
             return Err(Error::interrupted());
         }
         process.begin("Query", text.as_bytes());
+        // Only the session ends a statement whose part's time is over: what ends the request is not told from a KILL.
+        let allowed_ms = self.session.time_limit_ms();
+        if part_ms > 0 {
+            let shorter_ms = if allowed_ms > 0 { allowed_ms.min(part_ms) } else { part_ms };
+            self.session.limit_time(shorter_ms);
+        }
         // Boxed, so that whoever awaits this has no type as deep as a statement's.
         let run: Pin<Box<dyn Future<Output = Result<()>> + Send + '_>> =
             Box::pin(self.session.query(text.as_bytes(), false, reply));
         let shared = &self.side.shared;
         let ended = watched(run, process, &self.interrupter, limit_ms, shared).await;
         process.end();
+        if part_ms > 0 {
+            self.session.limit_time(allowed_ms);
+        }
         match ended {
             Ended::Done(result) => result,
             Ended::TimedOut => Err(Error::query_timeout()),

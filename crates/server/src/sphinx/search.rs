@@ -25,10 +25,9 @@ pub(super) async fn answer(
     query: &Query<'_>,
     room: &mut usize,
 ) -> Answer {
-    match try_answer(guest, identity, query, room).await {
-        Ok(answer) => answer,
-        Err(message) => Answer::Error(message),
-    }
+    let answer = try_answer(guest, identity, query, room).await;
+    guest.begin_part(0);
+    answer.unwrap_or_else(Answer::Error)
 }
 
 async fn try_answer(
@@ -38,6 +37,7 @@ async fn try_answer(
     room: &mut usize,
 ) -> std::result::Result<Answer, String> {
     let begin = Instant::now();
+    guest.begin_part(query.max_query_ms.into());
     let shape = table::find(guest, identity, &query.indexes, UNKNOWN).await?;
     let statement = search(query, &shape).map_err(|error| error.to_string())?;
     let failed = |error: remora_sql::Error| told(&shape, &error.message);

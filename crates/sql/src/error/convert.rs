@@ -1,7 +1,7 @@
 //! Errors of the engine and of DataFusion become MySQL's.
 
 use datafusion::error::DataFusionError;
-use remora_engine::{Error as EngineError, RequestPart};
+use remora_engine::{Ending, Error as EngineError, RequestPart};
 use remora_mysql::ErrorCode;
 
 use crate::Error;
@@ -36,6 +36,7 @@ pub(crate) fn from_plan(error: DataFusionError) -> Error {
 /// An error of the engine that a statement met which reads.
 pub(crate) fn from_engine(error: &EngineError) -> Error {
     let code = match error {
+        EngineError::Ended(ending) => return ended(*ending),
         EngineError::Closed => ErrorCode::ServerShutdown,
         EngineError::Full(_) => ErrorCode::DiskFull,
         _ => ErrorCode::Unknown,
@@ -56,12 +57,21 @@ pub(crate) fn from_engine_write(error: EngineError) -> Error {
             Error::new(ErrorCode::DuplicateKey, message)
         }
         EngineError::Closed => Error::shutdown(),
+        EngineError::Ended(ending) => ended(ending),
         EngineError::Full(message) => Error::new(ErrorCode::DiskFull, message),
         EngineError::Request { part: RequestPart::Batch, message } => {
             let mend = "a server's limit is its setting limits.max_transaction_rows";
             Error::new(ErrorCode::TransactionTooLarge, format!("{message}; {mend}"))
         }
         other => Error::new(ErrorCode::Unknown, other.to_string()),
+    }
+}
+
+/// 1317 and 3024, as of any statement that is told to end.
+fn ended(ending: Ending) -> Error {
+    match ending {
+        Ending::Interrupted => Error::interrupted(),
+        Ending::TimedOut => Error::query_timeout(),
     }
 }
 

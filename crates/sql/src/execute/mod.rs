@@ -38,12 +38,26 @@ pub(crate) async fn run<R: Reply>(
     statement: &Statement<'_>,
     reply: &mut R,
 ) -> Result<Outcome> {
-    if let Some(outcome) = shapes::run(session, statement, reply).await? {
-        return Ok(outcome);
-    }
-    match shapes::run_protected(session, statement, reply).await? {
+    let limit = session.variables.max_execution_time_ms;
+    // A part of a statement has what the others have left.
+    session.variables.max_execution_time_ms = session.left_of(limit)?;
+    let shaped = run_shaped(session, statement, reply).await;
+    session.variables.max_execution_time_ms = limit;
+    match shaped? {
         Some(outcome) => Ok(outcome),
         None => run_planned(session, statement, reply).await,
+    }
+}
+
+/// Answers a SELECT by our own operators; `None` if it has none of the shapes.
+async fn run_shaped<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Option<Outcome>> {
+    match shapes::run(session, statement, reply).await? {
+        Some(outcome) => Ok(Some(outcome)),
+        None => shapes::run_protected(session, statement, reply).await,
     }
 }
 

@@ -73,13 +73,14 @@ pub(super) fn step(
 }
 
 /// The names of steps.
-const STEPS: [(&str, &str); 14] = [
+const STEPS: [(&str, &str); 15] = [
     ("AggregateExec", "Aggregate"),
     ("BoundedWindowAggExec", "Window aggregate"),
     ("CrossJoinExec", "Cross join"),
     ("FilterExec", "Filter"),
     ("GlobalLimitExec", "Limit"),
     ("HashJoinExec", "Hash join"),
+    ("LateExec", "Late"),
     ("LocalLimitExec", "Limit"),
     ("NestedLoopJoinExec", "Nested loop join"),
     ("ProjectionExec", "Project"),

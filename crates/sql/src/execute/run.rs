@@ -192,7 +192,7 @@ impl Query {
         // Sphinx tells of every SELECT.
         let is_search = is_sphinx || !searched.is_empty();
         if is_search {
-            session.note_keywords(searched);
+            session.note_keywords(searched)?;
         }
         if self.is_light && self.window.is_none() {
             return self.send_at_once(session, reply).await;

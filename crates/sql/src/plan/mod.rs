@@ -8,6 +8,7 @@ mod extent;
 mod functions;
 mod joinable;
 mod keys;
+mod late;
 mod lateral;
 mod lazy;
 mod measured;

@@ -26,6 +26,7 @@ use rustc_hash::FxHashMap;
 use super::{
     Extent, direct, functions,
     keys::SidesWithoutKeys,
+    late,
     lateral::Laterals,
     lazy,
     measured::{self, MeasuredStep},
@@ -146,7 +147,8 @@ impl Planner {
     pub(crate) async fn physical_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
         let _planning = self.context.planning.begin();
         let plan = self.plan(query)?;
-        physical(&self.state, plan).await.map_err(from_plan)
+        let plan = physical(&self.state, plan).await.map_err(from_plan)?;
+        late::late(plan).map_err(from_plan)
     }
 
     /// The plan of a query for many runs, made without an optimizer where it is of one table however many rows that

@@ -65,7 +65,7 @@ const OF_A_JOIN: &str = ", of which only those whose keys the other side of the 
 /// Reads a table.
 #[derive(Clone)]
 pub(crate) struct ScanExec {
-    reader: Reader,
+    pub(super) reader: Reader,
     /// The engine's name of the table; empty of a temporary one.
     pub(super) table: String,
     /// What EXPLAIN calls it.
@@ -77,7 +77,7 @@ pub(crate) struct ScanExec {
     /// The place of each column of the projection among both.
     pub(super) places: Vec<usize>,
     pub(super) schema: SchemaRef,
-    zone: TimeZone,
+    pub(super) zone: TimeZone,
     pub(super) overlay: Option<Overlaid>,
     /// Columns of the projection that the engine can compare.
     pub(super) subjects: Vec<Option<Subject>>,
@@ -91,7 +91,7 @@ pub(crate) struct ScanExec {
     batches: Batches,
     /// How many rows there will be.
     rows: Precision<usize>,
-    properties: Arc<PlanProperties>,
+    pub(super) properties: Arc<PlanProperties>,
 }
 
 impl ScanExec {

@@ -6,6 +6,7 @@ mod dynamic;
 mod exec;
 mod few;
 mod filter;
+mod late;
 pub(crate) mod outer;
 mod overlaid;
 pub(crate) mod paths;
@@ -15,6 +16,7 @@ mod table;
 pub(crate) use arrays::array;
 pub(crate) use exec::ScanExec;
 pub(crate) use few::{FewRows, FewScan, Most, joined};
+pub(crate) use late::LateColumns;
 pub(crate) use table::EngineTable;
 
 /// What begins the line of a plan that is about a table.

@@ -27,6 +27,7 @@ use crate::{
         types::{ExprType, UNBOUNDED},
     },
     search,
+    state::Context,
     transaction::{Overlay, TemporaryTable},
 };
 
@@ -303,7 +304,13 @@ impl EngineTable {
             // Several threads mix the rows anyway.
             in_key_order: execution.target_partitions == 1,
         };
-        ScanExec::new(self, shape, batches)
+        // It ends with the statement, whose time is up where nobody waits for it any more.
+        let reader = self.reader.clone();
+        let reader = match Context::of_options(options) {
+            Some(context) => reader.unless(context.interrupt()),
+            None => reader,
+        };
+        ScanExec::new(&Self { reader, ..self.clone() }, shape, batches)
     }
 
     /// Reads these columns of the table, where few rows are looked at.

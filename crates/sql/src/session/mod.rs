@@ -12,12 +12,13 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use remora_engine::Value;
+use remora_engine::{Error as EngineError, Value};
 use remora_mysql::{Charset, ErrorCode, TokenKind, unquoted};
 
 use crate::{
     Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
     aside::read_aside,
+    error::from_engine,
     execute,
     parse::{Kind, LONG_BYTES, Source, Statement, split},
     shared::InstanceState,
@@ -53,6 +54,16 @@ pub struct Status {
 }
 
 impl Session {
+    /// `max_execution_time`: how many milliseconds a SELECT may take, where 0 is any number.
+    pub fn time_limit_ms(&self) -> u64 {
+        self.state.variables.max_execution_time_ms
+    }
+
+    /// Sets it, as SET does.
+    pub fn limit_time(&mut self, limit_ms: u64) {
+        self.state.variables.max_execution_time_ms = limit_ms;
+    }
+
     pub(crate) fn new(shared: Arc<InstanceState>, id: u64, identity: Identity) -> Self {
         Self { state: SessionState::new(shared, id, identity) }
     }
@@ -394,9 +405,14 @@ impl SessionState {
         if let Some(selection) = meta.uncounted.take() {
             meta.counting = None;
             let counted = self.reader().count(&selection);
-            self.check_interrupted()?;
-            if let (Ok(counted), Some(meta)) = (counted, &mut self.meta) {
-                (meta.total_found, meta.is_counted) = (counted.count, true);
+            let Some(meta) = &mut self.meta else { return Ok(()) };
+            match counted {
+                Ok(counted) => (meta.total_found, meta.is_counted) = (counted.count, true),
+                Err(error @ EngineError::Ended(_)) => {
+                    meta.uncounted = Some(selection);
+                    return Err(from_engine(&error));
+                }
+                Err(_) => {}
             }
             return Ok(());
         }
@@ -404,10 +420,14 @@ impl SessionState {
         // What was found and is gone since counts no more: the table may be too.
         let counted = Box::pin(execute::counted_rows(self, &counting)).await;
         self.check_interrupted()?;
-        if let (Ok(count), Some(meta)) = (counted, &mut self.meta) {
-            (meta.total_found, meta.is_counted, meta.counting) = (count, true, None);
+        match (counted, &mut self.meta) {
+            (Ok(count), Some(meta)) => {
+                (meta.total_found, meta.is_counted, meta.counting) = (count, true, None);
+                Ok(())
+            }
+            (Err(error), _) if error.code == ErrorCode::QueryTimeout => Err(error),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     async fn show<R: Reply>(

@@ -22,7 +22,7 @@ use datafusion::{
 };
 use jiff::{Timestamp, tz::TimeZone};
 use parking_lot::Mutex;
-use remora_engine::Value;
+use remora_engine::{Ending, Interrupt, Value};
 use remora_mysql::{Collation, ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
@@ -75,6 +75,18 @@ impl Caller {
 impl Drop for Caller {
     fn drop(&mut self) {
         CALLER.set(self.before.take());
+    }
+}
+
+/// Ends a statement that was killed, or that nobody waits for any more.
+struct KilledOrLeft {
+    interrupted: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Interrupt for KilledOrLeft {
+    fn ending(&self) -> Option<Ending> {
+        self.interrupted.ending().or_else(|| self.ended.ending())
     }
 }
 
@@ -251,6 +263,12 @@ impl Context {
     /// Whether a function that waits is to give up.
     pub(crate) fn is_over(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed)
+    }
+
+    /// What ends the searches of the statement.
+    pub(crate) fn interrupt(&self) -> Arc<dyn Interrupt> {
+        let (interrupted, ended) = (Arc::clone(&self.interrupted), Arc::clone(&self.ended));
+        Arc::new(KilledOrLeft { interrupted, ended })
     }
 
     /// Adds a warning.

@@ -1,10 +1,10 @@
 //! What the last search found and took, for SHOW META.
 
-use remora_engine::{QueryReport, Selection, TextQuery};
+use remora_engine::{Error as EngineError, QueryReport, Selection, TextQuery};
 use remora_mysql::ErrorCode;
 
 use super::SessionState;
-use crate::parse::Counting;
+use crate::{Result, error::from_engine, parse::Counting};
 
 /// Most words that are told of one by one.
 const MAX_WORDS: usize = 64;
@@ -46,8 +46,8 @@ impl Meta {
 }
 
 impl SessionState {
-    /// Remembers queries by keywords for SHOW META, each once.
-    pub(crate) fn note_keywords(&mut self, searched: Vec<(String, TextQuery)>) {
+    /// Remembers queries by keywords for SHOW META, each once. 1317 and 3024 if the statement is to end.
+    pub(crate) fn note_keywords(&mut self, searched: Vec<(String, TextQuery)>) -> Result<()> {
         let mut meta = Meta::default();
         for (table, query) in searched {
             let text = |query: &TextQuery| match query {
@@ -60,19 +60,23 @@ impl SessionState {
                 meta.words.push(query);
             }
         }
-        self.warn_of_keywords(&meta);
+        self.warn_of_keywords(&meta)?;
         self.meta = Some(Box::new(meta));
+        Ok(())
     }
 
     /// Warns of what is changed of queries by keywords.
-    fn warn_of_keywords(&mut self, meta: &Meta) {
+    fn warn_of_keywords(&mut self, meta: &Meta) -> Result<()> {
         let reader = self.reader();
         for query in &meta.words {
             let TextQuery::Keywords(query) = query else { continue };
-            if let Ok(Some(warning)) = reader.keyword_warning(&meta.table, query) {
-                self.warn(ErrorCode::SearchWarning, warning);
+            match reader.keyword_warning(&meta.table, query) {
+                Ok(Some(warning)) => self.warn(ErrorCode::SearchWarning, warning),
+                Err(error @ EngineError::Ended(_)) => return Err(from_engine(&error)),
+                Ok(None) | Err(_) => {}
             }
         }
+        Ok(())
     }
 
     /// Warns of what was changed of the search that is remembered.

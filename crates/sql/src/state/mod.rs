@@ -17,7 +17,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use remora_engine::Value;
+use remora_engine::{Ending, Interrupt, Value};
 use rustc_hash::FxHashMap;
 
 pub(crate) use chance::{Chances, Generator};
@@ -64,6 +64,20 @@ impl Moment {
     /// That of a statement which begins now.
     pub(crate) fn new() -> Self {
         Self { reader: OnceLock::new(), has_begun: false, since: Instant::now() }
+    }
+}
+
+/// Ends a statement that was killed, or that takes too long.
+struct KilledOrLate {
+    interrupted: Arc<AtomicBool>,
+    /// `None` if it is too far away to be told.
+    deadline: Option<Instant>,
+}
+
+impl Interrupt for KilledOrLate {
+    fn ending(&self) -> Option<Ending> {
+        let is_late = || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        self.interrupted.ending().or_else(|| is_late().then_some(Ending::TimedOut))
     }
 }
 
@@ -164,14 +178,29 @@ impl SessionState {
     }
 
     /// The snapshot that a statement reads: the transaction's, else a new one. Taken once for each
-    /// statement.
+    /// statement, with which its searches end.
     pub(crate) fn reader(&self) -> Reader {
         let newest = || self.shared.database.reader();
-        match (self.transaction.reader(), &self.moment) {
+        let reader = match (self.transaction.reader(), &self.moment) {
             (Some(reader), _) => reader,
             (None, Some(moment)) => moment.reader.get_or_init(newest).clone(),
             (None, None) => newest(),
+        };
+        self.limited(&reader, self.variables.max_execution_time_ms)
+    }
+
+    /// The same moment, whose searches end with the statement, and after so many milliseconds, where 0 is any number.
+    pub(crate) fn limited(&self, reader: &Reader, limit_ms: u64) -> Reader {
+        reader.clone().unless(self.interrupt(limit_ms))
+    }
+
+    /// What ends the searches of a statement: KILL, and the end of its time.
+    fn interrupt(&self, limit_ms: u64) -> Arc<dyn Interrupt> {
+        if limit_ms == 0 {
+            return Arc::<AtomicBool>::clone(&self.interrupted);
         }
+        let deadline = Instant::now().checked_add(Duration::from_millis(limit_ms));
+        Arc::new(KilledOrLate { interrupted: Arc::clone(&self.interrupted), deadline })
     }
 
     /// The database for names without one; 1046 if none is chosen.

@@ -4,14 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod dialect;
+mod endings;
 mod groups;
 mod shown;
 
-use std::{
-    fmt::Write as _,
-    sync::atomic::Ordering::Relaxed,
-    time::{Duration, Instant},
-};
+use std::fmt::Write as _;
 
 use remora_sql::Session;
 
@@ -463,38 +460,6 @@ async fn weights_are_of_queries_by_keywords_alone() {
     }
     all(&mut session, &["ROLLBACK"]).await;
     assert_eq!(sets(&mut session, "SELECT COUNT(*) FROM t WHERE MATCH('alpha')").await, "7");
-}
-
-/// What is told to end while it makes one excerpt does not make it.
-#[tokio::test(flavor = "multi_thread")]
-async fn excerpts_are_interrupted_within_a_text() {
-    let server = Server::new();
-    let mut session = server.session();
-    let text = "alphabetical reefs and fishes ".repeat(34_000);
-    let query: String = (10..70).map(|number| format!("*q{number}*e* ")).collect();
-    let create =
-        "CREATE TABLE wide (id INT PRIMARY KEY, body LONGTEXT) words='body' min_infix_len='2'";
-    all(&mut session, &[create, &format!("INSERT INTO wide VALUES (1, '{text}')")]).await;
-    for statement in [
-        format!("CALL SNIPPETS('{text}', 'wide', '{query}')"),
-        format!("SELECT SNIPPET(body, '{query}') FROM wide"),
-    ] {
-        let mut whole = Duration::MAX;
-        for _ in 0..2 {
-            let begin = Instant::now();
-            assert_eq!(run(&mut session, &statement).await.unwrap().sets[0].rows.len(), 1);
-            whole = whole.min(begin.elapsed());
-        }
-        let interrupter = session.interrupter();
-        let ending = std::thread::spawn(move || {
-            std::thread::sleep(whole / 3);
-            interrupter.store(true, Relaxed);
-        });
-        let error = run(&mut session, &statement).await.unwrap_err();
-        assert_eq!(error.code.number(), 1317, "{error}");
-        ending.join().unwrap();
-        session.interrupter().store(false, Relaxed);
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,14 +17,22 @@ use super::{
     passes::{Needed, Part, Pass},
     race::{Race, Winners},
     tiers::{MAX_WORDS, Set, Tiers},
+    until,
 };
 use crate::{
     Result,
+    interrupt::Looks,
     snapshot::{SegmentView, TableView},
 };
 
 /// So few rows are weighed at once; fewer in tests, whose tables are small.
 const FEW_ROWS: u64 = if cfg!(test) { 3 } else { 64 };
+
+/// To ask of so many words of a query whether a document has them costs as much as reading a posting.
+const WORDS_PER_POSTING: usize = 8;
+
+/// Documents of a block of postings.
+const BLOCK: usize = 128;
 
 /// Most bytes of what is known of fields, in a segment.
 const MOST_LEVEL_BYTES: u64 = 64 << 20;
@@ -227,6 +235,7 @@ impl<'a> Segment<'a> {
     /// How many of the words each document has.
     fn tiers(&self, documents: u32) -> Result<Tiers<'a>> {
         let of = |&(term, _): &(usize, usize)| {
+            self.ranked.unless.check()?;
             if let Some(Term { keywords, .. }) = self.matcher.terms().get(term)
                 && let [keyword] = &keywords[..]
                 && let Some(number) = self.words.find(keyword)
@@ -234,7 +243,7 @@ impl<'a> Segment<'a> {
             {
                 return Ok(Set::Words(words));
             }
-            self.ranked.of_term(self.matcher, self.words, term).map(Set::Docs)
+            self.ranked.of_term(self.matcher, self.words, term, documents).map(Set::Docs)
         };
         let sets: Vec<Set<'a>> = self.bounds.terms.iter().map(of).collect::<Result<_>>()?;
         let times: Vec<usize> = self.bounds.terms.iter().map(|&(_, times)| times).collect();
@@ -262,6 +271,7 @@ impl<'a> Segment<'a> {
             for &(term, _) in &bounds.terms {
                 let Some(term) = self.matcher.terms().get(term) else { return Ok(None) };
                 let [keyword] = &term.keywords[..] else { return Ok(None) };
+                self.ranked.unless.check()?;
                 sets.push(match self.words.find(keyword) {
                     Some(number) => match self.words.documents_in(number, field)? {
                         Some(docs) => Set::Docs(docs),
@@ -311,11 +321,13 @@ impl<'a> Segment<'a> {
                 true => of(occurrences, bounds.share(word)),
                 false => most(occurrences),
             };
+            let mut looks = Looks::new(&self.ranked.unless);
             // With the document that was looked at last, behind which those of a block stand.
             let state = RefCell::new((&mut *winners, 0, None));
             let may_have = |occurrences| {
-                let (winners, last, failed) = &*state.borrow();
-                failed.is_none() && winners.may_win(most_of_block(occurrences), *last)
+                let (winners, last, failed) = &mut *state.borrow_mut();
+                let goes_on = failed.is_none() && until(looks.steps(BLOCK), failed).is_continue();
+                goes_on && winners.may_win(most_of_block(occurrences), *last)
             };
             let weighing = &mut self.weighing;
             self.words.for_each_frequent(number, may_have, |doc, occurrences| {
@@ -338,24 +350,25 @@ impl<'a> Segment<'a> {
 
     fn walk(&mut self, walk: &Walk<'_>, winners: &mut Winners<'_>) -> Result<()> {
         let (bounds, winners) = (self.bounds, RefCell::new(winners));
-        let mut failed = None;
+        let (unless, failed) = (&self.ranked.unless, RefCell::new(None));
         walk.pass.run(
-            |first, needed| walk.look(bounds, &winners.borrow(), first, needed),
-            |doc| match self.visit(doc, walk, &mut winners.borrow_mut()) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
+            |first, needed| {
+                until(unless.check(), &mut failed.borrow_mut())?;
+                walk.look(bounds, &winners.borrow(), first, needed)
+            },
+            |doc| {
+                let visited = self.visit(doc, walk, &mut winners.borrow_mut());
+                until(visited, &mut failed.borrow_mut())
             },
         );
-        failed.map_or(Ok(()), Err)
+        failed.into_inner().map_or(Ok(()), Err)
     }
 
     /// Weighs a document, unless it cannot win.
     fn visit(&mut self, doc: u32, walk: &Walk<'_>, winners: &mut Winners<'_>) -> Result<()> {
         let bounds = self.bounds;
         let all = &bounds.contributors.words;
+        self.weighing.document.looks.steps(1 + all.len() / WORDS_PER_POSTING)?;
         self.present.clear();
         let mut rest = 0.0;
         for (at, word) in all.iter().enumerate() {
@@ -378,12 +391,22 @@ impl<'a> Segment<'a> {
             return Ok(());
         }
         let (mut occurrences, mut sum) = (0u32, 0.0);
+        let mut last = None;
         self.weighing.document.go_to(doc);
         for word in self.present.iter().filter_map(|&at| all.get(at)) {
-            let frequency = self.weighing.frequency(word.term)?;
+            let frequency = match last {
+                Some((term, frequency)) if term == word.term => frequency,
+                _ => self.weighing.frequency(word.term)?,
+            };
+            last = Some((word.term, frequency));
             occurrences = occurrences.saturating_add(frequency);
-            sum += bounds.counted(word, frequency);
-            rest -= bounds.share(word);
+            let (counted, share) = (bounds.counted(word, frequency), bounds.share(word));
+            // Where the query has a word again, which adds nothing, it is known already what may win.
+            if counted == 0.0 && share == 0.0 {
+                continue;
+            }
+            sum += counted;
+            rest -= share;
             // Less than this, however often the others stand there.
             let most = bounds.of(Known { sum: sum + rest, ..known });
             if !winners.may_win(most, doc) {
@@ -466,8 +489,9 @@ impl Walk<'_> {
         if !winners.may_win(bounds.of_words(words, fields), first) {
             return ControlFlow::Break(());
         }
-        // Where nothing is known of fields it does not matter.
-        let mut fewer = if self.levels.is_some() { 1..words } else { words..words };
+        // Where nothing is known of fields it does not matter. What could not win before cannot now.
+        let least = if self.levels.is_some() { needed.least.max(1) } else { words };
+        let mut fewer = least..words;
         needed.least = fewer
             .find(|&least| {
                 let fields = self.fields_with(words, least);

@@ -21,8 +21,8 @@ pub(super) struct Bounds<'q> {
     pub terms: Vec<(usize, usize)>,
     /// The place among `terms` of each word's term.
     pub places: Vec<usize>,
-    /// What the words can add to the sum, the most first.
-    shares: Vec<f32>,
+    /// What so many of the words can add to the sum at most, by their number.
+    sums: Vec<f32>,
     /// By how much a sum may be greater that is added in another order.
     slack: f32,
 }
@@ -64,10 +64,16 @@ impl<'q> Bounds<'q> {
             fields,
             terms,
             places,
-            shares: Vec::new(),
+            sums: vec![0.0],
         };
-        bounds.shares = bounds.contributors.words.iter().map(|word| bounds.share(word)).collect();
-        bounds.shares.sort_by(|a, b| b.total_cmp(a));
+        let words = bounds.contributors.words.iter();
+        let mut shares: Vec<f32> = words.map(|word| bounds.share(word)).collect();
+        shares.sort_by(|a, b| b.total_cmp(a));
+        let mut sum = 0.0;
+        bounds.sums.extend(shares.into_iter().map(|share| {
+            sum += share;
+            sum
+        }));
         bounds
     }
 
@@ -98,7 +104,7 @@ impl<'q> Bounds<'q> {
 
     /// What a document with so many of the words can weigh.
     pub fn of_words(&self, words: usize, fields: Option<&[u32]>) -> i64 {
-        let sum = self.shares.iter().take(words).sum();
+        let sum = self.sums.get(words).or(self.sums.last()).copied().unwrap_or(0.0);
         self.of(Known { words, fields, occurrences: u32::MAX, sum })
     }
 

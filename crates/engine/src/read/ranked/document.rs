@@ -1,7 +1,6 @@
 //! One document after the other of a segment, as the steps of a query ask for it.
 
 use remora_index::{
-    IndexError,
     column::Cell,
     words::{WordCursor, WordsIndex},
 };
@@ -11,7 +10,14 @@ use remora_words::{
     rank::{Attribute, Row},
 };
 
-use crate::{ColumnType, Error, Result, Schema, Value, encode::decode_cell, snapshot::SegmentView};
+use super::Ranked;
+use crate::{
+    ColumnType, Error, Result, Schema, Value, encode::decode_cell, interrupt::Looks,
+    snapshot::SegmentView,
+};
+
+/// To find a keyword and stand before its documents costs as much as reading so many.
+const CURSOR_POSTINGS: usize = 32;
 
 /// The terms of a query in one segment.
 pub(super) struct SegmentDocument<'a> {
@@ -22,22 +28,31 @@ pub(super) struct SegmentDocument<'a> {
     /// For each term the cursors of its keywords.
     terms: Vec<Vec<WordCursor<'a>>>,
     places: Vec<Place>,
-    failed: Option<IndexError>,
+    /// Whether to go on, by what is read of it.
+    pub(super) looks: Looks,
+    failed: Option<Error>,
 }
 
 impl<'a> SegmentDocument<'a> {
     pub(super) fn new(
+        ranked: &'a Ranked,
         matcher: &Matcher,
         words: &'a WordsIndex,
         view: &'a SegmentView,
-        schema: &'a Schema,
     ) -> Result<Self> {
-        let terms = matcher.terms().iter().map(|term| {
-            let numbers = term.keywords.iter().filter_map(|keyword| words.find(keyword));
-            numbers.map(|number| words.cursor(number)).collect::<Result<_, IndexError>>()
-        });
-        let terms = terms.collect::<Result<_, IndexError>>()?;
-        Ok(Self { doc: 0, words, view, schema, terms, places: Vec::new(), failed: None })
+        let mut looks = Looks::new(&ranked.unless);
+        let mut terms = Vec::with_capacity(matcher.terms().len());
+        for term in matcher.terms() {
+            let mut cursors = Vec::new();
+            for keyword in &term.keywords {
+                looks.steps(CURSOR_POSTINGS)?;
+                let Some(number) = words.find(keyword) else { continue };
+                cursors.push(words.cursor(number)?);
+            }
+            terms.push(cursors);
+        }
+        let schema = &ranked.schema;
+        Ok(Self { doc: 0, words, view, schema, terms, places: Vec::new(), looks, failed: None })
     }
 
     /// Goes to a document; documents are asked in any order, ascending ones soonest.
@@ -45,16 +60,14 @@ impl<'a> SegmentDocument<'a> {
         self.doc = doc;
     }
 
-    /// What the index said where evaluating failed.
+    /// What the index said where evaluating failed, or that it was to end.
     pub(super) fn error(&mut self, error: WordsError) -> Error {
-        match self.failed.take() {
-            Some(error) => error.into(),
-            None => super::refused(error),
-        }
+        self.failed.take().unwrap_or_else(|| super::refused(error))
     }
 
-    /// Keeps what the index said.
-    fn note(&mut self, error: IndexError) -> WordsError {
+    /// Keeps that.
+    fn note(&mut self, error: impl Into<Error>) -> WordsError {
+        let error = error.into();
         let message = error.to_string();
         self.failed = Some(error);
         WordsError::Query(message)
@@ -66,8 +79,10 @@ impl Document for SegmentDocument<'_> {
         let mut all = 0;
         let doc = self.doc;
         let Some(cursors) = self.terms.get_mut(term) else { return Ok(0) };
-        let add = || {
+        let looks = &mut self.looks;
+        let add = || -> Result<()> {
             for cursor in cursors {
+                looks.step()?;
                 if cursor.seek(doc)? {
                     all += cursor.frequency()?;
                 }
@@ -84,21 +99,29 @@ impl Document for SegmentDocument<'_> {
     fn places(&mut self, term: usize, mut each: impl FnMut(Place)) -> remora_words::Result<()> {
         let doc = self.doc;
         let Some(cursors) = self.terms.get_mut(term) else { return Ok(()) };
+        let looks = &mut self.looks;
         if let [only] = &mut cursors[..] {
+            let mut count = 1;
             let read = match only.seek(doc) {
-                Ok(true) => only.places(each),
+                Ok(true) => only.places(|place| {
+                    count += 1;
+                    each(place);
+                }),
                 Ok(false) => Ok(()),
                 Err(error) => Err(error),
             };
+            let read = read.map_err(Error::from).and_then(|()| looks.steps(count));
             return read.map_err(|error| self.note(error));
         }
         let places = &mut self.places;
         places.clear();
-        let read = || {
+        let read = || -> Result<()> {
             for cursor in cursors {
+                let before = places.len();
                 if cursor.seek(doc)? {
                     cursor.places(|place| places.push(place))?;
                 }
+                looks.steps(1 + places.len() - before)?;
             }
             Ok(())
         };

@@ -12,18 +12,19 @@ mod race;
 mod tiers;
 mod vocabulary;
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use remora_index::{DocSet, words::WordsIndex};
 use remora_words::{
     WordsError,
-    matching::{Candidates, Counts, Document, Hit, Matcher, Vocabulary},
+    matching::{Candidates, Counts, Document, Hit, Matcher},
     query,
     rank::{self, Needs, Ranker, Scorer},
 };
 
 use crate::{
     Error, FactorsForm, KeywordQuery, KeywordReport, RequestPart, Result, Schema, WordsDef,
+    interrupt::Unless,
     snapshot::{SegmentView, TableView},
 };
 use document::SegmentDocument;
@@ -43,51 +44,74 @@ pub(crate) struct Ranked {
     schema: Arc<Schema>,
     /// How many fields there are.
     fields: usize,
+    /// What ends it before it is done.
+    unless: Unless,
 }
 
 /// Documents that are fewer than one in so many of a word's are looked for one by one.
 const FEW_SHARE: usize = 16;
 
+/// Documents of lists, and keywords, that are united between two looks whether to go on.
+const UNITED_DOCUMENTS: u64 = if cfg!(test) { 64 } else { 1 << 20 };
+const UNITED_KEYWORDS: usize = if cfg!(test) { 4 } else { 1 << 16 };
+
 impl Ranked {
     /// Plans a query.
-    pub(crate) fn new(view: &TableView, asked: &KeywordQuery) -> Result<Self> {
-        Self::planned(view, asked, false)
+    ///
+    /// # Errors
+    /// Here and in all that is asked of it: [`Error::Ended`] soon after it is told to end.
+    pub(crate) fn new(view: &TableView, asked: &KeywordQuery, unless: &Unless) -> Result<Self> {
+        Self::planned(view, asked, false, unless)
     }
 
     /// What a query is made of.
-    pub(crate) fn report(view: &TableView, asked: &KeywordQuery) -> Result<KeywordReport> {
-        Ok(Self::planned(view, asked, true)?.report)
+    pub(crate) fn report(
+        view: &TableView,
+        asked: &KeywordQuery,
+        unless: &Unless,
+    ) -> Result<KeywordReport> {
+        Ok(Self::planned(view, asked, true, unless)?.report)
     }
 
     /// In how many live rows a keyword stands, and how often.
-    pub(crate) fn counts(view: &TableView, keyword: &str) -> Result<Counts> {
+    pub(crate) fn counts(view: &TableView, keyword: &str, unless: &Unless) -> Result<Counts> {
         let words = words_of(&view.schema)?;
         let analyzer = words.analyzer()?;
-        ViewVocabulary::new(view, words, &analyzer, true).counts(keyword).map_err(refused)
+        ViewVocabulary::new(view, words, &analyzer, unless).with_hits().counts_of(keyword)
     }
 
     /// Calls `visit` with each keyword of the table and the number of its live rows, in order.
     pub(crate) fn for_each_keyword(
         view: &TableView,
         visit: &mut dyn FnMut(&str, u64),
+        unless: &Unless,
     ) -> Result<()> {
         let words = words_of(&view.schema)?;
         let analyzer = words.analyzer()?;
-        ViewVocabulary::new(view, words, &analyzer, false).for_each(visit).map_err(refused)
+        ViewVocabulary::new(view, words, &analyzer, unless).for_each(visit)
     }
 
-    fn planned(view: &TableView, asked: &KeywordQuery, needs_hits: bool) -> Result<Self> {
+    fn planned(
+        view: &TableView,
+        asked: &KeywordQuery,
+        needs_hits: bool,
+        unless: &Unless,
+    ) -> Result<Self> {
         let words = words_of(&view.schema)?;
         let analyzer = words.analyzer()?;
         let fields: Vec<String> = names(&view.schema, words);
         let parsed = query::parse(&asked.text, &analyzer, &fields).map_err(refused)?;
         let (weights, unknown) = weights(&fields, &asked.field_weights);
         let count = fields.len();
-        let mut vocabulary = ViewVocabulary::new(view, words, &analyzer, needs_hits);
+        let mut vocabulary = ViewVocabulary::new(view, words, &analyzer, unless);
+        if needs_hits {
+            vocabulary = vocabulary.with_hits();
+        }
         let plan = |root| Matcher::new(root, &mut vocabulary, asked.idf);
-        let matcher = parsed.root.as_ref().map(plan).transpose().map_err(refused)?;
+        let planned = parsed.root.as_ref().map(plan).transpose();
+        let matcher = planned.map_err(|error| vocabulary.error(error))?;
         let is_by_expression = matches!(asked.ranker, Ranker::Expression(_) | Ranker::Export(_));
-        let totals = if is_by_expression { vocabulary.totals(fields.len()) } else { Vec::new() };
+        let totals = if is_by_expression { vocabulary.totals(fields.len())? } else { Vec::new() };
         let about = rank::Query {
             field_weights: weights,
             keywords: matcher.as_ref().map_or(0, Matcher::keywords),
@@ -112,6 +136,7 @@ impl Ranked {
             report,
             schema: Arc::clone(&view.schema),
             fields: count,
+            unless: unless.clone(),
         })
     }
 
@@ -135,21 +160,19 @@ impl Ranked {
             return Ok(docs);
         }
         let docs = docs.without(view.deleted.as_ref());
-        let mut document = SegmentDocument::new(matcher, words, view, &self.schema)?;
+        let mut document = SegmentDocument::new(self, matcher, words, view)?;
         let nothing = Needs { fields: false, hits: false };
-        let (mut found, mut hits, mut failed) = (Vec::new(), Vec::new(), None);
-        docs.for_each(|doc| {
+        let (mut found, mut hits) = (Vec::new(), Vec::new());
+        try_for_each(&docs, |doc| {
+            document.looks.step()?;
             document.go_to(doc);
             match matcher.evaluate(&mut document, nothing, &mut hits) {
-                Ok(Some(_)) => found.push(doc),
-                Ok(None) => {}
-                Err(error) => failed = Some(error),
+                Ok(is_found) => found.extend(is_found.map(|_| doc)),
+                Err(error) => return Err(document.error(error)),
             }
-        });
-        match failed {
-            Some(error) => Err(document.error(error)),
-            None => Ok(DocSet::ascending(found, count)),
-        }
+            Ok(())
+        })?;
+        Ok(DocSet::ascending(found, count))
     }
 
     fn set(
@@ -160,8 +183,9 @@ impl Ranked {
         count: u32,
     ) -> Result<DocSet> {
         let of = |candidates: &Candidates| self.set(matcher, words, candidates, count);
+        self.unless.check()?;
         Ok(match candidates {
-            Candidates::Term(term) => self.of_term(matcher, words, *term)?,
+            Candidates::Term(term) => self.of_term(matcher, words, *term, count)?,
             Candidates::All(parts) => self.of_all(matcher, words, parts, count)?,
             Candidates::Any(parts) => self.of_any(matcher, words, parts, count)?,
             Candidates::AtLeast(parts, least) => {
@@ -195,8 +219,29 @@ impl Ranked {
         }
         numbers.sort_unstable();
         numbers.dedup();
-        let united = words.united(&numbers)?;
+        let united = self.united(words, &numbers, count)?;
         Ok(if any.is_empty() { united } else { any.union(&united, count) })
+    }
+
+    /// The documents that hold any of the keywords.
+    fn united(&self, words: &WordsIndex, numbers: &[u32], count: u32) -> Result<DocSet> {
+        let (mut all, mut rest) = (DocSet::empty(), numbers);
+        while !rest.is_empty() {
+            self.unless.check()?;
+            let (mut documents, mut taken) = (0, 0);
+            for &number in rest.iter().take(UNITED_KEYWORDS) {
+                documents += u64::from(words.document_count(number)?);
+                taken += 1;
+                if documents >= UNITED_DOCUMENTS {
+                    break;
+                }
+            }
+            let (some, behind) = rest.split_at(taken);
+            let docs = words.united(some)?;
+            all = if all.is_empty() { docs } else { all.union(&docs, count) };
+            rest = behind;
+        }
+        Ok(all)
     }
 
     /// The documents that are in each of the parts: those of the rarest are looked for in the others.
@@ -221,6 +266,7 @@ impl Ranked {
         numbers.dedup();
         let mut all: Option<DocSet> = None;
         for (documents, number) in numbers {
+            self.unless.check()?;
             all = Some(match all {
                 None => words.documents(number)?,
                 Some(DocSet::List(docs))
@@ -252,12 +298,18 @@ impl Ranked {
     }
 
     /// The documents that hold a term.
-    fn of_term(&self, matcher: &Matcher, words: &WordsIndex, term: usize) -> Result<DocSet> {
+    fn of_term(
+        &self,
+        matcher: &Matcher,
+        words: &WordsIndex,
+        term: usize,
+        count: u32,
+    ) -> Result<DocSet> {
         let keywords = matcher.terms().get(term).map_or(&[][..], |term| &term.keywords);
         let numbers: Vec<u32> = keywords.iter().filter_map(|it| words.find(it)).collect();
         match numbers.as_slice() {
             [number] => Ok(words.documents(*number)?),
-            numbers => Ok(words.united(numbers)?),
+            numbers => self.united(words, numbers, count),
         }
     }
 
@@ -306,13 +358,11 @@ impl Ranked {
             return Ok(weights);
         };
         let mut weighing = Weighing::new(self, matcher, words, view)?;
-        let mut failed = None;
-        docs.for_each(|doc| match weighing.weight(doc) {
-            Ok(Some(weight)) => weights.push((doc, weight)),
-            Ok(None) => {}
-            Err(error) => failed = failed.take().or(Some(error)),
-        });
-        failed.map_or(Ok(weights), Err)
+        try_for_each(docs, |doc| {
+            weights.extend(weighing.weight(doc)?.map(|weight| (doc, weight)));
+            Ok(())
+        })?;
+        Ok(weights)
     }
 }
 
@@ -345,7 +395,7 @@ impl<'a> Weighing<'a> {
         words: &'a WordsIndex,
         view: &'a SegmentView,
     ) -> Result<Self> {
-        let document = SegmentDocument::new(matcher, words, view, &ranked.schema)?;
+        let document = SegmentDocument::new(ranked, matcher, words, view)?;
         let scorer = ranked.scorer.clone();
         let (table_weight, needs) = (ranked.table_weight, scorer.needs());
         Ok(Self { matcher, document, scorer, table_weight, needs, hits: Vec::new() })
@@ -359,6 +409,7 @@ impl<'a> Weighing<'a> {
 
     /// The weight of a document, if the query finds it. Documents are asked in ascending order.
     fn weight(&mut self, doc: u32) -> Result<Option<i32>> {
+        self.document.looks.step()?;
         self.document.go_to(doc);
         self.hits.clear();
         match self.matcher.evaluate(&mut self.document, self.needs, &mut self.hits) {
@@ -368,6 +419,25 @@ impl<'a> Weighing<'a> {
             }
             Ok(None) => Ok(None),
             Err(error) => Err(self.document.error(error)),
+        }
+    }
+}
+
+/// Calls `visit` with each document until it fails.
+fn try_for_each(docs: &DocSet, mut visit: impl FnMut(u32) -> Result<()>) -> Result<()> {
+    match docs {
+        DocSet::List(docs) => docs.iter().try_for_each(|&doc| visit(doc)),
+        DocSet::Bits(bits) => bits.iter().try_for_each(visit),
+    }
+}
+
+/// `Continue`, or `Break` with the error kept.
+fn until<E>(result: std::result::Result<(), E>, failed: &mut Option<E>) -> ControlFlow<()> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            *failed = Some(error);
+            ControlFlow::Break(())
         }
     }
 }

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use remora_index::{Bitmap, DocSet, IndexError, words::WordsIndex};
+use remora_index::{Bitmap, DocSet, words::WordsIndex};
 use remora_words::{
-    Result, WordsError,
+    WordsError,
     analysis::Analyzer,
     matching::{Counts, Expansion, Place, Vocabulary},
     query::Wildcard,
 };
 
+use super::{refused, until};
 use crate::{
-    WordsDef,
+    Error, Result, WordsDef,
+    interrupt::{Looks, Unless},
     read::docs::count_live,
     snapshot::{SegmentView, TableView},
 };
@@ -23,6 +25,9 @@ pub(super) struct ViewVocabulary<'v> {
     analyzer: &'v Analyzer,
     /// Whether it is asked how often plain keywords stand in documents, which costs a look at all of them.
     needs_hits: bool,
+    looks: Looks,
+    /// What failed while a query was planned.
+    failed: Option<Error>,
 }
 
 /// Deleted documents that are fewer than one in so many of a keyword's are looked for one by one; all in tests, whose
@@ -34,87 +39,169 @@ impl<'v> ViewVocabulary<'v> {
         view: &'v TableView,
         words: &WordsDef,
         analyzer: &'v Analyzer,
-        needs_hits: bool,
+        unless: &Unless,
     ) -> Self {
-        Self { view, id: words.segment_id(), analyzer, needs_hits }
+        let looks = Looks::new(unless);
+        Self { view, id: words.segment_id(), analyzer, needs_hits: false, looks, failed: None }
+    }
+
+    /// The same, which tells how often plain keywords stand in documents.
+    pub(super) fn with_hits(self) -> Self {
+        Self { needs_hits: true, ..self }
     }
 
     /// The segments that have the words.
-    fn segments(&self) -> impl Iterator<Item = (&'v SegmentView, &'v WordsIndex)> {
-        let id = self.id;
-        self.view.segments.iter().filter_map(move |view| Some((view, view.segment.words(id)?)))
+    fn segments(&self) -> impl Iterator<Item = (&'v SegmentView, &'v WordsIndex)> + use<'v> {
+        let (id, view) = (self.id, self.view);
+        view.segments.iter().filter_map(move |view| Some((view, view.segment.words(id)?)))
     }
 
     /// The keywords of each field in all live rows. Cost: one step for each deleted row and field.
-    pub(super) fn totals(&self, fields: usize) -> Vec<u64> {
+    pub(super) fn totals(&mut self, fields: usize) -> Result<Vec<u64>> {
         let mut totals = vec![0_u64; fields];
         for (view, words) in self.segments() {
-            let deleted = || view.deleted.iter().flat_map(|deleted| deleted.iter());
             for (field, (total, of_all)) in totals.iter_mut().zip(words.totals()).enumerate() {
-                let gone: u64 = deleted().map(|doc| u64::from(words.count(doc, field))).sum();
+                let mut gone = 0;
+                for doc in view.deleted.iter().flat_map(|deleted| deleted.iter()) {
+                    self.looks.step()?;
+                    gone += u64::from(words.count(doc, field));
+                }
                 *total += of_all.saturating_sub(gone);
             }
         }
-        totals
+        Ok(totals)
     }
 
     /// Where the keyword of that number stands in a segment; how often only if `needs_hits`.
     fn counts_in(
+        &mut self,
         view: &SegmentView,
         words: &WordsIndex,
         number: u32,
         needs_hits: bool,
     ) -> Result<Counts> {
         let mut counts = Counts::default();
+        self.looks.step()?;
         if !needs_hits {
-            let all = words.document_count(number).map_err(corrupt)?;
+            let all = words.document_count(number)?;
             counts.documents = match &view.deleted {
                 None => all.into(),
                 Some(deleted) if view.deleted_count < all / FEW_SHARE => {
-                    let gone = words.having(number, deleted.iter().collect());
-                    u64::from(all) - gone.map_err(corrupt)?.len() as u64
+                    let gone = words.having(number, deleted.iter().collect())?;
+                    u64::from(all) - gone.len() as u64
                 }
-                Some(_) => count_live(&words.documents(number).map_err(corrupt)?, view),
+                Some(_) => count_live(&words.documents(number)?, view),
             };
             return Ok(counts);
         }
-        let is_live = |doc| !view.is_deleted(doc);
-        let add = |doc, hits: u32| {
-            if is_live(doc) {
+        let mut failed = None;
+        let looks = &mut self.looks;
+        words.for_each_posting(number, |doc, hits: u32| {
+            if !view.is_deleted(doc) {
                 counts.documents += 1;
                 counts.hits += u64::from(hits);
             }
-        };
-        words.for_each_posting(number, add).map_err(corrupt)?;
-        Ok(counts)
+            until(looks.step(), &mut failed)
+        })?;
+        failed.map_or(Ok(counts), Err)
     }
-}
 
-impl ViewVocabulary<'_> {
+    /// Where a keyword stands in the table.
+    pub(super) fn counts_of(&mut self, keyword: &str) -> Result<Counts> {
+        let mut all = Counts::default();
+        for (view, words) in self.segments() {
+            let Some(number) = words.find(keyword) else { continue };
+            let counts = self.counts_in(view, words, number, self.needs_hits)?;
+            all.documents += counts.documents;
+            all.hits += counts.hits;
+        }
+        Ok(all)
+    }
+
     /// Calls `visit` with each keyword that is in live documents, and in how many, in order.
-    pub(super) fn for_each(&self, visit: &mut dyn FnMut(&str, u64)) -> Result<()> {
-        let mut failed = None;
+    pub(super) fn for_each(&mut self, visit: &mut dyn FnMut(&str, u64)) -> Result<()> {
         let segments: Vec<_> = self.segments().collect();
-        let count = |(view, words): (&SegmentView, &WordsIndex), number| {
-            Self::counts_in(view, words, number, false).map(|counts| counts.documents)
-        };
-        if let [only] = segments[..] {
-            only.1.for_each_with_prefix("", |keyword, number| match count(only, number) {
-                Ok(0) => {}
-                Ok(documents) => visit(keyword, documents),
-                Err(error) => failed = failed.take().or(Some(error)),
-            });
-            return failed.map_or(Ok(()), Err);
-        }
         let mut all: BTreeMap<String, u64> = BTreeMap::new();
-        for segment in segments {
-            segment.1.for_each_with_prefix("", |keyword, number| match count(segment, number) {
-                Ok(documents) => *all.entry(keyword.to_owned()).or_default() += documents,
-                Err(error) => failed = failed.take().or(Some(error)),
+        let is_only = segments.len() == 1;
+        for (view, words) in segments {
+            let mut failed = None;
+            words.for_each_with_prefix("", |keyword, number| {
+                let mut note = |documents| match (is_only, documents) {
+                    (true, 0) => {}
+                    (true, documents) => visit(keyword, documents),
+                    (false, _) => *all.entry(keyword.to_owned()).or_default() += documents,
+                };
+                let counts = self.counts_in(view, words, number, false);
+                until(counts.map(|counts| note(counts.documents)), &mut failed)
             });
+            failed.map_or(Ok(()), Err)?;
         }
-        all.iter().filter(|(_, count)| **count > 0).for_each(|(word, count)| visit(word, *count));
-        failed.map_or(Ok(()), Err)
+        for (word, count) in all.iter().filter(|(_, count)| **count > 0) {
+            self.looks.step()?;
+            visit(word, *count);
+        }
+        Ok(())
+    }
+
+    /// The keywords that match a pattern, in order.
+    fn expanded(&mut self, pattern: &Wildcard) -> Result<Vec<Expansion>> {
+        let mut found: BTreeMap<String, Counts> = BTreeMap::new();
+        for (view, words) in self.segments() {
+            let (mut numbers, mut failed) = (Vec::new(), None);
+            let looks = &mut self.looks;
+            let mut note = |keyword: &str, number| {
+                if pattern.matches(keyword) {
+                    numbers.push((keyword.to_owned(), number));
+                }
+                until(looks.step(), &mut failed)
+            };
+            match pattern.prefix() {
+                "" => words.for_each_with_piece(pattern.longest_piece(), &mut note),
+                prefix => words.for_each_with_prefix(prefix, &mut note),
+            }
+            failed.map_or(Ok(()), Err)?;
+            for (keyword, number) in numbers {
+                let counts = self.counts_in(view, words, number, true)?;
+                let all = found.entry(keyword).or_default();
+                all.documents += counts.documents;
+                all.hits += counts.hits;
+            }
+        }
+        let live = found.into_iter().filter(|(_, counts)| counts.documents > 0);
+        Ok(live.map(|(keyword, counts)| Expansion { keyword, counts }).collect())
+    }
+
+    /// In how many live documents any of the keywords stands.
+    fn united(
+        &mut self,
+        keywords: &[String],
+        counts: Option<&dyn Fn(Place) -> bool>,
+    ) -> Result<u64> {
+        let mut all = 0;
+        for (view, words) in self.segments() {
+            let mut docs = Bitmap::new(view.segment.doc_count());
+            for keyword in keywords {
+                self.looks.step()?;
+                let Some(number) = words.find(keyword) else { continue };
+                insert(words, number, counts, &mut docs, &mut self.looks)?;
+            }
+            all += count_live(&DocSet::Bits(docs.into()), view);
+        }
+        Ok(all)
+    }
+
+    /// Keeps what failed.
+    fn noted<T>(&mut self, result: Result<T>) -> remora_words::Result<T> {
+        result.map_err(|error| {
+            let message = error.to_string();
+            self.failed = Some(error);
+            WordsError::Query(message)
+        })
+    }
+
+    /// Why planning failed.
+    pub(super) fn error(&mut self, error: WordsError) -> Error {
+        self.failed.take().unwrap_or_else(|| refused(error))
     }
 }
 
@@ -127,18 +214,12 @@ impl Vocabulary for ViewVocabulary<'_> {
         self.analyzer.keyword(word, is_exact)
     }
 
-    fn counts(&mut self, keyword: &str) -> Result<Counts> {
-        let mut all = Counts::default();
-        for (view, words) in self.segments() {
-            let Some(number) = words.find(keyword) else { continue };
-            let counts = Self::counts_in(view, words, number, self.needs_hits)?;
-            all.documents += counts.documents;
-            all.hits += counts.hits;
-        }
-        Ok(all)
+    fn counts(&mut self, keyword: &str) -> remora_words::Result<Counts> {
+        let counts = self.counts_of(keyword);
+        self.noted(counts)
     }
 
-    fn expand(&mut self, pattern: &str) -> Result<Result<Vec<Expansion>, String>> {
+    fn expand(&mut self, pattern: &str) -> remora_words::Result<Result<Vec<Expansion>, String>> {
         let pattern = match Wildcard::new(pattern, self.analyzer.settings()) {
             Ok(pattern) => pattern,
             Err(warning) => return Ok(Err(warning)),
@@ -146,43 +227,17 @@ impl Vocabulary for ViewVocabulary<'_> {
         if pattern.is_nothing() {
             return Ok(Ok(Vec::new()));
         }
-        let mut found: BTreeMap<String, Counts> = BTreeMap::new();
-        for (view, words) in self.segments() {
-            let mut numbers = Vec::new();
-            let mut note = |keyword: &str, number| {
-                if pattern.matches(keyword) {
-                    numbers.push((keyword.to_owned(), number));
-                }
-            };
-            match pattern.prefix() {
-                "" => words.for_each_with_piece(pattern.longest_piece(), &mut note),
-                prefix => words.for_each_with_prefix(prefix, &mut note),
-            }
-            for (keyword, number) in numbers {
-                let counts = Self::counts_in(view, words, number, true)?;
-                let all = found.entry(keyword).or_default();
-                all.documents += counts.documents;
-                all.hits += counts.hits;
-            }
-        }
-        let live = found.into_iter().filter(|(_, counts)| counts.documents > 0);
-        Ok(Ok(live.map(|(keyword, counts)| Expansion { keyword, counts }).collect()))
+        let expanded = self.expanded(&pattern);
+        self.noted(expanded).map(Ok)
     }
 
     fn union(
         &mut self,
         keywords: &[String],
         counts: Option<&dyn Fn(Place) -> bool>,
-    ) -> Result<u64> {
-        let mut all = 0;
-        for (view, words) in self.segments() {
-            let mut docs = Bitmap::new(view.segment.doc_count());
-            for number in keywords.iter().filter_map(|keyword| words.find(keyword)) {
-                insert(words, number, counts, &mut docs).map_err(corrupt)?;
-            }
-            all += count_live(&DocSet::Bits(docs.into()), view);
-        }
-        Ok(all)
+    ) -> remora_words::Result<u64> {
+        let united = self.united(keywords, counts);
+        self.noted(united)
     }
 }
 
@@ -192,15 +247,20 @@ fn insert(
     number: u32,
     counts: Option<&dyn Fn(Place) -> bool>,
     docs: &mut Bitmap,
-) -> remora_index::Result<()> {
+    looks: &mut Looks,
+) -> Result<()> {
     let Some(counts) = counts else {
-        return words.for_each_posting(number, |doc, _| {
+        let mut failed = None;
+        words.for_each_posting(number, |doc, _| {
             docs.insert(doc);
-        });
+            until(looks.step(), &mut failed)
+        })?;
+        return failed.map_or(Ok(()), Err);
     };
     let mut cursor = words.cursor(number)?;
     let mut next = cursor.advance(0)?;
     while let Some(doc) = next {
+        looks.step()?;
         let mut is_counted = false;
         cursor.places(|place| is_counted |= counts(place))?;
         if is_counted {
@@ -209,8 +269,4 @@ fn insert(
         next = cursor.advance(doc + 1)?;
     }
     Ok(())
-}
-
-fn corrupt(error: IndexError) -> WordsError {
-    WordsError::Query(error.to_string())
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{
     random::Random,
     searches::{answer, ids, request, term},
-    table::{BM25, POSITION, row, schema, single, view},
+    table::{BM25, moment, row, schema, single, view},
 };
 use crate::{Error, RequestPart, SearchRequest, SortBy, SortKey, read::search::search};
 
@@ -48,7 +48,7 @@ proptest! {
         cursor[at] = if byte.is_ascii() { byte } else { cursor[at] };
         for (cursor, refused) in [(text, true), (String::from_utf8(cursor).unwrap(), !harmless)] {
             request.after = Some(cursor);
-            let reply = search(&view, &request, BM25, POSITION);
+            let reply = search(&view, &request, BM25, moment());
             prop_assert_eq!(is_sort_error(&reply), refused);
         }
     }
@@ -69,7 +69,7 @@ fn a_cursor_of_another_order_or_table_is_refused() {
     request.limit = 2;
     request.after = answer(&here, &request).cursor;
     assert_eq!(ids(&answer(&here, &request)), [2, 1]);
-    assert!(is_sort_error(&search(&elsewhere, &request, BM25, POSITION)));
+    assert!(is_sort_error(&search(&elsewhere, &request, BM25, moment())));
     request.sort = vec![SortKey { by: SortBy::Key, descending: false }];
-    assert!(is_sort_error(&search(&here, &request, BM25, POSITION)));
+    assert!(is_sort_error(&search(&here, &request, BM25, moment())));
 }

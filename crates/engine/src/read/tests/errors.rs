@@ -2,7 +2,7 @@
 
 use super::{
     searches::term,
-    table::{BM25, POSITION, row, schema, single},
+    table::{BM25, moment, row, schema, single},
 };
 use crate::{
     Comparison, Error, FacetRequest, Filter, Literal, RequestPart, SearchRequest, SortBy, SortKey,
@@ -12,7 +12,7 @@ use crate::{
 
 fn error(request: SearchRequest) -> (RequestPart, String) {
     let view = single(schema(false), vec![row(1, "rain", "")]);
-    match search(&view, &request, BM25, POSITION) {
+    match search(&view, &request, BM25, moment()) {
         Err(Error::Request { part, message }) => (part, message),
         other => panic!("{other:?}"),
     }
@@ -42,7 +42,7 @@ fn names_that_are_not_there() {
     assert_eq!(error(SearchRequest { fields, ..term("rain") }).0, RequestPart::Fields);
     let view = single(schema(false), vec![row(1, "rain", "")]);
     let request = FacetRequest { column: "colour".to_owned(), ..FacetRequest::default() };
-    let reply = facet(&view, &request, POSITION);
+    let reply = facet(&view, &request, moment());
     assert!(matches!(reply, Err(Error::Request { part: RequestPart::Facet, .. })));
 }
 

@@ -6,7 +6,7 @@ use super::{
     oracle::Oracle,
     random::Random,
     searches::request,
-    table::{CATEGORY, NUMBER, POSITION, PRICE, schema, view},
+    table::{CATEGORY, NUMBER, PRICE, moment, schema, view},
 };
 use crate::{FacetRequest, Value, read::facet::facet, value::compare};
 
@@ -36,7 +36,7 @@ proptest! {
             let column = schema.columns[column].name.to_uppercase();
             let request =
                 FacetRequest { selection, column, limit, offset, ..FacetRequest::default() };
-            let reply = facet(&view, &request, POSITION).unwrap();
+            let reply = facet(&view, &request, moment()).unwrap();
             prop_assert_eq!(reply.matched, selected.len() as u64);
             prop_assert_eq!(reply.distinct, counts.len() as u64);
             let page: Vec<_> = counts.into_iter().skip(offset).take(limit).collect();

@@ -1,6 +1,7 @@
 //! The read path against a scan of plain rows: random tables, queries, filters, orders, pages.
 
 mod cursors;
+mod endings;
 mod errors;
 mod facets;
 mod fuzzy;

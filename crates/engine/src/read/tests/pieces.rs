@@ -10,7 +10,7 @@ use remora_index::text::Normalization;
 use super::{
     oracle::{Oracle, id},
     random::Random,
-    table::{BODY, POSITION, TITLE, row, schema, single, view},
+    table::{BODY, TITLE, moment, row, schema, single, view},
 };
 use crate::{
     ColumnLetters, LetterClasses, Piece, PieceMatch, Row, Selection, TextQuery, Value,
@@ -32,9 +32,9 @@ fn piece(texts: &[u32], text: &str, matching: PieceMatch) -> TextQuery {
 fn ids(view: &TableView, query: TextQuery) -> Vec<i64> {
     let table = view.schema.name.clone();
     let selection = Selection { table, text: Some(query), ..Selection::default() };
-    let total = count(view, &selection, POSITION).unwrap().count;
+    let total = count(view, &selection, moment()).unwrap().count;
     let request = SearchRequest { selection, limit: 1000, ..SearchRequest::default() };
-    let hits = search(view, &request, (1.2, 0.75), POSITION).unwrap().hits;
+    let hits = search(view, &request, (1.2, 0.75), moment()).unwrap().hits;
     assert_eq!(total, hits.len() as u64);
     let id = |value: &Value| if let Value::Int(id) = value { *id } else { panic!("{value}") };
     let mut ids: Vec<i64> = hits.iter().map(|hit| id(&hit.key[0])).collect();
@@ -205,7 +205,7 @@ fn letters_are_answered_without_reading_where_they_can_be() {
         });
         let table = view.schema.name.clone();
         let selection = Selection { table, text: Some(query), ..Selection::default() };
-        let reply = count(&view, &selection, POSITION).unwrap();
+        let reply = count(&view, &selection, moment()).unwrap();
         (reply.count, reply.report.texts_read)
     };
     assert_eq!(count("CAFE", true), (100, 0));

@@ -6,7 +6,7 @@ use remora_words::{rank::Ranker, settings::Settings};
 use super::{
     random::Random,
     searches::{answer, term},
-    table::{BM25, BODY, POSITION, Stored, TITLE, row, schema, view},
+    table::{BM25, BODY, Stored, TITLE, moment, row, schema, view},
 };
 use crate::{
     Hit, KeywordQuery, Row, Schema, SearchRequest, SortBy, SortKey, TextQuery, WordsDef,
@@ -120,7 +120,7 @@ fn check_pages(views: &[(&TableView, usize)], request: &SearchRequest, expected:
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
-                    let found = best(view, request, POSITION).unwrap();
+                    let found = best(view, request, moment()).unwrap();
                     let Some((hits, _)) = found else { return };
                     assert_eq!(hits, expected, "{:?}", request.selection.text);
                 });
@@ -145,20 +145,20 @@ proptest! {
             let mut request = request(&mut random);
             request.limit = 100_000;
             // Some queries are none: a NOT of everything, two limits in a row.
-            let Ok(all) = search(&one, &request, BM25, POSITION) else { continue };
+            let Ok(all) = search(&one, &request, BM25, moment()) else { continue };
             compared += 1;
             request.limit = 1 + random.below(20);
             request.offset = random.below(4);
             let page = request.offset..all.hits.len().min(request.offset + request.limit);
             let expected = &all.hits[page.start.min(page.end)..page.end];
-            found += usize::from(best(&one, &request, POSITION).unwrap().is_some());
+            found += usize::from(best(&one, &request, moment()).unwrap().is_some());
             check_pages(&[(&one, 1), (&four, 1), (&four, 2), (&one, 4)], &request, expected);
             for view in [&one, &four] {
                 let best = answer(view, &request);
                 prop_assert_eq!(best.total, all.total, "{:?}", &request.selection.text);
                 prop_assert_eq!(&best.hits, expected, "{:?}", &request.selection.text);
                 prop_assert_eq!(
-                    counted(view, &request.selection, POSITION).unwrap().count,
+                    counted(view, &request.selection, moment()).unwrap().count,
                     all.total
                 );
             }
@@ -181,10 +181,10 @@ fn check_best(query: KeywordQuery, bodies: &[&str]) {
     let key = SortKey { by: SortBy::Key, descending: false };
     request.sort = vec![SortKey { by: SortBy::Score, descending: true }, key];
     request.limit = 100;
-    let all = search(&view, &request, BM25, POSITION).unwrap().hits;
+    let all = search(&view, &request, BM25, moment()).unwrap().hits;
     for limit in 1..bodies.len() {
         request.limit = limit;
-        let found = best(&view, &request, POSITION).unwrap();
+        let found = best(&view, &request, moment()).unwrap();
         let (hits, _) = found.expect("a query by keywords");
         assert_eq!(hits, all[..limit.min(all.len())], "{:?}", request.selection.text);
     }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{
     oracle::{Oracle, id},
     random::Random,
-    table::{BM25, POSITION, row, schema, single, view},
+    table::{BM25, POSITION, moment, row, schema, single, view},
 };
 use crate::{
     Hit, Schema, SearchReply, SearchRequest, Selection, TextQuery, Value,
@@ -28,7 +28,7 @@ pub fn term(text: &str) -> SearchRequest {
 }
 
 pub fn answer(view: &TableView, request: &SearchRequest) -> SearchReply {
-    search(view, request, BM25, POSITION).unwrap()
+    search(view, request, BM25, moment()).unwrap()
 }
 
 /// A random request; all the same for the same generator.
@@ -55,7 +55,7 @@ fn check(schema: &Schema, rows: &[crate::Row], view: &TableView, request: &Searc
     let page = expected.iter().skip(request.offset).take(request.limit);
     let page: Vec<i64> = page.map(|row| id(row)).collect();
     assert_eq!(ids(&reply), page, "page of {request:?}");
-    let counted = count(view, &request.selection, POSITION).unwrap();
+    let counted = count(view, &request.selection, moment()).unwrap();
     assert_eq!(counted.count, reply.total);
     assert_eq!(reply.report.returned, page.len() as u64);
     assert_eq!(reply.report.after_filters, reply.total);

@@ -8,6 +8,7 @@ use crate::{
     ColumnDef, ColumnType, Error, Position, Result, Row, Schema, TextDef, Value,
     encode::encode_key,
     indexing::RowIndexer,
+    interrupt::Unless,
     schema::Synonyms,
     snapshot::{SegmentView, TableView},
     storage::{rows::RowReader, store::StoredBytes},
@@ -93,6 +94,12 @@ impl RowReader for Rows {
         }
         Ok(())
     }
+}
+
+/// The views' moment; no read of it is told to end.
+pub fn moment() -> (Position, &'static Unless) {
+    static NEVER: Unless = Unless::NEVER;
+    (POSITION, &NEVER)
 }
 
 /// The encoded key of a row.

@@ -11,7 +11,7 @@ use crate::{
         books,
         reader::Reader,
         sql,
-        wire::{Client, Reply, SEARCH_VERSION, search},
+        wire::{Client, Reply, SEARCH_VERSION, search, timed},
     },
     support::TestServer,
 };
@@ -91,6 +91,25 @@ fn the_queries_of_a_request_have_their_time_together() {
         &answers(&client.ask(0, SEARCH_VERSION, &body(1)))[..],
         [Answer::Found { .. }]
     ));
+}
+
+#[test]
+fn a_query_ends_when_its_own_time_is_over_and_the_others_do_not() {
+    let server = with_many_rows();
+    let mut client = Client::persistent(&server);
+    let (select, order) = SLOW;
+    let reply = client.ask(0, SEARCH_VERSION, &timed(&[0, 1, 60_000, 1, 0], select, order));
+    let answers = answers(&reply);
+    for (place, answer) in answers.iter().enumerate() {
+        match (answer, place) {
+            (Answer::Found { found, .. }, 0 | 2 | 4) => assert!(found.total_found > 50_000),
+            (Answer::Error(error), 1 | 3) => {
+                assert!(error.contains("maximum statement execution time exceeded"), "{error}");
+            }
+            _ => panic!("{place}: {answer:?}"),
+        }
+    }
+    assert_eq!(answers.len(), 5);
 }
 
 #[test]

@@ -98,13 +98,18 @@ pub const SEARCH_VERSION: u16 = 0x119;
 
 /// The body of a search for all rows of `books`, so many times, with a select list and an order.
 pub fn search(times: u32, select: &str, order: &str) -> Vec<u8> {
+    timed(&vec![0; times as usize], select, order)
+}
+
+/// The same once for each of these, which are the milliseconds that the search may take; 0 is any number.
+pub fn timed(limits_ms: &[u32], select: &str, order: &str) -> Vec<u8> {
     const EXTENDED: u32 = 4;
     let mut body = Vec::new();
     let put = |body: &mut Vec<u8>, numbers: &[u32]| {
         numbers.iter().for_each(|number| body.extend(number.to_be_bytes()));
     };
-    put(&mut body, &[0, times]);
-    for _ in 0..times {
+    put(&mut body, &[0, limits_ms.len() as u32]);
+    for &limit_ms in limits_ms {
         // Offset, limit, mode, ranker, order.
         put(&mut body, &[0, 100, EXTENDED, 0, EXTENDED]);
         put_text(&mut body, order);
@@ -121,8 +126,8 @@ pub fn search(times: u32, select: &str, order: &str) -> Vec<u8> {
         // Cutoff, retries and their delay.
         put(&mut body, &[0, 0, 0]);
         put_text(&mut body, "");
-        // No anchor, weights and time.
-        put(&mut body, &[0, 0, 0, 0]);
+        // No anchor and weights.
+        put(&mut body, &[0, 0, limit_ms, 0]);
         put_text(&mut body, "");
         // No overrides.
         put(&mut body, &[0]);

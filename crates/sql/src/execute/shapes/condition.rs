@@ -16,7 +16,7 @@ use super::{
     shape::{Comparison, Condition, Group, Keywords, Match, MatchOption, Repeated},
     table::Table,
 };
-use crate::{meaning::collation::push_key, search};
+use crate::{meaning::collation::push_key, parse::MAX_QUERY_TIME, search};
 
 /// A condition over columns.
 #[derive(Debug)]
@@ -253,6 +253,14 @@ impl TextTest {
 }
 
 impl Keywords {
+    /// The milliseconds that the statement gives itself, if it does.
+    pub fn time_limit_ms(&self, constants: &Constants<'_>) -> Option<u64> {
+        let is_it = |(name, _): &&(String, MatchOption)| name.eq_ignore_ascii_case(MAX_QUERY_TIME);
+        let MatchOption::Literal(group) = self.options.iter().find(is_it)?.1 else { return None };
+        let Constant::Integer(limit_ms) = constants.one(group) else { return None };
+        u64::try_from(limit_ms).ok().filter(|limit_ms| *limit_ms > 0)
+    }
+
     /// The mode of the MATCH: its options, one a line.
     fn mode(&self, constants: &Constants<'_>) -> Option<String> {
         let of = |group: &Group| match constants.one(*group) {

@@ -7,7 +7,9 @@ use remora_mysql::Collation;
 use super::{
     condition::{Test, Tests},
     keys::KeyTest,
-    shape::{ColumnName, Group, Item, JsonKeys, Match, OrderBy, Repeated, Select, Shape, Value},
+    shape::{
+        ColumnName, Group, Item, JsonKeys, Keywords, Match, OrderBy, Repeated, Select, Shape, Value,
+    },
     table::Table,
 };
 use crate::{
@@ -48,13 +50,13 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Whether rows are found by MATCH('…').
-    pub fn seeks_keywords(&self) -> bool {
+    /// The MATCH('…') by which rows are found.
+    pub fn keywords(&self) -> Option<&Keywords> {
         match self {
-            Self::Page(work) => work.tests.keywords().is_some(),
-            Self::Facet(work) => work.tests.keywords().is_some(),
-            Self::Count(tests) | Self::Ends(tests, _) => tests.keywords().is_some(),
-            Self::Keys(_) => false,
+            Self::Page(work) => work.tests.keywords(),
+            Self::Facet(work) => work.tests.keywords(),
+            Self::Count(tests) | Self::Ends(tests, _) => tests.keywords(),
+            Self::Keys(_) => None,
         }
     }
 }

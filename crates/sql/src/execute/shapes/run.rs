@@ -42,6 +42,12 @@ pub(super) async fn run<R: Reply>(
     constants: &Constants<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
+    let limit_ms = plan.work.keywords().and_then(|keywords| keywords.time_limit_ms(constants));
+    let limited = match limit_ms {
+        Some(limit_ms) => Some(session.limited(reader, session.left_of(limit_ms)?)),
+        None => None,
+    };
+    let reader = limited.as_ref().unwrap_or(reader);
     let Some(asked) = Asked::of(session, reader, plan, constants)? else { return Ok(None) };
     let rows = match &plan.work {
         Work::Keys(work)
@@ -58,7 +64,7 @@ pub(super) async fn run<R: Reply>(
     };
     let Some(rows) = rows else { return Ok(None) };
     session.warnings.clear();
-    if plan.work.seeks_keywords() {
+    if plan.work.keywords().is_some() {
         session.warn_of_search();
     }
     session.found_rows = rows;

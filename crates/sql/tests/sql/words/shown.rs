@@ -59,6 +59,15 @@ const HIGHLIGHTS: &[(&str, &str, &str)] = &[
         "MATCH('four')",
         "Book <7>four",
     ),
+    // Numbers begin anew in each field, as in Manticore.
+    (
+        "HIGHLIGHT({before_match='<%SNIPPET_ID%>', after_match=''}, 'title,content')",
+        "MATCH('one|robots') ORDER BY id",
+        "Book <1>one | They followed Bander. The <1>robots remained at a polite distance, but \
+             their presence was a constantly felt threat. Bander ushered all three into the room. \
+             <1>One of the <2>robots followed as well. Bander gestured the other <3>robots away \
+             and entered itself. The door closed behind it.",
+    ),
     (
         "HIGHLIGHT({field_separator='//'}) LIKE 'Book <b>one</b>//They followed%'",
         "MATCH('one robots') AND id = 1",
@@ -115,6 +124,77 @@ async fn what_a_search_found_is_highlighted() {
         refuse(&mut session, &format!("SELECT {call} FROM books WHERE {behind}"), part).await;
     }
     refuse(&mut session, "SELECT HIGHLIGHT({}, s, 'x') FROM plain", "none has words").await;
+}
+
+/// Rows of which the first three have texts that fit an excerpt and the others have none that do.
+const LONG: [&str; 2] = [
+    "CREATE TABLE long_ones (id INT PRIMARY KEY, n INT NOT NULL, title VARCHAR(50), body LONGTEXT) \
+     words='title,body'",
+    "INSERT INTO long_ones VALUES (1, 9, 'one', 'coral one'), (2, 8, 'two', 'coral two'), \
+     (3, 7, 'three', 'coral three'), (4, 2, 'four', REPEAT('coral reef ', 100000)), \
+     (5, 2, 'five', REPEAT('coral reef ', 100000)), (6, 2, 'six', REPEAT('coral reef ', 100000))",
+];
+
+/// A text that is too long is refused where an excerpt is made of it: none is made of rows that are not shown.
+#[tokio::test(flavor = "multi_thread")]
+async fn excerpts_are_made_of_rows_that_are_shown_alone() {
+    for server in [Server::new(), Server::optimizing()] {
+        let mut session = server.session();
+        all(&mut session, &LONG).await;
+        let first = "1|<b>coral</b> one 2|<b>coral</b> two";
+        for (statement, expected) in [
+            ("SELECT id, SNIPPET(body, 'coral') FROM long_ones WHERE # ORDER BY id LIMIT 2", first),
+            ("SELECT id, HIGHLIGHT() FROM long_ones WHERE # ORDER BY n DESC LIMIT 2", first),
+            (
+                "SELECT id, HIGHLIGHT({}, 'body') FROM long_ones WHERE # \
+                 ORDER BY n * 2 + id DESC LIMIT 2",
+                first,
+            ),
+            ("SELECT HIGHLIGHT() FROM long_ones WHERE # ORDER BY id LIMIT 2, 1", {
+                "<b>coral</b> three"
+            }),
+            (
+                "SELECT id, CONCAT(title, ': ', SNIPPET(body, 'coral')) FROM long_ones WHERE # \
+                 ORDER BY id LIMIT 1, 2",
+                "2|two: <b>coral</b> two 3|three: <b>coral</b> three",
+            ),
+            // Two of one text, and beside what the text is read for anyway.
+            (
+                "SELECT SNIPPET(body, 'coral'), n, SNIPPET(body, 'one') FROM long_ones WHERE # \
+                 ORDER BY n DESC LIMIT 1",
+                "<b>coral</b> one|9|coral <b>one</b>",
+            ),
+            (
+                "SELECT id, LENGTH(body), SNIPPET(body, title) FROM long_ones WHERE # \
+                 ORDER BY id LIMIT 1",
+                "1|9|coral <b>one</b>",
+            ),
+            (
+                "SELECT id, SNIPPET(body, 'coral') FROM long_ones WHERE # AND n + 0 > 1 ORDER BY id LIMIT 2",
+                { first },
+            ),
+            ("SELECT id, SNIPPET(body, 'coral') FROM long_ones LIMIT 2", first),
+            (
+                "SELECT s FROM (SELECT id, SNIPPET(body, 'coral') AS s FROM long_ones WHERE # \
+                 ORDER BY id LIMIT 2) d WHERE id = 2",
+                "<b>coral</b> two",
+            ),
+        ] {
+            let statement = statement.replace('#', "MATCH('coral')");
+            assert_eq!(sets(&mut session, &statement).await, expected, "{statement}");
+        }
+        for what in [
+            "SELECT id, SNIPPET(body, 'coral') FROM long_ones ORDER BY id LIMIT 4",
+            // The text is read for a condition, and would have to be held for the order.
+            "SELECT id, SNIPPET(body, 'coral') FROM long_ones WHERE LENGTH(body) > 1 \
+             ORDER BY n DESC LIMIT 1",
+            "SELECT id FROM long_ones ORDER BY SNIPPET(body, 'coral') LIMIT 1",
+            "SELECT id FROM long_ones WHERE SNIPPET(body, 'coral') > '' ORDER BY id LIMIT 1",
+            "SELECT SNIPPET(body, 'coral') AS s FROM long_ones GROUP BY s ORDER BY 1 LIMIT 1",
+        ] {
+            refuse(&mut session, what, "SNIPPET takes texts of").await;
+        }
+    }
 }
 
 const FACTORS: &[(&str, &str, &str)] = &[

@@ -1,0 +1,446 @@
+//! Excerpts are made late: of the rows that an order and a limit leave, not of all that are found. So are the texts read
+//! that they are made of, by the keys of rows, so that an order holds keys and no texts.
+//!
+//! ```text
+//! Limit, Sort with a limit                        Late: excerpts of the texts of these keys
+//!   Project: id, excerpt of body          ──→       Limit, Sort with a limit
+//!     Scan: id, body                                  Project: id, key
+//!                                                       Scan: id, key
+//! ```
+//! Plans in which anything else reads the texts, or has the excerpts, stay as they are.
+
+use std::{collections::BTreeSet, fmt, sync::Arc};
+
+use datafusion::{
+    arrow::{
+        array::{ArrayRef, RecordBatch, RecordBatchOptions},
+        datatypes::{Schema, SchemaRef},
+    },
+    common::{
+        exec_err,
+        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+    },
+    error::Result,
+    execution::{SendableRecordBatchStream, TaskContext},
+    logical_expr::Volatility,
+    physical_expr::{
+        EquivalenceProperties, PhysicalExpr, ScalarFunctionExpr, expressions::Column,
+        utils::collect_columns,
+    },
+    physical_plan::{
+        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
+        ExecutionPlanProperties, PlanProperties, ReplaceChildrenOptions, apply_expression_roots,
+        coalesce_partitions::CoalescePartitionsExec,
+        coop::CooperativeExec,
+        filter::FilterExec,
+        limit::{GlobalLimitExec, LocalLimitExec},
+        projection::ProjectionExec,
+        sorts::{sort::SortExec, sort_preserving_merge::SortPreservingMergeExec},
+        stream::RecordBatchStreamAdapter,
+    },
+};
+use futures::{StreamExt, TryStreamExt};
+
+use super::watch;
+use crate::scan::{LateColumns, ScanExec};
+
+/// The functions that are evaluated late.
+const LATE: [&str; 2] = ["#highlight", "#snippet"];
+/// Rows whose texts are in memory at once.
+const ROWS: usize = 16;
+
+/// The plan with excerpts made of the rows that limits leave.
+pub(super) fn late(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let done = plan.transform_down(|node| match Moving::of(&node)? {
+        Some(made) => Ok(Transformed::new(made, true, TreeNodeRecursion::Jump)),
+        None => Ok(Transformed::no(node)),
+    });
+    done.map(|done| done.data)
+}
+
+/// Nodes that rows pass as they are, down to a projection that makes excerpts.
+struct Moving<'p> {
+    /// From above; one of them has a limit.
+    above: Vec<&'p Arc<dyn ExecutionPlan>>,
+    projection: &'p ProjectionExec,
+    /// The places of what is made late.
+    late: BTreeSet<usize>,
+}
+
+impl<'p> Moving<'p> {
+    /// The plan otherwise; `None` if it stays as it is.
+    fn of(top: &'p Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(moving) = Self::find(top) else { return Ok(None) };
+        let Some((below, late)) = moving.read_late()? else { return Ok(None) };
+        moving.rebuilt(below, late)
+    }
+
+    fn find(top: &'p Arc<dyn ExecutionPlan>) -> Option<Self> {
+        let (mut above, mut node, mut is_limited) = (Vec::new(), top, false);
+        loop {
+            if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
+                let exprs = projection.expr().iter().enumerate();
+                let late = exprs.filter(|(_, each)| is_late(&each.expr)).map(|(place, _)| place);
+                let late: BTreeSet<usize> = late.collect();
+                if !late.is_empty() {
+                    return is_limited.then_some(Self { above, projection, late });
+                }
+                if !projection
+                    .expr()
+                    .iter()
+                    .all(|each| each.expr.downcast_ref::<Column>().is_some())
+                {
+                    return None;
+                }
+            } else if !passes_rows(node) {
+                return None;
+            }
+            is_limited |= node.fetch().is_some();
+            above.push(node);
+            let [below] = node.children()[..] else { return None };
+            node = below;
+        }
+    }
+
+    /// The places of the projection's input that its expressions read which are made late, or the others.
+    fn columns(&self, of_late: bool) -> BTreeSet<usize> {
+        let exprs = self.projection.expr().iter().enumerate();
+        let exprs = exprs.filter(|(place, _)| self.late.contains(place) == of_late);
+        exprs.flat_map(|(_, each)| places_of(&each.expr)).collect()
+    }
+
+    /// What the projection is of, with keys in the place of what is read late; `None` if texts would have to be held
+    /// that were not.
+    fn read_late(&self) -> Result<Option<(Arc<dyn ExecutionPlan>, Option<LateRead>)>> {
+        let held = self.columns(false);
+        let places: Vec<usize> = self.columns(true).difference(&held).copied().collect();
+        let below = self.projection.input();
+        if places.is_empty() {
+            return Ok(Some((Arc::clone(below), None)));
+        }
+        let Some((below, columns)) = keyed(below, &places)? else { return Ok(None) };
+        Ok(Some((below, Some(LateRead { places, columns }))))
+    }
+
+    /// The projection without what is made late: a key, or whatever stands first, in its place, and behind all the columns
+    /// that it reads too.
+    fn projected(
+        &self,
+        below: Arc<dyn ExecutionPlan>,
+        key: usize,
+        carried: &[usize],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = below.schema();
+        let column = |place: usize| {
+            Arc::new(Column::new(schema.field(place).name(), place)) as Arc<dyn PhysicalExpr>
+        };
+        let exprs = self.projection.expr().iter().enumerate().map(|(place, each)| {
+            let is_late = self.late.contains(&place);
+            let expr = if is_late { column(key) } else { Arc::clone(&each.expr) };
+            (expr, each.alias.clone())
+        });
+        let mut exprs: Vec<_> = exprs.collect();
+        let carried = carried.iter().enumerate();
+        exprs.extend(carried.map(|(number, &place)| (column(place), format!("#late{number}"))));
+        Ok(Arc::new(ProjectionExec::try_new(exprs, below)?))
+    }
+
+    /// The nodes above the projection, above a plan in its stead, and for each of their columns the one of the projection
+    /// that it is; `None` where they read what is made late.
+    fn raised(
+        &self,
+        mut plan: Arc<dyn ExecutionPlan>,
+    ) -> Result<Option<(Arc<dyn ExecutionPlan>, Vec<usize>)>> {
+        let mut origins: Vec<usize> = (0..self.projection.expr().len()).collect();
+        for &node in self.above.iter().rev() {
+            let is_made =
+                |place: &usize| origins.get(*place).is_some_and(|it| self.late.contains(it));
+            if ordered_by(node).iter().any(|expr| places_of(expr).iter().any(is_made)) {
+                return Ok(None);
+            }
+            plan = match node.downcast_ref::<ProjectionExec>() {
+                Some(chosen) => {
+                    let (chosen, from) = chosen_columns(chosen, &plan, origins.len());
+                    origins = from.iter().filter_map(|&at| origins.get(at).copied()).collect();
+                    Arc::new(ProjectionExec::try_new(chosen, plan)?)
+                }
+                None => {
+                    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+                    Arc::clone(node).replace_children(vec![plan], options)?
+                }
+            };
+        }
+        Ok(Some((plan, origins)))
+    }
+
+    fn rebuilt(
+        &self,
+        below: Arc<dyn ExecutionPlan>,
+        late: Option<LateRead>,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let (Some(top), false) = (self.above.first(), below.schema().fields().is_empty()) else {
+            return Ok(None);
+        };
+        let key = late.as_ref().and_then(|late| late.places.first()).copied().unwrap_or(0);
+        let carried: Vec<usize> =
+            self.columns(true).intersection(&self.columns(false)).copied().collect();
+        let projected = self.projected(below, key, &carried)?;
+        let Some((plan, origins)) = self.raised(projected)? else { return Ok(None) };
+        let is_made = |origin: &usize| self.late.contains(origin);
+        let Some(key) = origins.iter().position(is_made) else { return Ok(None) };
+        let behind = origins.len() + carried.len();
+        let place = |column: usize| {
+            let read = late.iter().flat_map(|late| &late.places).position(|it| *it == column);
+            let carried = || carried.iter().position(|it| *it == column);
+            read.map(|at| behind + at).or_else(|| carried().map(|at| origins.len() + at))
+        };
+        let mut outputs = Vec::with_capacity(origins.len());
+        for (at, origin) in origins.iter().enumerate() {
+            let made = self.projection.expr().get(*origin).filter(|_| is_made(origin));
+            let expr = match made {
+                Some(each) => moved(&each.expr, &place)?,
+                None => Some(Arc::new(Column::new("", at)) as Arc<dyn PhysicalExpr>),
+            };
+            let Some(expr) = expr else { return Ok(None) };
+            outputs.push(expr);
+        }
+        let read = late.map(|late| (key, late.columns));
+        Ok(Some(Arc::new(LateExec::new(plan, read, outputs, top.schema()))))
+    }
+}
+
+/// What is read late of a plan.
+struct LateRead {
+    /// Where it stood.
+    places: Vec<usize>,
+    columns: LateColumns,
+}
+
+/// Whether an expression has a function that is evaluated late, and none beside it whose value depends on when it is.
+fn is_late(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let (mut has_late, mut has_others) = (false, false);
+    // Nothing fails on the way.
+    let _ = expr.apply(|each| {
+        if let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() {
+            let is_late = LATE.contains(&call.fun().name());
+            has_late |= is_late;
+            let volatility = call.fun().signature().volatility;
+            has_others |= !is_late && volatility == Volatility::Volatile;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    has_late && !has_others
+}
+
+fn passes_rows(node: &Arc<dyn ExecutionPlan>) -> bool {
+    node.is::<GlobalLimitExec>()
+        || node.is::<LocalLimitExec>()
+        || node.is::<SortExec>()
+        || node.is::<SortPreservingMergeExec>()
+        || node.is::<CoalescePartitionsExec>()
+}
+
+/// What rows are put in order by.
+fn ordered_by(node: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn PhysicalExpr>> {
+    let order = node.downcast_ref::<SortExec>().map(SortExec::expr);
+    let merged = || node.downcast_ref::<SortPreservingMergeExec>().map(|it| it.expr());
+    let order = order.or_else(merged);
+    order.into_iter().flat_map(|order| order.iter().map(|each| Arc::clone(&each.expr))).collect()
+}
+
+fn places_of(expr: &Arc<dyn PhysicalExpr>) -> BTreeSet<usize> {
+    collect_columns(expr).iter().map(Column::index).collect()
+}
+
+/// The columns that a projection chooses of a plan's first ones, with all that the plan has behind those, and their places.
+fn chosen_columns(
+    chosen: &ProjectionExec,
+    plan: &Arc<dyn ExecutionPlan>,
+    count: usize,
+) -> (Vec<(Arc<dyn PhysicalExpr>, String)>, Vec<usize>) {
+    let (mut exprs, mut places) = (Vec::new(), Vec::new());
+    for each in chosen.expr() {
+        exprs.push((Arc::clone(&each.expr), each.alias.clone()));
+        places.extend(each.expr.downcast_ref::<Column>().map(Column::index));
+    }
+    for (place, field) in plan.schema().fields().iter().enumerate().skip(count) {
+        let column = Arc::new(Column::new(field.name(), place)) as Arc<dyn PhysicalExpr>;
+        exprs.push((column, field.name().clone()));
+    }
+    (exprs, places)
+}
+
+/// An expression with its columns at other places; `None` if one has none.
+fn moved(
+    expr: &Arc<dyn PhysicalExpr>,
+    place: &dyn Fn(usize) -> Option<usize>,
+) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+    let mut is_missing = false;
+    let made = Arc::clone(expr).transform_up(|each| {
+        let Some(column) = each.downcast_ref::<Column>() else { return Ok(Transformed::no(each)) };
+        let Some(place) = place(column.index()) else {
+            is_missing = true;
+            return Ok(Transformed::no(each));
+        };
+        Ok(Transformed::yes(Arc::new(Column::new(column.name(), place)) as Arc<dyn PhysicalExpr>))
+    })?;
+    Ok((!is_missing).then_some(made.data))
+}
+
+/// The plan with keys in these places, and what reads what stood there; `None` where it is more than a scan, or where
+/// something within reads what stands there.
+fn keyed(
+    plan: &Arc<dyn ExecutionPlan>,
+    places: &[usize],
+) -> Result<Option<(Arc<dyn ExecutionPlan>, LateColumns)>> {
+    let filter = plan.downcast_ref::<FilterExec>();
+    let below: Vec<usize> = match filter.and_then(|filter| filter.projection().as_ref()) {
+        // It gives some of its input's columns.
+        Some(chosen) => places.iter().filter_map(|place| chosen.get(*place).copied()).collect(),
+        None => places.to_vec(),
+    };
+    let places = below.as_slice();
+    let mut is_read = false;
+    plan.apply_expressions(&mut |expr: &Arc<dyn PhysicalExpr>| {
+        is_read |= places_of(expr).iter().any(|place| places.contains(place));
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if is_read {
+        return Ok(None);
+    }
+    if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+        let scan = scan.is_of_columns(places).then(|| scan.keyed(places)).flatten();
+        return Ok(scan.map(|(scan, late)| (Arc::new(scan) as Arc<dyn ExecutionPlan>, late)));
+    }
+    let [below] = plan.children()[..] else { return Ok(None) };
+    if filter.is_none() && !plan.is::<CooperativeExec>() {
+        return Ok(None);
+    }
+    let Some((below, late)) = keyed(below, places)? else { return Ok(None) };
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    Ok(Some((Arc::clone(plan).replace_children(vec![below], options)?, late)))
+}
+
+/// Evaluates expressions of rows and of columns that it reads by their keys.
+#[derive(Clone)]
+struct LateExec {
+    input: Arc<dyn ExecutionPlan>,
+    /// The place of the key, and what is read by it: behind the input's columns.
+    read: Option<(usize, LateColumns)>,
+    outputs: Vec<Arc<dyn PhysicalExpr>>,
+    /// Of the input's columns and what is read.
+    within: SchemaRef,
+    properties: Arc<PlanProperties>,
+}
+
+impl LateExec {
+    fn new(
+        input: Arc<dyn ExecutionPlan>,
+        read: Option<(usize, LateColumns)>,
+        outputs: Vec<Arc<dyn PhysicalExpr>>,
+        schema: SchemaRef,
+    ) -> Self {
+        let mut fields: Vec<_> = input.schema().fields().iter().cloned().collect();
+        fields.extend(read.iter().flat_map(|(_, columns)| columns.fields().iter().cloned()));
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema),
+            input.output_partitioning().clone(),
+            input.pipeline_behavior(),
+            input.boundedness(),
+        );
+        let (within, properties) = (Arc::new(Schema::new(fields)), Arc::new(properties));
+        Self { input, read, outputs, within, properties }
+    }
+
+    /// What becomes of some rows.
+    fn made(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let mut columns = batch.columns().to_vec();
+        if let Some((key, late)) = &self.read
+            && let Some(keys) = batch.columns().get(*key)
+        {
+            columns.extend(late.read(keys)?);
+        }
+        let rows = batch.num_rows();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let within =
+            RecordBatch::try_new_with_options(Arc::clone(&self.within), columns, &options)?;
+        let made = self.outputs.iter().map(|expr| expr.evaluate(&within)?.into_array(rows));
+        let made: Vec<ArrayRef> = made.collect::<Result<_>>()?;
+        Ok(RecordBatch::try_new_with_options(self.schema(), made, &options)?)
+    }
+}
+
+impl fmt::Debug for LateExec {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("LateExec").field("input", &self.input).finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for LateExec {
+    fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Excerpts of the rows that are left")
+    }
+}
+
+impl ExecutionPlan for LateExec {
+    fn name(&self) -> &'static str {
+        "LateExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        apply_expression_roots(&self.outputs, visit)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match children.into_iter().next() {
+            Some(input) => Ok(Arc::new(Self { input, ..Self::clone(&self) })),
+            None => exec_err!("what is made late is of an input"),
+        }
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let (this, options) = (self.clone(), Arc::clone(context.session_config().options()));
+        let input = self.input.execute(partition, context)?;
+        let rows = input.map_ok(move |batch| {
+            let (this, options) = (this.clone(), Arc::clone(&options));
+            let parts = (0..batch.num_rows()).step_by(ROWS).map(move |from| {
+                watch::check(&options)?;
+                this.made(&batch.slice(from, ROWS.min(batch.num_rows() - from)))
+            });
+            futures::stream::iter(parts)
+        });
+        let rows = rows.try_flatten().boxed();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+    }
+}

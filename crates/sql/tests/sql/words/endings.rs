@@ -1,0 +1,162 @@
+//! Searches by keywords and excerpts end while they work, by KILL and by time limits, and nothing of them runs on.
+
+use std::{
+    sync::atomic::Ordering::Relaxed,
+    time::{Duration, Instant},
+};
+
+use remora_sql::{Result, Session};
+
+use super::{
+    all,
+    support::{Answers, Server, run},
+};
+
+/// A query whose every row takes long to find and to weigh.
+fn slow() -> String {
+    let near = |apart: usize| format!("\"alpha gamma beta delta\"~{apart}");
+    (5..25).map(near).collect::<Vec<_>>().join(" | ")
+}
+
+/// Rows that each have its words a hundred times.
+async fn filled(session: &mut Session) {
+    all(
+        session,
+        &[
+            "CREATE TABLE slow (id INT PRIMARY KEY, n INT, body TEXT) words='body' min_infix_len='2'",
+            "INSERT INTO slow WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r \
+             WHERE i < 900) SELECT i, i % 7, REPEAT('beta alpha gamma delta ', 120) FROM r",
+        ],
+    )
+    .await;
+}
+
+/// How long it takes.
+async fn whole(session: &mut Session, statement: &str) -> Duration {
+    let mut whole = Duration::MAX;
+    for _ in 0..2 {
+        let begin = Instant::now();
+        if let Err(error) = run(session, statement).await {
+            panic!("{statement}: {error}");
+        }
+        whole = whole.min(begin.elapsed());
+    }
+    whole
+}
+
+/// Waits until nothing of a statement runs, for so long.
+async fn is_quiet(server: &Server, most: Duration, statement: &str) {
+    let until = Instant::now() + most;
+    while server.instance.usage().running > 0 {
+        assert!(Instant::now() < until, "it runs on: {statement}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// What comes of a statement that is killed when a third of its time is over, and how long it then takes.
+async fn killed(
+    session: &mut Session,
+    statement: &str,
+    whole: Duration,
+) -> (Result<Answers>, Duration) {
+    let interrupter = session.interrupter();
+    let ending = std::thread::spawn(move || {
+        std::thread::sleep(whole / 3);
+        interrupter.store(true, Relaxed);
+        Instant::now()
+    });
+    let ended = run(session, statement).await;
+    let took = ending.join().unwrap().elapsed();
+    session.interrupter().store(false, Relaxed);
+    (ended, took)
+}
+
+//// All forms of a search, and what is asked behind one.
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_by_keywords_end_while_they_run() {
+    let server = Server::new();
+    let mut session = server.session();
+    filled(&mut session).await;
+    let slow = slow();
+    for statement in [
+        format!("SELECT COUNT(*) FROM slow WHERE MATCH('{slow}')"),
+        format!("SELECT id, WEIGHT() FROM slow WHERE MATCH('{slow}') LIMIT 5"),
+        format!("SELECT id FROM slow WHERE MATCH('{slow}') ORDER BY n DESC, id LIMIT 5"),
+        format!("SELECT n, COUNT(*) FROM slow WHERE MATCH('{slow}') GROUP BY n"),
+        format!("SELECT id, WEIGHT() + 0 FROM slow WHERE MATCH('{slow}') AND n + 0 < 9"),
+        format!(
+            "SELECT id, PACKEDFACTORS({{no_atc=1}}) FROM slow WHERE MATCH('{slow}') \
+             OPTION ranker=expr('1')"
+        ),
+    ] {
+        let whole = whole(&mut session, &statement).await;
+        let (ended, took) = killed(&mut session, &statement, whole).await;
+        let error = ended.unwrap_err();
+        assert_eq!(error.code.number(), 1317, "{statement}: {error}");
+        assert!(took < whole / 3, "{statement} took {took:?} more, of {whole:?}");
+        is_quiet(&server, whole / 3, &statement).await;
+
+        let limit_ms = (whole / 4).as_millis().max(1);
+        let link = if statement.contains("OPTION") { "," } else { " OPTION" };
+        let own = format!("{statement}{link} max_query_time={limit_ms}");
+        for (limit_ms, statement) in [(limit_ms, &statement), (0, &own)] {
+            run(&mut session, &format!("SET max_execution_time = {limit_ms}")).await.unwrap();
+            let begin = Instant::now();
+            let error = run(&mut session, statement).await.unwrap_err();
+            assert_eq!(error.code.number(), 3024, "{statement}: {error}");
+            assert!(begin.elapsed() < whole * 3 / 4, "{statement} took {:?}", begin.elapsed());
+            is_quiet(&server, whole / 3, statement).await;
+        }
+        run(&mut session, "SET max_execution_time = 0").await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_counted_for_meta_ends_and_can_be_counted_again() {
+    let server = Server::new();
+    let mut session = server.session();
+    filled(&mut session).await;
+    let slow = slow();
+    let search = format!("SELECT id FROM slow WHERE MATCH('{slow}') LIMIT 5");
+    let mut whole = Duration::MAX;
+    for _ in 0..2 {
+        run(&mut session, &search).await.unwrap();
+        let begin = Instant::now();
+        run(&mut session, "SHOW META").await.unwrap();
+        whole = whole.min(begin.elapsed());
+    }
+    run(&mut session, &search).await.unwrap();
+    let (ended, took) = killed(&mut session, "SHOW META", whole).await;
+    let error = ended.unwrap_err();
+    assert_eq!(error.code.number(), 1317, "{error}");
+    assert!(took < whole / 3, "it took {took:?} more, of {whole:?}");
+    let meta = &run(&mut session, "SHOW META").await.unwrap().sets[0].rows;
+    let found = ["total_found", "900"].map(str::to_owned).to_vec();
+    assert!(meta.contains(&found), "{meta:?}");
+}
+
+/// What is told to end while it makes one excerpt does not make it.
+#[tokio::test(flavor = "multi_thread")]
+async fn excerpts_are_interrupted_within_a_text() {
+    let server = Server::new();
+    let mut session = server.session();
+    let text = "alphabetical reefs and fishes ".repeat(34_000);
+    let query: String = (10..70).map(|number| format!("*q{number}*e* ")).collect();
+    let create =
+        "CREATE TABLE wide (id INT PRIMARY KEY, body LONGTEXT) words='body' min_infix_len='2'";
+    all(&mut session, &[create, &format!("INSERT INTO wide VALUES (1, '{text}')")]).await;
+    for statement in [
+        format!("CALL SNIPPETS('{text}', 'wide', '{query}')"),
+        // It runs aside: the client is told at once, so that the end of the work says whether it was ended.
+        format!("SELECT SNIPPET(body, '{query}') FROM wide"),
+        format!("SELECT HIGHLIGHT({{}}, body, '{query}') FROM wide"),
+    ] {
+        let said = statement.get(..30).unwrap_or_default();
+        let whole = whole(&mut session, &statement).await;
+        let (ended, took) = killed(&mut session, &statement, whole).await;
+        let error = ended.unwrap_err();
+        assert_eq!(error.code.number(), 1317, "{said}: {error}");
+        assert!(took < whole / 3, "{said} took {took:?} more, of {whole:?}");
+        is_quiet(&server, whole / 3, said).await;
+    }
+}
