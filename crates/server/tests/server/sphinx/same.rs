@@ -65,6 +65,16 @@ fn searches_find_what_searchd_found() {
     }
 }
 
+/// Filters on multi-value attributes, expressions of them, and what an update made of them.
+#[test]
+fn sets_of_numbers() {
+    let server = books("");
+    compare(&server, "raw_mva");
+    let (request, theirs) = captured("raw_update");
+    assert_eq!(resent(&server, &request), theirs);
+    compare(&server, "raw_mva_updated");
+}
+
 /// Distances are computed with 64 bits here and with 32 there.
 #[test]
 fn rows_near_a_place() {
