@@ -516,7 +516,8 @@ fn updates_of_rows() {
         ]
     );
     let captured = exchange("raw_update");
-    let Request::Update(request) = captured.only().parse().unwrap() else { panic!("no update") };
+    let sent = captured.only();
+    let Request::Update(request) = sent.parse().unwrap() else { panic!("no update") };
     assert_eq!(
         updates(&request, &with_sets()).unwrap(),
         [
@@ -525,9 +526,8 @@ fn updates_of_rows() {
         ]
     );
     let captured = exchange("perl_11e_update");
-    let Request::Update(mut request) = captured.only().parse().unwrap() else {
-        panic!("no update")
-    };
+    let sent = captured.only();
+    let Request::Update(mut request) = sent.parse().unwrap() else { panic!("no update") };
     request.attributes[0].name = "tags".into();
     let refused = updates(&request, &with_sets()).map_err(|error| error.to_string());
     assert_eq!(refused, Err("index books: attribute 'tags' MVA flag mismatch".to_owned()));
