@@ -26,7 +26,7 @@ use super::{
     call::Typing,
     collation,
     function::{Dialect, Function, argument_types, external},
-    library::{compared_sides, text_key},
+    library::{check_sought, compared_sides, text_key},
     types::ExprType,
 };
 use remora_mysql::ErrorCode;
@@ -119,6 +119,12 @@ fn expand(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::WindowFunction(window) => sorted_window(window, schema).map(Transformed::yes),
         Expr::InSubquery(within) => in_subquery(within, schema).map(Transformed::yes),
+        Expr::SetComparison(compared) => {
+            let left = type_of(&compared.expr, schema)?;
+            let right = ExprType::of_field(compared.subquery.subquery.schema().field(0));
+            check_sought(&left, &right).map_err(external)?;
+            Ok(Transformed::no(Expr::SetComparison(compared)))
+        }
         expr => Ok(Transformed::no(expr)),
     }
 }

@@ -151,10 +151,7 @@ pub(crate) fn compared_sides(
     b_type: &ExprType,
     dialect: Dialect,
 ) -> Result<(Expr, Expr)> {
-    if a_type.multi.is_some() != b_type.multi.is_some() {
-        let what = "a multi-value attribute that is joined by, or sought in what a query gives: use MEMBER OF";
-        return Err(Error::unsupported(what));
-    }
+    multi::check_sought(a_type, b_type)?;
     let comparing = comparing_of(a, a_type, b, b_type)?;
     let common = common_number(comparing, a_type, b_type);
     let left = prepared(a, a_type, comparing, &common, b_type, dialect)?;

@@ -26,7 +26,7 @@ use super::function::Definition;
 
 pub(crate) use comparison::{compared_sides, text_key};
 pub(crate) use control::{common_type, converted, typed};
-pub(crate) use multi::NUMBERS_OF;
+pub(crate) use multi::{NUMBERS_OF, check_sought};
 
 /// All functions.
 pub(crate) const TABLES: &[&[Definition]] = &[

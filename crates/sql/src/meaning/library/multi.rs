@@ -65,6 +65,17 @@ pub(super) fn compared(
     Some(called(NUMBERS_OF, vec![set.clone(), lit(name), number.clone()], dialect))
 }
 
+/// Refuses a set on one side of what is compared by keys: a join by equal columns, a value sought in what a query
+/// gives.
+pub(crate) fn check_sought(a: &ExprType, b: &ExprType) -> Result<()> {
+    match a.multi.is_some() == b.multi.is_some() {
+        true => Ok(()),
+        false => Err(Error::unsupported(
+            "a multi-value attribute that is sought in what a query gives or joined by USING: use MEMBER OF",
+        )),
+    }
+}
+
 /// BETWEEN or IN of a set and numbers; `None` of anything else.
 pub(super) fn listed(
     name: &str,
