@@ -366,7 +366,7 @@ fn a_sphinx_conf_is_loaded_and_served() {
     for (from, to, message) in [
         ("127.0.0.1:0:", "0.0.0.0:9306:", "can be reached from other machines"),
         ("listen = 127.0.0.1:0\n", "listen = /run/searchd.sock\n", "is not spoken on Unix sockets"),
-        ("rt_attr_json = j", "rt_attr_multi = j", "sphinx.conf:17: rt_attr_multi: "),
+        ("rt_attr_json = j", "killlist_target = j", "sphinx.conf:17: killlist_target: "),
         ("morphology", "morfology", "sphinx.conf:10: 'morfology' is no key"),
     ] {
         let conf = write(&path, &text.replacen(from, to, 1));

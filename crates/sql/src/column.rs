@@ -108,6 +108,10 @@ pub enum SqlType {
     Set,
     /// JSON.
     Json,
+    /// A set of integers of 32 bits without sign, shown as `1,2`.
+    Multi,
+    /// A set of integers of 64 bits, shown as `-1,2`.
+    Multi64,
     /// GEOMETRY.
     Geometry,
     /// VECTOR.

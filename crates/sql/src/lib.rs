@@ -26,6 +26,7 @@ mod host;
 mod identity;
 mod instance;
 mod meaning;
+mod multi;
 mod output;
 mod parse;
 mod plan;

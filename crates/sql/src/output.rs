@@ -23,6 +23,7 @@ use crate::{
     catalog::Origin,
     error::from_plan,
     meaning::{temporal::Moment, types::ExprType},
+    multi,
 };
 
 /// What a client is told of a field that is shown under a name. `table` is the alias of its table.
@@ -51,6 +52,7 @@ enum Values<'a> {
     Double(&'a Float64Array),
     Decimal(Vec<Option<Decimal>>),
     Text(&'a StringViewArray),
+    Multi(Vec<Option<String>>),
     Bytes(&'a BinaryViewArray),
     Bits(Vec<[u8; 8]>, usize, &'a UInt64Array),
     Date(&'a Int64Array),
@@ -120,6 +122,9 @@ fn owned(cell: Cell<'_>, column: &Column) -> Value {
         Cell::Double(number) => Value::Float(number),
         Cell::Decimal(number) => Value::Decimal(number.clone()),
         Cell::Text(text) if column.kind == SqlType::Json => Value::Json(text.into()),
+        Cell::Text(text) if matches!(column.kind, SqlType::Multi | SqlType::Multi64) => {
+            Value::Json(multi::held_of_shown(text).into())
+        }
         Cell::Text(text) => Value::Text(text.into()),
         Cell::Bytes(bytes) => Value::Bytes(bytes.into()),
         Cell::Date(date) => Value::Date(date),
@@ -187,6 +192,10 @@ fn values<'a>(array: &'a ArrayRef, column: &Column) -> Values<'a> {
             let one = |row: usize| array.is_valid(row).then(|| text(row)).flatten();
             Values::Decimal((0..array.len()).map(one).collect())
         }
+        DataType::Utf8View if matches!(column.kind, SqlType::Multi | SqlType::Multi64) => {
+            let sets = array.as_string_view().iter();
+            Values::Multi(sets.map(|set| set.map(multi::shown)).collect())
+        }
         DataType::Utf8View => Values::Text(array.as_string_view()),
         DataType::BinaryView => Values::Bytes(array.as_binary_view()),
         _ => Values::Null,
@@ -206,6 +215,9 @@ impl Values<'_> {
                 values.get(row).and_then(Option::as_ref).map_or(Cell::Null, Cell::Decimal)
             }
             Self::Text(array) if array.is_valid(row) => Cell::Text(array.value(row)),
+            Self::Multi(sets) => {
+                sets.get(row).and_then(Option::as_deref).map_or(Cell::Null, Cell::Text)
+            }
             Self::Bytes(array) if array.is_valid(row) => Cell::Bytes(array.value(row)),
             Self::Bits(values, bytes, array) if array.is_valid(row) => {
                 let value = values.get(row).and_then(|value| value.get(8 - bytes..));

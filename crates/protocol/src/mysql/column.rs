@@ -93,9 +93,12 @@ fn type_of(kind: SqlType) -> FieldType {
         SqlType::Timestamp(_) => FieldType::Timestamp,
         SqlType::Char | SqlType::Enum | SqlType::Set => FieldType::String,
         SqlType::VarChar => FieldType::VarString,
-        SqlType::TinyBlob | SqlType::Blob | SqlType::MediumBlob | SqlType::LongBlob => {
-            FieldType::Blob
-        }
+        SqlType::TinyBlob
+        | SqlType::Blob
+        | SqlType::MediumBlob
+        | SqlType::LongBlob
+        | SqlType::Multi
+        | SqlType::Multi64 => FieldType::Blob,
         SqlType::Json => FieldType::Json,
         SqlType::Geometry => FieldType::Geometry,
         SqlType::Vector => FieldType::Vector,
@@ -109,6 +112,8 @@ fn flags_of(column: &Column) -> ColumnFlags {
         | SqlType::Blob
         | SqlType::MediumBlob
         | SqlType::LongBlob
+        | SqlType::Multi
+        | SqlType::Multi64
         | SqlType::Geometry
         | SqlType::Vector => ColumnFlags::BLOB_FLAG,
         SqlType::Json if is_column => ColumnFlags::BLOB_FLAG | ColumnFlags::BINARY_FLAG,

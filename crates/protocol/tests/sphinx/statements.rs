@@ -515,4 +515,89 @@ fn updates_of_rows() {
             "UPDATE `shop`.`books` SET `year` = 1990 WHERE `book``id` = 5000000007",
         ]
     );
+    let captured = exchange("raw_update");
+    let sent = captured.only();
+    let Request::Update(request) = sent.parse().unwrap() else { panic!("no update") };
+    assert_eq!(
+        updates(&request, &with_sets()).unwrap(),
+        [
+            "UPDATE `shop`.`books` SET `tags` = '6,5,6', `year` = 2010 WHERE `book``id` = 2",
+            "UPDATE `shop`.`books` SET `tags` = '', `year` = 1990 WHERE `book``id` = 5000000007",
+        ]
+    );
+    let captured = exchange("perl_11e_update");
+    let sent = captured.only();
+    let Request::Update(mut request) = sent.parse().unwrap() else { panic!("no update") };
+    request.attributes[0].name = "tags".into();
+    let refused = updates(&request, &with_sets()).map_err(|error| error.to_string());
+    assert_eq!(refused, Err("index books: attribute 'tags' MVA flag mismatch".to_owned()));
+}
+
+/// The table with the multi-value attributes that it had at `searchd`.
+fn with_sets() -> TableShape {
+    let mut shape = books();
+    for (name, kind) in [("tags", ColumnKind::Set), ("wide", ColumnKind::WideSet)] {
+        shape.columns.push(Column { name: name.into(), kind, is_nullable: false });
+    }
+    shape
+}
+
+#[test]
+fn sets_are_filtered_by_their_numbers() {
+    let of = |query: &Query<'_>| {
+        search(query, &with_sets()).map_or_else(|error| error.to_string(), |it| it.rows)
+    };
+    let filtered = |test, is_excluding| {
+        let filters = vec![Filter { attribute: "Tags".into(), test, is_excluding }];
+        let rows = of(&Query { filters, ..query("") });
+        let rows = rows.replace("SELECT `book``id`, WEIGHT(), `year` FROM `shop`.`books`", "~");
+        rows.replace(" ORDER BY WEIGHT() DESC, `book``id` ASC LIMIT 0, 20", "")
+    };
+    for (test, is_excluding, expected) in [
+        (FilterTest::Values(vec![2, 5]), false, "~ WHERE `tags` IN (2, 5)"),
+        (FilterTest::Values(vec![2]), true, "~ WHERE `tags` NOT IN (2)"),
+        (FilterTest::Range(2, 4), false, "~ WHERE `tags` BETWEEN 2 AND 4"),
+        (FilterTest::Range(2, 4), true, "~ WHERE `tags` NOT BETWEEN 2 AND 4"),
+        // The refusals in searchd's words.
+        (
+            FilterTest::FloatRange(2.0, 4.0),
+            false,
+            "index books: unsupported filter type 'floatrange' on MVA column",
+        ),
+        (
+            FilterTest::Text("2".into()),
+            false,
+            "index books: unsupported filter type 'string' on MVA column",
+        ),
+    ] {
+        assert_eq!(filtered(test, is_excluding), expected);
+    }
+    let selected = |select: &str| {
+        let rows = of(&Query { select: select.to_owned().into(), ..query("") });
+        let rows = rows.replace("SELECT `book``id`, WEIGHT(), ", "");
+        rows.replace(" FROM `shop`.`books` ORDER BY WEIGHT() DESC, `book``id` ASC LIMIT 0, 20", "")
+    };
+    for (select, expected) in [
+        ("tags, wide w", "`tags`, `wide`"),
+        (
+            "length(tags) n, least(wide) a, greatest(tags) z",
+            "LENGTH(`tags`), LEAST(`wide`), GREATEST(`tags`)",
+        ),
+        ("in(tags,1,2) x", "(`tags` IN (1, 2))"),
+        ("tags+1 x", "index books: parse error: `tags` is a set"),
+        ("in(year,tags) x", "index books: parse error: `tags` is a set"),
+        ("abs(tags) x", "index books: parse error: `tags` is a set"),
+        ("sum(tags) x", "index books: can not aggregate the non-scalar attribute `tags`"),
+    ] {
+        assert_eq!(selected(select), expected, "{select}");
+    }
+    let ordered =
+        Query { sort: SortMode::AttributeAscending, sort_clause: "tags".into(), ..query("") };
+    assert_eq!(of(&ordered), "index books: order by MVA is undefined");
+    let ordered = Query { sort: SortMode::Extended, sort_clause: "tags asc".into(), ..query("") };
+    assert_eq!(of(&ordered), "index books: order by MVA is undefined");
+    let statement =
+        search(&Query { select: "tags, wide".into(), ..query("") }, &with_sets()).unwrap();
+    let kinds: Vec<_> = statement.outputs.iter().map(|output| output.kind).collect();
+    assert_eq!(kinds, [AttributeKind::Set, AttributeKind::WideSet]);
 }

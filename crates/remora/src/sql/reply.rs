@@ -90,7 +90,7 @@ fn column(column: &SqlColumn) -> Column {
         SqlType::Timestamp(_) => Type::DateTime,
         SqlType::Json => Type::Json,
         SqlType::Vector => Type::Vector,
-        SqlType::Enum | SqlType::Set => Type::Text,
+        SqlType::Enum | SqlType::Set | SqlType::Multi | SqlType::Multi64 => Type::Text,
         _ if is_binary => Type::Bytes,
         _ => Type::Text,
     };

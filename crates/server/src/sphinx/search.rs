@@ -96,6 +96,8 @@ async fn matches(guest: &mut Guest, statement: &Statement, room: &mut usize) -> 
 fn size(value: &Value) -> usize {
     let text = match value {
         Value::Text(text) => text.len(),
+        Value::Set(numbers) => size_of_val(numbers.as_slice()),
+        Value::WideSet(numbers) => size_of_val(numbers.as_slice()),
         _ => 0,
     };
     size_of::<Value>() + text

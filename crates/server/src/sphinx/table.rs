@@ -99,6 +99,8 @@ fn column(column: &SqlColumn) -> Option<Column> {
         SqlType::Double | SqlType::Decimal(..) => ColumnKind::Double,
         SqlType::Date | SqlType::DateTime(_) | SqlType::Timestamp(_) => ColumnKind::Time,
         SqlType::Json => ColumnKind::Json,
+        SqlType::Multi => ColumnKind::Set,
+        SqlType::Multi64 => ColumnKind::WideSet,
         SqlType::Char
         | SqlType::VarChar
         | SqlType::TinyBlob

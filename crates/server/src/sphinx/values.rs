@@ -15,9 +15,16 @@ pub(super) fn value(kind: AttributeKind, cell: Cell<'_>) -> Value {
         AttributeKind::BigInt => Value::BigInt(whole(cell)),
         AttributeKind::Float => Value::Float(real(cell) as f32),
         AttributeKind::Text => Value::Text(text(cell).into_owned().into_bytes()),
-        AttributeKind::Set => Value::Set(Vec::new()),
-        AttributeKind::WideSet => Value::WideSet(Vec::new()),
+        AttributeKind::Set => {
+            Value::Set(numbers(&text(cell)).map(|number| number as u32).collect())
+        }
+        AttributeKind::WideSet => Value::WideSet(numbers(&text(cell)).collect()),
     }
+}
+
+/// The numbers of a set, with commas between them.
+fn numbers(shown: &str) -> impl Iterator<Item = i64> {
+    shown.split(',').filter_map(|number| number.parse().ok())
 }
 
 /// A cell as a whole number; what lies behind the point is cut off.
@@ -76,5 +83,10 @@ mod tests {
         assert_eq!(value(AttributeKind::Float, Cell::Decimal(&decimal)), Value::Float(-12.75));
         assert_eq!(value(AttributeKind::Text, Cell::Null), Value::Text(Vec::new()));
         assert_eq!(value(AttributeKind::Text, Cell::Uint(5)), Value::Text(b"5".to_vec()));
+        let set = value(AttributeKind::Set, Cell::Text("3,4294967295"));
+        assert_eq!(set, Value::Set(vec![3, u32::MAX]));
+        let wide = value(AttributeKind::WideSet, Cell::Text("-5,9000000000"));
+        assert_eq!(wide, Value::WideSet(vec![-5, 9_000_000_000]));
+        assert_eq!(value(AttributeKind::Set, Cell::Text("")), Value::Set(Vec::new()));
     }
 }

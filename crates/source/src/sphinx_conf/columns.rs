@@ -1,6 +1,6 @@
 //! Fields and attributes as columns, and their values as Sphinx reads them from texts.
 
-use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value, WordsDef};
+use remora_engine::{ColumnDef, ColumnType, PathDef, Row, Schema, Value, WordsDef};
 use serde::de::IgnoredAny;
 
 use super::text::{Section, Setting};
@@ -22,7 +22,14 @@ pub(super) enum Kind {
     Float,
     String,
     Json,
+    /// A set of numbers of 32 bits.
+    Multi,
+    /// A set of numbers of 64 bits.
+    Multi64,
 }
+
+/// Most numbers of a set, as SQL has it.
+const MAX_NUMBERS: usize = 65_536;
 
 /// A field or an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +46,7 @@ pub(super) struct Column {
 pub(super) enum Misfit {
     NotUtf8,
     NotJson,
+    TooManyNumbers,
 }
 
 impl Column {
@@ -69,7 +77,7 @@ impl Column {
             Kind::Bool => ColumnType::Int(8),
             Kind::Bigint => ColumnType::Int(64),
             Kind::Float => ColumnType::Float,
-            Kind::Json => ColumnType::Json,
+            Kind::Json | Kind::Multi | Kind::Multi64 => ColumnType::Json,
         }
     }
 
@@ -82,6 +90,8 @@ impl Column {
             Kind::Bigint => "bigint NOT NULL DEFAULT '0'",
             Kind::Float => "float NOT NULL DEFAULT '0'",
             Kind::Json => "json DEFAULT NULL",
+            Kind::Multi => "multi NOT NULL",
+            Kind::Multi64 => "multi64 NOT NULL",
         }
     }
 
@@ -91,7 +101,7 @@ impl Column {
             name: self.name.clone(),
             kind: self.column_type(),
             nullable: self.kind == Kind::Json,
-            indexed: !matches!(self.kind, Kind::Field | Kind::Json),
+            indexed: self.kind != Kind::Field && self.column_type() != ColumnType::Json,
             declared: Some(self.declared().to_owned()),
         }
     }
@@ -113,6 +123,8 @@ impl Column {
                 serde_json::from_str::<IgnoredAny>(text).map_err(|_| Misfit::NotJson)?;
                 Value::Json(text.into())
             }
+            Kind::Multi => set(text, |digits| i64::from(wrapped(digits)), u8::is_ascii_digit)?,
+            Kind::Multi64 => set(text, saturated, |byte| byte.is_ascii_digit() || *byte == b'-')?,
         })
     }
 }
@@ -137,8 +149,14 @@ impl Kind {
             "float" => Self::Float,
             "string" => Self::String,
             "json" => Self::Json,
+            "multi" => Self::Multi,
+            "multi_64" => Self::Multi64,
             _ => return None,
         })
+    }
+
+    fn is_set(self) -> bool {
+        matches!(self, Self::Multi | Self::Multi64)
     }
 
     fn is_field(self) -> bool {
@@ -163,6 +181,9 @@ pub(super) fn schema(table: &str, columns: &[Column], words: WordsDef) -> Schema
         declared: None,
     };
     let others = (1..).zip(columns).map(|(id, column)| column.definition(id));
+    // The numbers of sets are indexed, as in tables that SQL declares.
+    let sets = (1..).zip(columns).filter(|(_, column)| column.kind.is_set());
+    let paths = sets.map(|(column, _)| PathDef { column, names: Vec::new() }).collect();
     Schema {
         name: table.to_owned(),
         columns: std::iter::once(id).chain(others).collect(),
@@ -172,7 +193,7 @@ pub(super) fn schema(table: &str, columns: &[Column], words: WordsDef) -> Schema
         required: None,
         synonyms: Vec::new(),
         words: Some(words),
-        paths: Vec::new(),
+        paths,
         declared: None,
     }
 }
@@ -190,6 +211,23 @@ pub(super) fn row(number: u64, values: impl Iterator<Item = Value>) -> Row {
 
 fn utf8(text: &[u8]) -> Result<&str, Misfit> {
     std::str::from_utf8(text).map_err(|_| Misfit::NotUtf8)
+}
+
+/// The set of the numbers in a text, which are runs of these bytes: an array, each number once, the least first.
+fn set(
+    text: &[u8],
+    number: impl Fn(&[u8]) -> i64,
+    is_of_number: impl Fn(&u8) -> bool,
+) -> Result<Value, Misfit> {
+    let runs = text.split(|byte| !is_of_number(byte)).filter(|run| !run.is_empty());
+    let mut numbers: Vec<i64> = runs.map(number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    if numbers.len() > MAX_NUMBERS {
+        return Err(Misfit::TooManyNumbers);
+    }
+    let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+    Ok(Value::Json(format!("[{}]", numbers.join(", ")).into()))
 }
 
 /// The sign and the digits that a text begins with, as many as any number may count.
@@ -283,6 +321,26 @@ mod tests {
         assert_eq!(value(Kind::Json, " "), Ok(Value::Null));
         assert_eq!(value(Kind::Json, " [1,2] "), Ok(Value::Json("[1,2]".into())));
         assert_eq!(value(Kind::Json, "{bad json"), Err(Misfit::NotJson));
+        let sets = [
+            ("1,2 -3;4x5", "[1, 2, 3, 4, 5]"),
+            ("", "[]"),
+            ("4294967297,7 7 3", "[1, 3, 7]"),
+            ("abc", "[]"),
+        ];
+        for (text, expected) in sets {
+            assert_eq!(value(Kind::Multi, text), Ok(Value::Json(expected.into())), "{text}");
+        }
+        let sets = [
+            ("1,-2 9000000000", "[-2, 1, 9000000000]"),
+            ("-9 - 5", "[-9, 0, 5]"),
+            ("1.5", "[1, 5]"),
+        ];
+        for (text, expected) in sets {
+            assert_eq!(value(Kind::Multi64, text), Ok(Value::Json(expected.into())), "{text}");
+        }
+        let many: Vec<String> = (0..=MAX_NUMBERS).map(|number| number.to_string()).collect();
+        assert_eq!(value(Kind::Multi, &many.join(" ")), Err(Misfit::TooManyNumbers));
+        assert!(value(Kind::Multi, &many[1..].join(" ")).is_ok());
         assert_eq!(Column::new("c", Kind::String).value(b"\xff"), Err(Misfit::NotUtf8));
     }
 

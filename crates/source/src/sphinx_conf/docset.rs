@@ -310,12 +310,8 @@ impl Docset<'_> {
 fn kind_of(name: &str, kind: &str) -> Step<Kind> {
     match Kind::of_type(kind) {
         Some(kind) => Ok(kind),
-        None if kind.starts_with("multi") => told(format!(
-            "attribute '{name}' is {kind}: there are no multi-value attributes: leave it out, or give the numbers \
-             as an array in a JSON attribute"
-        )),
         None => told(format!(
-            "attribute '{name}' is {kind}: take int, bool, timestamp, bigint, float, string or json"
+            "attribute '{name}' is {kind}: take int, bool, timestamp, bigint, float, string, json, multi or multi_64"
         )),
     }
 }
@@ -435,7 +431,7 @@ mod tests {
             );
         }
         for (from, to, message) in [
-            ("type=\"timestamp\"", "type=\"multi\"", "there are no multi-value attributes"),
+            ("type=\"timestamp\"", "type=\"multi_32\"", "is multi_32: take int, bool"),
             ("type=\"timestamp\"", "type=\"date\"", "take int, bool"),
             ("attr=\"string\"", "attr=\"wordcount\"", "only string is known"),
             ("name=\"published\"", "", "<sphinx:attr> has no name"),

@@ -68,9 +68,6 @@ impl SectionKind {
     }
 }
 
-const NO_MULTI: Meaning = Refused(
-    "there are no multi-value attributes: leave it out, or give the numbers as an array in a JSON attribute",
-);
 const NO_KILL_LIST: Meaning = Refused(
     "a search is of one table, so there is nothing that a kill list could take rows from: load all rows into one \
      index",
@@ -78,7 +75,7 @@ const NO_KILL_LIST: Meaning = Refused(
 const JSON_AS_IT_COMES: Meaning = Refused("JSON is kept as it comes: leave it out");
 const REMOVED: Meaning = Refused("Sphinx 2.2 has it no more: leave it out");
 
-const SOURCE: [(Meaning, bool, &str); 14] = [
+const SOURCE: [(Meaning, bool, &str); 13] = [
     (
         Used,
         false,
@@ -96,7 +93,8 @@ const SOURCE: [(Meaning, bool, &str); 14] = [
          tsvpipe_attr_uint tsvpipe_attr_bool tsvpipe_attr_timestamp tsvpipe_attr_float tsvpipe_attr_bigint \
          tsvpipe_attr_string tsvpipe_attr_json csvpipe_field csvpipe_field_string csvpipe_attr_uint \
          csvpipe_attr_bool csvpipe_attr_timestamp csvpipe_attr_float csvpipe_attr_bigint csvpipe_attr_string \
-         csvpipe_attr_json",
+         csvpipe_attr_json sql_attr_multi xmlpipe_attr_multi xmlpipe_attr_multi_64 tsvpipe_attr_multi \
+         tsvpipe_attr_multi_64 csvpipe_attr_multi csvpipe_attr_multi_64",
     ),
     (
         Harmless,
@@ -111,12 +109,6 @@ const SOURCE: [(Meaning, bool, &str); 14] = [
         "sql_sock",
     ),
     (NO_KILL_LIST, false, "sql_query_killlist"),
-    (
-        NO_MULTI,
-        true,
-        "sql_attr_multi xmlpipe_attr_multi xmlpipe_attr_multi_64 tsvpipe_attr_multi tsvpipe_attr_multi_64 \
-         csvpipe_attr_multi csvpipe_attr_multi_64",
-    ),
     (Refused("join the texts in sql_query, as with GROUP_CONCAT"), true, "sql_joined_field"),
     (
         Refused("files are not read: give their texts by xmlpipe2 or in a column"),
@@ -147,7 +139,7 @@ const SOURCE: [(Meaning, bool, &str); 14] = [
     ),
 ];
 
-const INDEX: [(Meaning, bool, &str); 9] = [
+const INDEX: [(Meaning, bool, &str); 8] = [
     (
         Used,
         false,
@@ -159,7 +151,7 @@ const INDEX: [(Meaning, bool, &str); 9] = [
         Used,
         true,
         "source wordforms rt_field rt_attr_uint rt_attr_bigint rt_attr_float rt_attr_timestamp rt_attr_string \
-         rt_attr_json rt_attr_bool",
+         rt_attr_json rt_attr_bool rt_attr_multi rt_attr_multi_64",
     ),
     // The settings of words refuse these themselves, unless they are off.
     (
@@ -181,7 +173,6 @@ const INDEX: [(Meaning, bool, &str); 9] = [
          read_buffer_docs read_buffer_hits stored_fields",
     ),
     (Harmless, true, "local agent agent_blackhole agent_persistent"),
-    (NO_MULTI, true, "rt_attr_multi rt_attr_multi_64"),
     (Refused("token filters are not loaded: leave it out"), false, "index_token_filter"),
     (NO_KILL_LIST, true, "killlist_target"),
 ];

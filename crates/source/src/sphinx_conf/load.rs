@@ -194,6 +194,7 @@ impl<'l> Loader<'l> {
                 return Ok(Value::Null);
             }
             Err(Misfit::NotJson) => "is no JSON, and on_json_attr_error is fail_index",
+            Err(Misfit::TooManyNumbers) => "has more than 65,536 numbers",
             Err(Misfit::NotUtf8) => {
                 "is not UTF-8: let the source give UTF-8, as a command by iconv"
             }

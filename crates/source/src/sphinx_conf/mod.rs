@@ -6,7 +6,8 @@
 //! - `keys`, `text`: the file as sections and settings;
 //! - `columns`, `listen`: what fields, attributes and addresses say;
 //! - `documents`, `command`: what a source gives, and the commands that give it;
-//! - `separated`, `docset`, `query`: documents of tsvpipe and csvpipe, of xmlpipe2, of a MySQL;
+//! - `separated`, `docset`, `query`: documents of tsvpipe and csvpipe, of xmlpipe2, of a MySQL, with the numbers of
+//!   its multi-value attributes (`sets`), both in stretches (`range`);
 //! - `plan`: an index as a table and the sources of its rows; `load`: the rows into the table.
 
 mod columns;
@@ -18,7 +19,9 @@ mod listen;
 mod load;
 mod plan;
 mod query;
+mod range;
 mod separated;
+mod sets;
 mod text;
 
 #[cfg(test)]

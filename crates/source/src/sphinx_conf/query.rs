@@ -6,8 +6,10 @@
 use std::time::Duration;
 
 use super::{
-    columns::Column,
+    columns::{Column, Kind, document_number},
     documents::{Document, Taker},
+    range::{DEFAULT_STEP, Range, ranged},
+    sets::{self, SetOf, Sets},
     text::Section,
     wrong,
 };
@@ -19,8 +21,6 @@ use crate::{
     },
 };
 
-const DEFAULT_STEP: u64 = 1024;
-
 /// What is asked of a MySQL or MariaDB.
 pub(super) struct Query {
     settings: MysqlSettings,
@@ -30,12 +30,8 @@ pub(super) struct Query {
     after: Vec<String>,
     after_index: Vec<String>,
     attributes: Vec<Column>,
-}
-
-struct Range {
-    query: String,
-    step: u64,
-    pause: Duration,
+    /// The multi-value attributes.
+    sets: Vec<SetOf>,
 }
 
 impl Query {
@@ -88,9 +84,18 @@ impl Query {
             ..MysqlSettings::default()
         };
         let (before, after) = (list("sql_query_pre"), list("sql_query_post"));
-        let (after_index, attributes) =
-            (list("sql_query_post_index"), Column::of_section(section, "sql_"));
-        Ok(Self { settings, before, query, range, after, after_index, attributes })
+        let after_index = list("sql_query_post_index");
+        let mut attributes = Column::of_section(section, "sql_");
+        // What that made of the words of a set's declaration.
+        attributes.retain(|column| column.kind != Kind::Multi);
+        let declared = section.all("sql_attr_multi").filter(|setting| !setting.value.is_empty());
+        let sets = declared.map(|setting| {
+            SetOf::of_value(&setting.value).map_err(|message| wrong(file, setting.line, message))
+        });
+        let sets = sets.collect::<Result<Vec<_>>>()?;
+        let of_field = sets.iter().filter(|set| set.is_of_field());
+        attributes.extend(of_field.map(|set| set.column.clone()));
+        Ok(Self { settings, before, query, range, after, after_index, attributes, sets })
     }
 
     /// Reads all documents.
@@ -104,9 +109,20 @@ impl Query {
             // MySQL's utf8, as in many a `SET NAMES`, has no place for all of Unicode.
             connection.run("SET character_set_results = utf8mb4")?;
         }
+        let sets = sets::read(source, &self.sets, self.range.as_ref(), &mut connection)?;
+        let mut read = |connection: &mut Connection, query: &str| {
+            self.read_part(source, connection, query, &sets, taker)
+        };
         match &self.range {
-            None => self.read_part(source, &mut connection, &self.query, taker)?,
-            Some(range) => self.read_range(source, &mut connection, range, taker)?,
+            None => read(&mut connection, &self.query)?,
+            Some(range) => {
+                let ends = &range.query;
+                ranged(&mut connection, ends, Some(range), |connection, part| {
+                    // Without rows the query still says which columns there are.
+                    let (start, end) = part.unwrap_or((1, 0));
+                    read(connection, &self.part(start, end))
+                })?;
+            }
         }
         for statement in &self.after {
             // As Sphinx does: the documents are there.
@@ -134,30 +150,6 @@ impl Query {
         Ok(connection)
     }
 
-    fn read_range(
-        &self,
-        source: &str,
-        connection: &mut Connection,
-        range: &Range,
-        taker: &mut dyn Taker,
-    ) -> Result<()> {
-        let ends: Option<(Option<u64>, Option<u64>)> = connection.first(&range.query)?;
-        let Some((Some(first), Some(last))) = ends else {
-            // No rows. The query still says which columns there are.
-            return self.read_part(source, connection, &self.part(1, 0), taker);
-        };
-        let mut start = first;
-        loop {
-            let end = start.saturating_add(range.step - 1).min(last);
-            self.read_part(source, connection, &self.part(start, end), taker)?;
-            if end >= last {
-                return Ok(());
-            }
-            start = end + 1;
-            std::thread::sleep(range.pause);
-        }
-    }
-
     fn part(&self, start: u64, end: u64) -> String {
         self.query.replace("$start", &start.to_string()).replace("$end", &end.to_string())
     }
@@ -167,6 +159,7 @@ impl Query {
         source: &str,
         connection: &mut Connection,
         statement: &str,
+        sets: &[Sets],
         taker: &mut dyn Taker,
     ) -> Result<()> {
         let mut document = Document::default();
@@ -180,6 +173,9 @@ impl Query {
             let mut cells = cells.into_iter();
             document.number = cells.next().unwrap_or_default();
             document.cells = cells.collect();
+            let number = document_number(&document.number);
+            let of_document = |sets: &Sets| number.and_then(|number| sets.get(&number).cloned());
+            document.cells.extend(sets.iter().map(|sets| of_document(sets).unwrap_or_default()));
             document.place = format!("document {}", String::from_utf8_lossy(&document.number));
             taker.document(&document)
         })
@@ -195,9 +191,10 @@ impl Query {
         let column = |name: &String| {
             let name = name.to_lowercase();
             let declared = self.attributes.iter().find(|column| column.name == name);
-            declared.cloned().unwrap_or_else(|| Column::new(&name, super::columns::Kind::Field))
+            declared.cloned().unwrap_or_else(|| Column::new(&name, Kind::Field))
         };
-        let columns: Vec<Column> = names.iter().map(column).collect();
+        let own = self.sets.iter().filter(|set| !set.is_of_field()).map(|set| set.column.clone());
+        let columns: Vec<Column> = names.iter().map(column).chain(own).collect();
         let is_there = |wanted: &&Column| !columns.iter().any(|column| column.name == wanted.name);
         match self.attributes.iter().find(is_there) {
             Some(missing) => Err(Error::format(

@@ -62,13 +62,17 @@ fn indexes_are_told_by_their_types() {
 fn a_real_time_index_is_a_table() {
     let conf = conf(
         "index r {\ntype = rt\nrt_field = Title\nrt_attr_uint = year\nrt_attr_json = j\n\
-         rt_attr_string = s\nrt_field = body\nmin_infix_len = 2\nmorphology =\nrt_mem_limit = 1G\n}\n",
+         rt_attr_string = s\nrt_attr_multi = tags\nrt_attr_multi_64 = big\nrt_field = body\nmin_infix_len = 2\nmorphology =\nrt_mem_limit = 1G\n}\n",
     );
     let schema = conf.real_time_table("r").unwrap();
     let names: Vec<_> = schema.columns.iter().map(|column| column.name.as_str()).collect();
-    assert_eq!(names, ["id", "title", "year", "j", "s", "body"]);
+    assert_eq!(names, ["id", "title", "year", "j", "s", "tags", "big", "body"]);
+    let declared = |at: usize| schema.columns[at].declared.as_deref();
+    assert_eq!((declared(5), declared(6)), (Some("multi NOT NULL"), Some("multi64 NOT NULL")));
+    let indexed: Vec<_> = schema.paths.iter().map(|path| (path.column, path.names.len())).collect();
+    assert_eq!(indexed, [(5, 0), (6, 0)]);
     let words = schema.words.clone().unwrap();
-    assert_eq!(words.columns, [1, 5]);
+    assert_eq!(words.columns, [1, 7]);
     let settings = [("charset_table", "sphinx22"), ("min_infix_len", "2")];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(words.settings, settings);
@@ -78,10 +82,7 @@ fn a_real_time_index_is_a_table() {
 #[test]
 fn what_is_refused_has_its_line_and_key() {
     let cases = [
-        (
-            "rt_attr_multi = tags",
-            "sphinx.conf:4: rt_attr_multi: there are no multi-value attributes",
-        ),
+        ("rt_attr_multi = title", "column 'title' is there twice"),
         ("index_token_filter = lib.so:f", "sphinx.conf:4: index_token_filter: "),
         ("morphology = lemmatize_en", "sphinx.conf:4: "),
         ("expand_keywords = 1", "sphinx.conf:4: "),
@@ -119,8 +120,8 @@ fn sources_are_checked_before_anything_runs() {
             "sphinx.conf:5: sql_port: 'x'",
         ),
         (
-            "type = mysql\nsql_attr_multi = uint tag from query; SELECT",
-            "sphinx.conf:3: sql_attr_multi: ",
+            "type = mysql\nsql_host = h\nsql_query = SELECT 1\nsql_attr_multi = uint tag from",
+            "sphinx.conf:5: sql_attr_multi: 'uint tag from' is not like",
         ),
         (
             "type = mysql\nsql_query_killlist = SELECT",

@@ -109,6 +109,8 @@ impl ColumnSpec {
             SqlType::Blob => kind.length = 65_535,
             SqlType::MediumBlob => kind.length = 16_777_215,
             SqlType::LongBlob => kind.length = 4_294_967_295,
+            SqlType::Multi => kind = TypeSpec::of_multi(false),
+            SqlType::Multi64 => kind = TypeSpec::of_multi(true),
             // Their labels are not known here.
             SqlType::Enum | SqlType::Set => {
                 kind = TypeSpec { length: characters, ..TypeSpec::plain(SqlType::VarChar) };
@@ -129,12 +131,18 @@ impl ColumnSpec {
             kind.collation_said = collation != table && text;
         }
         let mut spec = Self::plain(kind);
-        spec.not_null = column.not_null;
+        spec.not_null = column.not_null || spec.kind.multi().is_some();
         let moment = matches!(
             spec.kind.sql,
             SqlType::Date | SqlType::DateTime(_) | SqlType::Timestamp(_) | SqlType::Time(_)
         );
-        if spec.not_null && column.original_table.is_empty() && !moment && !spec.kind.is_blob() {
+        let is_set = spec.kind.multi().is_some();
+        if spec.not_null
+            && !is_set
+            && column.original_table.is_empty()
+            && !moment
+            && !spec.kind.is_blob()
+        {
             let zero: &[u8] = if textual { b"" } else { b"0" };
             spec.default = DefaultSpec::Constant(zero.to_vec());
         }
@@ -167,7 +175,8 @@ impl ColumnSpec {
         }
         while column.parse_attribute(tokens, &mut charset, &mut extras)? {}
         resolve_collation(&mut column.kind, &charset, table)?;
-        column.not_null |= extras.primary;
+        // What has no numbers is the empty set.
+        column.not_null |= extras.primary || column.kind.multi().is_some();
         Ok((column, extras))
     }
 

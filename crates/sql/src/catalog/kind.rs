@@ -11,7 +11,7 @@ use std::{fmt::Write as _, sync::Arc};
 use remora_engine::ColumnType;
 use remora_mysql::{CharsetInfo, Collation, ErrorCode, charset_default};
 
-use crate::{Error, Result, SqlType, parse::Tokens};
+use crate::{Error, Result, SqlType, multi::Multi, parse::Tokens};
 
 /// Bytes that the TEXT and BLOB types hold, by size.
 const BLOBS: [(SqlType, u64); 4] = [
@@ -47,12 +47,15 @@ pub(crate) struct TypeSpec {
     pub collation_said: bool,
     /// The labels of an ENUM or SET.
     pub labels: Arc<[Arc<str>]>,
-    /// The name of a type that MySQL's clients know as another, such as POINT or MariaDB's UUID.
+    /// The name of a type that MySQL's clients know as another, such as POINT, MariaDB's UUID or Sphinx's MULTI.
     pub spelling: Option<&'static str>,
 }
 
 /// How YEAR(2) is spelled.
 const YEAR: &str = "year";
+
+/// How the sets of integers of 32 bits and of 64 bits are spelled.
+const MULTI: [&str; 2] = ["multi", "multi64"];
 
 /// What a column's type may leave open.
 #[derive(Clone, Debug, Default)]
@@ -257,6 +260,8 @@ impl TypeSpec {
             SqlType::Enum => "enum",
             SqlType::Set => "set",
             SqlType::Json => "json",
+            SqlType::Multi => MULTI[0],
+            SqlType::Multi64 => MULTI[1],
             SqlType::Geometry => "geometry",
             SqlType::Vector => "vector",
         }
@@ -266,6 +271,20 @@ impl TypeSpec {
     /// server shows it or calculates with it.
     pub(crate) fn is_short_year(&self) -> bool {
         self.spelling == Some(YEAR)
+    }
+
+    /// Which set of integers it is, if it is one: those are documents.
+    pub(crate) fn multi(&self) -> Option<Multi> {
+        let spelling = self.spelling.filter(|_| self.sql == SqlType::Json)?;
+        let place = MULTI.iter().position(|name| *name == spelling)?;
+        Some(Multi::new(place == 1))
+    }
+
+    /// A set of integers.
+    pub(crate) fn of_multi(is_wide: bool) -> Self {
+        let [narrow, wide] = MULTI;
+        let spelling = Some(if is_wide { wide } else { narrow });
+        Self { spelling, ..Self::plain(SqlType::Json) }
     }
 
     /// The width of an integer type.
@@ -489,6 +508,8 @@ fn sized(
         "mediumblob" => bytes(BLOBS[2].0, BLOBS[2].1),
         "longblob" => bytes(BLOBS[3].0, BLOBS[3].1),
         "json" => TypeSpec::plain(SqlType::Json),
+        "multi" | "mva" => TypeSpec::of_multi(false),
+        "multi64" | "multi_64" | "mva64" => TypeSpec::of_multi(true),
         "vector" => TypeSpec { length: first.unwrap_or(2_048), ..TypeSpec::plain(SqlType::Vector) },
         "uuid" | "inet4" | "inet6" => foreign(&name),
         _ => geometry(&name).ok_or(unknown)?,

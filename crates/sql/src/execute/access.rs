@@ -263,7 +263,10 @@ fn path_name(table: &SqlTable, place: usize) -> Option<String> {
         })
     };
     let declared = table.keys.iter().find(declares).map(|key| key.name.clone());
-    Some(declared.unwrap_or_else(|| format!("{column}->'$.{}'", path.names.join("."))))
+    Some(declared.unwrap_or_else(|| match path.names.is_empty() {
+        true => column.clone(),
+        false => format!("{column}->'$.{}'", path.names.join(".")),
+    }))
 }
 
 /// What SQL calls an index. One that the library declared has no name: it is called as its first column.

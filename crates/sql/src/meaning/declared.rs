@@ -20,6 +20,7 @@ pub(crate) fn expr_type(spec: &ColumnSpec) -> ExprType {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     let mut made = ExprType::column(kind.sql, kind.unsigned, length, kind.collation);
     made.not_null = spec.not_null;
+    made.multi = kind.multi();
     if let Some((digits, scale)) = kind.digits.filter(|_| made.is_float()) {
         made.length = u32::from(digits);
         made.decimals = Some(scale);

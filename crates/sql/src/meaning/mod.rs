@@ -47,6 +47,7 @@ use crate::state::Context;
 pub(crate) use aggregate::aggregate_function;
 pub(crate) use compare::is_false_of_null;
 pub(crate) use declared::expr_type;
+pub(crate) use library::NUMBERS_OF;
 pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 
 /// The scalar function of this name, in lower case, as a session means it.

@@ -26,10 +26,12 @@ use super::{
     call::Typing,
     collation,
     function::{Dialect, Function, argument_types, external},
-    library::{compared_sides, text_key},
+    library::{check_sought, compared_sides, text_key},
     types::ExprType,
 };
-use crate::SqlType;
+use remora_mysql::ErrorCode;
+
+use crate::{Error, SqlType};
 
 /// The rule.
 #[derive(Debug)]
@@ -51,6 +53,7 @@ fn mean(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         LogicalPlan::Sort(mut sort) => {
             let schema = Arc::clone(sort.input.schema());
             for each in &mut sort.expr {
+                check_ordered(&each.expr, &schema)?;
                 each.expr = sorting(each.expr.clone(), &schema)?;
             }
             Ok(Transformed::yes(LogicalPlan::Sort(sort)))
@@ -65,7 +68,17 @@ fn mean(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             }
             Ok(Transformed::yes(LogicalPlan::Join(join)))
         }
-        LogicalPlan::Aggregate(aggregate) => grouping::aggregate(aggregate).map(Transformed::yes),
+        LogicalPlan::Aggregate(aggregate) => {
+            let schema = aggregate.input.schema();
+            for group in &aggregate.group_expr {
+                if !matches!(group, Expr::GroupingSet(_)) && type_of(group, schema)?.multi.is_some()
+                {
+                    let what = "GROUP BY of a multi-value attribute";
+                    return Err(external(Error::unsupported(what)));
+                }
+            }
+            grouping::aggregate(aggregate).map(Transformed::yes)
+        }
         LogicalPlan::Distinct(distinct) => grouping::distinct(distinct).map(Transformed::yes),
         LogicalPlan::Window(window) => grouping::window(window).map(Transformed::yes),
         LogicalPlan::RecursiveQuery(query) => uniting::recursive(query).map(Transformed::yes),
@@ -106,6 +119,12 @@ fn expand(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::WindowFunction(window) => sorted_window(window, schema).map(Transformed::yes),
         Expr::InSubquery(within) => in_subquery(within, schema).map(Transformed::yes),
+        Expr::SetComparison(compared) => {
+            let left = type_of(&compared.expr, schema)?;
+            let right = ExprType::of_field(compared.subquery.subquery.schema().field(0));
+            check_sought(&left, &right).map_err(external)?;
+            Ok(Transformed::no(Expr::SetComparison(compared)))
+        }
         expr => Ok(Transformed::no(expr)),
     }
 }
@@ -150,6 +169,14 @@ fn has_key(kind: &ExprType) -> bool {
         || kind.is_text() && !collation::is_bytes(kind.collation)
 }
 
+/// 1064 for a set, which has no order.
+fn check_ordered(expr: &Expr, schema: &DFSchema) -> Result<()> {
+    match type_of(expr, schema)?.multi {
+        None => Ok(()),
+        Some(_) => Err(external(Error::new(ErrorCode::ParseError, "order by MVA is undefined"))),
+    }
+}
+
 /// What an expression is sorted by.
 fn sorting(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     let kind = type_of(&expr, schema)?;
@@ -185,6 +212,7 @@ fn sorted_window(mut window: Box<WindowFunction>, schema: &DFSchema) -> Result<E
         }
     }
     for each in &mut window.params.order_by {
+        check_ordered(&each.expr, schema)?;
         // Frames know ranges of texts, not of bytes; digits sort as their bytes do.
         let key = sorting(each.expr.clone(), schema)?;
         let bytes = type_of(&key, schema)?.arrow() == DataType::BinaryView;

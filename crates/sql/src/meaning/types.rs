@@ -4,9 +4,10 @@
 //! ```text
 //! metadata := kind "," flags "," length "," collation "," coercibility ("," member)*
 //! kind     := name | name "." number | name "." number "." number
-//! flags    := "u"? "n"? (("w" | "z") number)? ("d" number)?
+//! flags    := "u"? "n"? (("w" | "z") number)? ("d" number)? (("m" | "M") ("a" | "l")?)?
 //!                                       unsigned, not null; a column's declared width, filled with
-//!                                       zeros or not; digits behind the point of a float
+//!                                       zeros or not; digits behind the point of a float; a set of
+//!                                       integers of 32 or 64 bits, as ANY or ALL of them
 //! member   := the words of an ENUM or SET, percent-coded
 //! ```
 
@@ -18,7 +19,7 @@ use datafusion::{
 };
 use remora_mysql::Collation;
 
-use crate::{Column, SqlType};
+use crate::{Column, SqlType, multi::Multi};
 
 /// Where a field's metadata holds its SQL type.
 pub(crate) const METADATA_KEY: &str = "sql";
@@ -71,6 +72,8 @@ pub(crate) struct ExprType {
     pub width: Option<Width>,
     /// Digits behind the point of a FLOAT or DOUBLE that has a fixed number of them.
     pub decimals: Option<u8>,
+    /// Which set of integers a document is, if it is one.
+    pub multi: Option<Multi>,
 }
 
 /// A column's declared width.
@@ -94,6 +97,7 @@ impl ExprType {
             members: None,
             width: None,
             decimals: None,
+            multi: None,
         }
     }
 
@@ -448,7 +452,11 @@ impl ExprType {
 
     /// What a client is told of a column of this type.
     pub(crate) fn describe(&self, column: &mut Column) {
-        column.kind = self.kind;
+        column.kind = match self.multi {
+            None => self.kind,
+            Some(Multi { is_wide: false, .. }) => SqlType::Multi,
+            Some(Multi { is_wide: true, .. }) => SqlType::Multi64,
+        };
         column.unsigned = self.unsigned;
         column.not_null = self.not_null;
         let is_text = self.is_text() || self.kind == SqlType::Json;
@@ -482,6 +490,7 @@ impl ExprType {
         if let Some(decimals) = self.decimals {
             let _ = write!(out, "d{decimals}");
         }
+        out.push_str(self.multi.map_or("", Multi::spelled));
         let _ = write!(out, ",{length},{collation},{}", self.coercibility);
         for member in self.members.iter().flat_map(|members| members.iter()) {
             out.push(',');
@@ -506,7 +515,8 @@ impl ExprType {
         let width = places.map(|places| Width { places, zerofill });
         let decimals = number_behind(flags, 'd').and_then(|digits| u8::try_from(digits).ok());
         let told = Self { length, collation, coercibility, members, ..Self::new(kind, length) };
-        Some(Self { unsigned, not_null, width, decimals, ..told })
+        let multi = Multi::of_letters(flags);
+        Some(Self { unsigned, not_null, width, decimals, multi, ..told })
     }
 
     /// As an argument of the function that gives a type to what lost it.
@@ -608,6 +618,7 @@ mod tests {
             ExprType::time(6),
             ExprType::text(20, Collation::UTF8MB4_BIN),
             ExprType::json(),
+            ExprType { multi: Some(Multi::new(true)), ..ExprType::json().not_null() },
             ExprType { members: Some(members), ..ExprType::text(3, Collation(255)) },
             ExprType::column(SqlType::Bit(9), true, 9, Collation::BINARY),
             ExprType {

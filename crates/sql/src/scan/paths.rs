@@ -17,6 +17,7 @@ use remora_engine::{ColumnType, Filter, PathTest, PathValue};
 use super::EngineTable;
 use crate::{
     meaning::{
+        NUMBERS_OF,
         json::{Json, Path, Step},
         types::ExprType,
     },
@@ -76,14 +77,27 @@ impl Indexed {
         functions.contains(&call.name()).then(|| Self::at(asked, document, path))?
     }
 
+    /// The numbers of a set, whatever of them is asked.
+    fn of_set(asked: &Asked<'_>, set: &Expr) -> Option<Self> {
+        match set {
+            Expr::ScalarFunction(call) if matches!(call.name(), "any" | "all") => {
+                Self::of_set(asked, call.args.first()?)
+            }
+            set => Self::along(asked, set, Vec::new()),
+        }
+    }
+
     fn at(asked: &Asked<'_>, document: &Expr, path: &Expr) -> Option<Self> {
+        Self::along(asked, document, names(&Path::parse(&search::text(path)?).ok()?)?)
+    }
+
+    fn along(asked: &Asked<'_>, document: &Expr, names: Vec<String>) -> Option<Self> {
         let Expr::Column(named) = document else { return None };
         let table = asked.table;
         let index = table.schema.index_of(&named.name).ok()?;
         let position = *table.positions.get(index)?;
         let schema = &table.table.schema;
         let column = schema.columns.get(position).filter(|it| it.kind == ColumnType::Json)?;
-        let names = names(&Path::parse(&search::text(path)?).ok()?)?;
         let mut paths = asked.indexed.iter().filter_map(|at| schema.paths.get(*at));
         paths
             .any(|it| it.column == position && it.names == names)
@@ -241,6 +255,13 @@ fn listed(asked: &Asked<'_>, list: &InList) -> Option<Filter> {
 fn called(asked: &Asked<'_>, call: &ScalarFunction, depth: usize) -> Option<Filter> {
     match (call.name(), call.args.as_slice()) {
         ("truth", [inner]) if depth < DEEPEST => at_depth(asked, inner, depth + 1),
+        (NUMBERS_OF, [set, name, values @ ..]) => {
+            numbers_of(&Indexed::of_set(asked, set)?, &search::text(name)?, values)
+        }
+        ("member of", [value, document @ Expr::Column(_)]) => {
+            let path = Indexed::of_set(asked, document)?;
+            Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
+        }
         ("member of", [value, array]) => {
             let path = Indexed::of(asked, array, &["json_extract"])?;
             Some(path.test(PathTest::In(vec![path_value(&json_of(value)?)?])))
@@ -261,6 +282,46 @@ fn called(asked: &Asked<'_>, call: &ScalarFunction, depth: usize) -> Option<Filt
             Some(path.test(PathTest::In(values)))
         }
         _ => None,
+    }
+}
+
+/// What some number of a set must be for a comparison to hold; `None` of those that hold where none is something.
+fn numbers_of(path: &Indexed, name: &str, values: &[Expr]) -> Option<Filter> {
+    let literal = |expr: &Expr| match expr {
+        Expr::Literal(ScalarValue::Int64(Some(number)), _) => Some(PathValue::Int(*number)),
+        Expr::Literal(ScalarValue::UInt64(Some(number)), _) => Some(PathValue::Uint(*number)),
+        _ => None,
+    };
+    let is_null = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if value.is_null());
+    let present = values.iter().filter(|value| !is_null(value));
+    let numbers: Vec<PathValue> = present.map(literal).collect::<Option<_>>()?;
+    // More alternatives are sought for longer than rows are tested.
+    if numbers.len() > MOST_LISTED {
+        return None;
+    }
+    let mut numbers = numbers.into_iter();
+    let test = match name {
+        "in" => PathTest::In(numbers.collect()),
+        "between" => within(numbers.next()?, numbers.next()?),
+        "<" => PathTest::Within(Unbounded, Excluded(numbers.next()?)),
+        "<=" => PathTest::Within(Unbounded, Included(numbers.next()?)),
+        ">" => PathTest::Within(Excluded(numbers.next()?), Unbounded),
+        ">=" => PathTest::Within(Included(numbers.next()?), Unbounded),
+        _ => return None,
+    };
+    Some(path.test(test))
+}
+
+/// A range; one that ends before it begins has no value.
+fn within(low: PathValue, high: PathValue) -> PathTest {
+    let whole = |value: &PathValue| match value {
+        PathValue::Int(number) => i128::from(*number),
+        PathValue::Uint(number) => i128::from(*number),
+        _ => 0,
+    };
+    match whole(&low) <= whole(&high) {
+        true => PathTest::Within(Included(low), Included(high)),
+        false => PathTest::In(Vec::new()),
     }
 }
 

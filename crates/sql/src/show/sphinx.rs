@@ -1,6 +1,6 @@
 //! What Sphinx tells of indexes and threads: SHOW TABLES and DESCRIBE in its dialect, SHOW THREADS, SHOW AGENT STATUS.
 
-use remora_engine::{ColumnType, Schema};
+use remora_engine::ColumnType;
 use remora_mysql::ErrorCode;
 
 use super::{
@@ -9,7 +9,7 @@ use super::{
     shown::{Filter, Shown},
     tables,
 };
-use crate::{Error, Result, parse::Tokens, state::SessionState};
+use crate::{Error, Result, catalog::SqlTable, parse::Tokens, state::SessionState};
 
 /// Names and values.
 const PAIR: [&str; 2] = ["Variable_name varchar(64) NOT NULL", "Value varchar(1024) NOT NULL"];
@@ -37,15 +37,15 @@ pub(super) fn describe(session: &SessionState, tokens: &mut Tokens<'_>) -> Resul
     }
     let filter = Filter::read(tokens)?;
     let known = tables::one(session, &name)?;
-    let schema = &known.table.schema;
     let mut grid = Grid::new(&COLUMNS);
-    for (name, kind) in columns(schema) {
+    for (name, kind) in columns(&known.table) {
         grid.push(vec![text(name), text(kind)]);
     }
     Ok(Shown { grid, filter })
 }
 
-fn columns(schema: &Schema) -> Vec<(String, &'static str)> {
+fn columns(table: &SqlTable) -> Vec<(String, &'static str)> {
+    let schema = &table.schema;
     let of = |place: usize| schema.columns.get(place);
     let kind = |kind: ColumnType| match kind {
         ColumnType::Int(64) | ColumnType::Uint(64) => "bigint",
@@ -64,8 +64,16 @@ fn columns(schema: &Schema) -> Vec<(String, &'static str)> {
     let fields = schema.words.iter().flat_map(|words| &words.columns);
     let fields = fields.filter_map(|&place| of(place)).map(|column| (column.name.clone(), "field"));
     let others = places.iter().filter(|place| !schema.primary_key.contains(place));
-    let others = others.filter_map(|&place| of(place));
-    let others = others.map(|column| (column.name.clone(), kind(column.kind)));
+    let others = others.filter_map(|&place| {
+        let column = of(place)?;
+        let multi = table.columns.get(place).and_then(|spec| spec.kind.multi());
+        let kind = match multi {
+            Some(multi) if multi.is_wide => "mva64",
+            Some(_) => "mva",
+            None => kind(column.kind),
+        };
+        Some((column.name.clone(), kind))
+    });
     keys.chain(fields).chain(others).collect()
 }
 

@@ -13,6 +13,7 @@ mod metadata;
 mod positions;
 mod scores;
 mod select;
+mod sets;
 mod statements;
 #[path = "../support/mod.rs"]
 mod support;

@@ -52,11 +52,21 @@ impl Reader<'_, '_> {
         let mut left = self.level(level + 1)?;
         while let Some(operator) = self.operator(operators) {
             let right = self.level(level + 1)?.operand();
+            self.check_single(&left)?;
+            self.check_single(&right)?;
             left = binary(operator, left.operand(), right);
             self.check_length(&left)?;
         }
         self.check_length(&left)?;
         Ok(left)
+    }
+
+    /// Refuses a set where one value is calculated with.
+    fn check_single(&self, term: &Term) -> Result<()> {
+        match term.kind.is_set() {
+            true => Err(self.names.shape.refuse(format!("parse error: {} is a set", term.sql))),
+            false => Ok(()),
+        }
     }
 
     fn check_length(&self, term: &Term) -> Result<()> {
@@ -91,10 +101,12 @@ impl Reader<'_, '_> {
     fn factor_within(&mut self) -> Result<Term> {
         if self.tokens.take("-") {
             let term = self.factor()?.operand();
+            self.check_single(&term)?;
             return Ok(Term::made_of(format!("(-{})", term.sql), joined(&term, &term), &[term]));
         }
         if self.tokens.take_name("not") {
             let term = self.factor()?.operand();
+            self.check_single(&term)?;
             let sql = format!("(NOT {})", term.sql);
             return Ok(Term::made_of(sql, ColumnKind::Number, &[term]));
         }
@@ -146,6 +158,13 @@ impl Reader<'_, '_> {
             self.tokens.need(")")?;
         }
         let lower = name.to_lowercase();
+        let takes_set = match &*lower {
+            "in" => true,
+            "length" | "least" | "greatest" => arguments.len() == 1,
+            _ => false,
+        };
+        let single = arguments.get(usize::from(takes_set)..).unwrap_or_default();
+        single.iter().try_for_each(|argument| self.check_single(argument))?;
         function(&lower, &arguments).ok_or_else(|| {
             let why = format!("function {lower}() of {} values is not answered", arguments.len());
             self.names.shape.refuse(why)
@@ -225,6 +244,14 @@ fn function(name: &str, arguments: &[Term]) -> Option<Term> {
         }
         ("pow" | "atan2", [a, b]) => {
             made(format!("{}({a}, {b})", name.to_uppercase()), ColumnKind::Double)
+        }
+        ("length", [a]) if arguments.iter().all(|term| term.kind.is_set()) => {
+            made(format!("LENGTH({a})"), ColumnKind::Number)
+        }
+        ("least" | "greatest", [a]) if arguments.iter().all(|term| term.kind.is_set()) => {
+            let is_wide = arguments.iter().any(|term| term.kind == ColumnKind::WideSet);
+            let kind = if is_wide { ColumnKind::BigInt } else { ColumnKind::Number };
+            made(format!("{}({a})", name.to_uppercase()), kind)
         }
         ("crc32", [a]) => made(format!("CRC32({a})"), ColumnKind::Number),
         // A cast alone would round.

@@ -144,6 +144,7 @@ fn column_name(kind: ColumnKind) -> &'static str {
         ColumnKind::Text => "string",
         ColumnKind::Json => "json",
         ColumnKind::Float | ColumnKind::Double => "float",
+        ColumnKind::Set | ColumnKind::WideSet => "MVA",
         ColumnKind::Number | ColumnKind::BigInt | ColumnKind::Bool | ColumnKind::Time => "int",
     }
 }

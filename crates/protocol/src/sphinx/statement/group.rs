@@ -29,6 +29,9 @@ pub fn common(group: &Group<'_>, names: &Names<'_>) -> Result<Term> {
     if matches!(term.kind, ColumnKind::Float | ColumnKind::Double | ColumnKind::Json) {
         return Err(refuse(format!("groups by '{name}', which has no exact values")));
     }
+    if term.kind.is_set() {
+        return Err(refuse(format!("groups by the numbers of the multi-value attribute '{name}'")));
+    }
     let is_number = term.kind != ColumnKind::Text;
     match group.function {
         BY_VALUE => Ok(match term.is_nullable {

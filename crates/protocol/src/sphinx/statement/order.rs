@@ -39,6 +39,9 @@ pub fn order(
             values.push("RAND()".to_owned());
         } else {
             let unknown = || refuse(format!("sort-by attribute '{name}' not found"));
+            if names.find(name).is_some_and(|term| term.kind.is_set()) {
+                return Err(refuse("order by MVA is undefined".to_owned()));
+            }
             let value = value(name).ok_or_else(unknown)?;
             values.push(format!("{value} {}", direction(&mut tokens, names)?));
         }

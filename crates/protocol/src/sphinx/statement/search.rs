@@ -214,7 +214,12 @@ impl Building<'_, '_> {
     fn attribute_term(&self, name: &str) -> Result<Term> {
         let term = self.names.find(name).filter(|_| !name.starts_with("@w"));
         let shape = self.names.shape;
-        term.ok_or_else(|| shape.refuse(format!("sort-by attribute '{name}' not found")))
+        let term =
+            term.ok_or_else(|| shape.refuse(format!("sort-by attribute '{name}' not found")))?;
+        match term.kind.is_set() {
+            true => Err(shape.refuse("order by MVA is undefined")),
+            false => Ok(term),
+        }
     }
 
     fn attribute(&mut self, name: &str) -> Result<String> {

@@ -145,6 +145,11 @@ fn of_group(tokens: &mut Tokens<'_>, names: &Names<'_>) -> Result<Option<Shown>>
         return Ok(None);
     }
     tokens.need(")")?;
+    if first.kind.is_set() {
+        return Err(names
+            .shape
+            .refuse(format!("can not aggregate the non-scalar attribute {}", first.sql)));
+    }
     Ok(Some(Shown::Aggregate(function, first)))
 }
 

@@ -47,6 +47,10 @@ pub enum ColumnKind {
     Text,
     /// JSON.
     Json,
+    /// Sets of numbers of 32 bits without a sign.
+    Set,
+    /// Sets of numbers of 64 bits.
+    WideSet,
 }
 
 impl ColumnKind {
@@ -59,7 +63,14 @@ impl ColumnKind {
             Self::Float | Self::Double => AttributeKind::Float,
             Self::Time => AttributeKind::Timestamp,
             Self::Text | Self::Json => AttributeKind::Text,
+            Self::Set => AttributeKind::Set,
+            Self::WideSet => AttributeKind::WideSet,
         }
+    }
+
+    /// Whether its values are sets.
+    pub(super) fn is_set(self) -> bool {
+        matches!(self, Self::Set | Self::WideSet)
     }
 }
 

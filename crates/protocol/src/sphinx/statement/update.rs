@@ -34,6 +34,10 @@ pub fn updates(request: &UpdateRequest<'_>, shape: &TableShape) -> Result<Vec<St
 
 fn check(column: &Column, is_list: bool, shape: &TableShape) -> Result<()> {
     let name = &column.name;
+    if column.kind.is_set() {
+        let mismatch = || shape.refuse(format!("attribute '{name}' MVA flag mismatch"));
+        return if is_list { Ok(()) } else { Err(mismatch()) };
+    }
     if is_list {
         return Err(shape.refuse(format!("attribute '{name}' is no list of numbers")));
     }
@@ -47,8 +51,14 @@ fn check(column: &Column, is_list: bool, shape: &TableShape) -> Result<()> {
 }
 
 fn assigned(column: &Column, value: &UpdatedValue) -> Option<String> {
-    let UpdatedValue::Number(number) = *value else { return None };
     let name = quote::name(&column.name);
+    let number = match value {
+        UpdatedValue::Number(number) => *number,
+        UpdatedValue::List(numbers) => {
+            let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+            return Some(format!("{name} = '{}'", numbers.join(",")));
+        }
+    };
     Some(match column.kind {
         ColumnKind::Time => format!("{name} = FROM_UNIXTIME({number})"),
         ColumnKind::Number | ColumnKind::Bool => format!("{name} = {number}"),

@@ -30,7 +30,7 @@ fn with_many_rows() -> TestServer {
         "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE \
          i < 1000) SELECT i FROM r",
         "INSERT INTO books SELECT 1000 * b.i + a.i, 'reef', 'fish', 1000 + a.i, 1, a.i, 'many', \
-         FROM_UNIXTIME(946684800), 0, 0, 0 FROM n a JOIN n b WHERE b.i <= 50",
+         FROM_UNIXTIME(946684800), 0, '', '', 0, 0 FROM n a JOIN n b WHERE b.i <= 50",
     ] {
         sql.query_drop(statement).unwrap();
     }

@@ -12,8 +12,8 @@ use crate::{
     support::TestServer,
 };
 
-/// The attributes that only one of both has.
-const ONLY_THERE: [&str; 3] = ["tags", "wide", "extra"];
+/// The attribute that only `searchd` has.
+const ONLY_THERE: [&str; 1] = ["extra"];
 
 /// The answers of a reply that a client of this version got.
 fn answers(version: u16, reply: &[u8]) -> Vec<Answer> {
@@ -63,6 +63,16 @@ fn searches_find_what_searchd_found() {
             compare(&server, &format!("python_{version}_{kind}"));
         }
     }
+}
+
+/// Filters on multi-value attributes, expressions of them, and what an update made of them.
+#[test]
+fn sets_of_numbers() {
+    let server = books("");
+    compare(&server, "raw_mva");
+    let (request, theirs) = captured("raw_update");
+    assert_eq!(resent(&server, &request), theirs);
+    compare(&server, "raw_mva_updated");
 }
 
 /// Distances are computed with 64 bits here and with 32 there.

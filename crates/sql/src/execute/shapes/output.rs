@@ -5,7 +5,7 @@ use remora_engine::{Date, DateTime, Value, ZERO_TIMESTAMP_MICROS};
 use remora_mysql::ErrorCode;
 use smallvec::SmallVec;
 
-use crate::{Cell, Column, Error, Reply, Result, SqlType};
+use crate::{Cell, Column, Error, Reply, Result, SqlType, multi};
 
 /// Sends a row.
 pub(super) fn send<R: Reply>(
@@ -15,12 +15,15 @@ pub(super) fn send<R: Reply>(
     zone: &TimeZone,
 ) -> Result<()> {
     let mut bits: SmallVec<[[u8; 8]; 2]> = SmallVec::new();
+    let mut sets: SmallVec<[String; 2]> = SmallVec::new();
     for (column, value) in columns.iter().zip(values) {
-        if let (SqlType::Bit(_), Value::Uint(number)) = (column.kind, value) {
-            bits.push(number.to_be_bytes());
+        match (column.kind, value) {
+            (SqlType::Bit(_), Value::Uint(number)) => bits.push(number.to_be_bytes()),
+            (SqlType::Multi | SqlType::Multi64, Value::Json(held)) => sets.push(multi::shown(held)),
+            _ => {}
         }
     }
-    let mut next_bits = bits.iter();
+    let (mut next_bits, mut next_sets) = (bits.iter(), sets.iter());
     let mut cells: SmallVec<[Cell<'_>; 16]> = SmallVec::new();
     for (column, value) in columns.iter().zip(values) {
         cells.push(match (column.kind, value) {
@@ -28,6 +31,9 @@ pub(super) fn send<R: Reply>(
                 let bytes = next_bits.next().map_or(&[][..], |bytes| &bytes[..]);
                 let skipped = bytes.len().saturating_sub(usize::from(width).div_ceil(8));
                 Cell::Bytes(bytes.get(skipped..).unwrap_or_default())
+            }
+            (SqlType::Multi | SqlType::Multi64, Value::Json(_)) => {
+                Cell::Text(next_sets.next().map_or("", String::as_str))
             }
             _ => cell(column.kind, value, zone)?,
         });

@@ -31,6 +31,7 @@ use super::{
     },
     control::converted,
     literals::number_of_digits,
+    multi,
 };
 use crate::{Error, Result, SqlType};
 
@@ -122,6 +123,9 @@ pub(crate) fn compared(
     b_type: &ExprType,
     dialect: Dialect,
 ) -> Result<Expr> {
+    if let Some(said) = multi::compared((a, a_type), op, (b, b_type), dialect) {
+        return Ok(said);
+    }
     let ((a, a_type), (b, b_type)) = (beside(a, a_type, b_type), beside(b, b_type, a_type));
     let (a, a_type, b, b_type) = (a.as_ref(), a_type.as_ref(), b.as_ref(), b_type.as_ref());
     let comparing = comparing_of(a, a_type, b, b_type)?;
@@ -147,6 +151,7 @@ pub(crate) fn compared_sides(
     b_type: &ExprType,
     dialect: Dialect,
 ) -> Result<(Expr, Expr)> {
+    multi::check_sought(a_type, b_type)?;
     let comparing = comparing_of(a, a_type, b, b_type)?;
     let common = common_number(comparing, a_type, b_type);
     let left = prepared(a, a_type, comparing, &common, b_type, dialect)?;
@@ -252,6 +257,11 @@ fn between(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     let ([value, low, high], [kind, low_type, high_type]) = (args, typing.types) else {
         return Ok(None);
     };
+    let (bounds, types) = (args.get(1..), typing.types.get(1..));
+    let (bounds, types) = (bounds.unwrap_or_default(), types.unwrap_or_default());
+    if let Some(said) = multi::listed("between", (value, kind), (bounds, types), dialect(typing)) {
+        return Ok(Some(said));
+    }
     if !may_be_copied(value, 2, typing.types)? {
         return Ok(None);
     }
@@ -401,6 +411,9 @@ fn within(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
         return Ok(None);
     };
     let dialect = dialect(typing);
+    if let Some(said) = multi::listed("in", (value, kind), (list, types), dialect) {
+        return Ok(Some(said));
+    }
     let mut present = types.iter().filter(|each| !each.is_null());
     let (value, kind) = match present.clone().all(ExprType::is_number) {
         true => beside(value, kind, present.next().unwrap_or(kind)),

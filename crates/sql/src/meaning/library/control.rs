@@ -5,7 +5,7 @@ use datafusion::{
     common::tree_node::{TreeNode, TreeNodeRecursion},
     logical_expr::{Case, Expr, expr::ScalarFunction, lit},
 };
-use remora_mysql::Collation;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     super::{
@@ -19,7 +19,7 @@ use super::{
     arithmetic::{Number, number_of},
     comparison::called,
 };
-use crate::{Result, SqlType};
+use crate::{Error, Result, SqlType, multi};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("case", 2, MANY, case_type, case).expanding(expand_case),
@@ -27,8 +27,20 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("ifnull", 2, 2, coalesce_type, coalesce).expanding(expand_coalesce),
     Definition::new("coalesce", 1, MANY, coalesce_type, coalesce).expanding(expand_coalesce),
     Definition::new("nullif", 2, 2, nullif_type, nullif),
-    Definition::new("greatest", 2, MANY, extreme_type, |call, args| extreme(call, args, true)),
-    Definition::new("least", 2, MANY, extreme_type, |call, args| extreme(call, args, false)),
+    Definition::new(
+        "greatest",
+        1,
+        MANY,
+        |typing| extreme_type(typing, "greatest"),
+        |call, args| extreme(call, args, true),
+    ),
+    Definition::new(
+        "least",
+        1,
+        MANY,
+        |typing| extreme_type(typing, "least"),
+        |call, args| extreme(call, args, false),
+    ),
     Definition::new("interval_index", 2, MANY, index_type, index),
     Definition::new("convert_to", 2, 2, convert_type, first),
 ];
@@ -48,7 +60,8 @@ pub(crate) fn common_type(types: &[ExprType]) -> Result<ExprType> {
             true => ExprType::common_decimals(present.iter().copied()),
             false => None,
         };
-        ExprType { length, width: None, decimals, ..(*first).clone() }
+        let multi = first.multi.filter(|_| present.iter().all(|each| each.multi == first.multi));
+        ExprType { length, width: None, decimals, multi, ..(*first).clone() }
     } else if let Some(kind) = common_number(&present) {
         kind
     } else if let Some(kind) = common_temporal(&present) {
@@ -354,7 +367,17 @@ fn nullif<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(if equal { V::Null } else { a.clone() })
 }
 
-fn extreme_type(typing: &Typing<'_>) -> Result<ExprType> {
+/// The type of the greatest or the least of several values, or of the numbers of a set.
+fn extreme_type(typing: &Typing<'_>, name: &str) -> Result<ExprType> {
+    if let [only] = typing.types {
+        let Some(multi) = only.multi else {
+            let message =
+                format!("Incorrect parameter count in the call to native function '{name}'");
+            return Err(Error::new(ErrorCode::WrongParameterCount, message));
+        };
+        let number = if multi.is_wide { ExprType::int(20) } else { ExprType::uint(10) };
+        return Ok(ExprType { not_null: only.not_null, ..number });
+    }
     let kind = common_type(typing.types)?;
     Ok(match kind.kind {
         SqlType::Float => ExprType::double(),
@@ -366,6 +389,12 @@ fn extreme_type(typing: &Typing<'_>) -> Result<ExprType> {
 fn extreme<'a>(call: &Call<'_>, args: &[V<'a>], greatest: bool) -> Result<V<'a>> {
     if args.iter().any(V::is_null) {
         return Ok(V::Null);
+    }
+    if let [V::Json(set)] = args {
+        // An empty set has none, which is 0 to Sphinx.
+        let mut numbers = multi::numbers(set);
+        let number = if greatest { numbers.last() } else { numbers.next() };
+        return Ok(V::Int(number.unwrap_or(0)));
     }
     let comparing = common_for_comparison(call.types)?;
     let mut best: Option<&V<'a>> = None;

@@ -11,6 +11,7 @@ mod intervals;
 mod json;
 mod literals;
 mod locks;
+mod multi;
 mod net;
 mod numeric;
 mod regexp;
@@ -25,6 +26,7 @@ use super::function::Definition;
 
 pub(crate) use comparison::{compared_sides, text_key};
 pub(crate) use control::{common_type, converted, typed};
+pub(crate) use multi::{NUMBERS_OF, check_sought};
 
 /// All functions.
 pub(crate) const TABLES: &[&[Definition]] = &[
@@ -39,6 +41,7 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     json::FUNCTIONS,
     literals::FUNCTIONS,
     locks::FUNCTIONS,
+    multi::FUNCTIONS,
     net::FUNCTIONS,
     numeric::FUNCTIONS,
     regexp::FUNCTIONS,

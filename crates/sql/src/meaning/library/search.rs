@@ -9,7 +9,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::Result;
+use crate::{Result, multi};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("locate", 2, 3, place_type, locate),
@@ -18,9 +18,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("match_score", 1, 1, score_type, match_score),
     Definition::new("field", 2, MANY, field_type, field),
     Definition::new("find_in_set", 2, 2, field_type, find_in_set),
-    Definition::new("length", 1, 1, length_type, |_, args| {
-        measured(args, |value| value.octets().map_or(0, |bytes| bytes.len()))
-    }),
+    Definition::new("length", 1, 1, length_type, length),
     Definition::new("bit_length", 1, 1, length_type, |_, args| {
         measured(args, |value| value.octets().map_or(0, |bytes| bytes.len() * 8))
     }),
@@ -70,6 +68,15 @@ fn match_score<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 fn measured<'a>(args: &[V<'a>], measure: impl Fn(&V<'_>) -> usize) -> Result<V<'a>> {
     let value = args.first().filter(|value| !value.is_null());
     Ok(V::or_null(value, |value| V::Int(i64::try_from(measure(value)).unwrap_or(i64::MAX))))
+}
+
+/// The bytes of a text, or how many numbers a set has.
+fn length<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let is_set = call.type_of(0).is_some_and(|kind| kind.multi.is_some());
+    measured(args, |value| match value {
+        V::Json(held) if is_set => multi::count(held),
+        value => value.octets().map_or(0, |bytes| bytes.len()),
+    })
 }
 
 fn characters(value: &V<'_>) -> usize {

@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use remora_mysql::{ErrorCode, SqlMode};
 
+use super::library::NUMBERS_OF;
 use crate::{
     Error, Result,
     parse::{SOUNDS_LIKE, function_named},
@@ -234,6 +235,13 @@ impl Rewriter<'_> {
             Expr::UnaryOp { op, expr } => unary(op, *expr)?,
             Expr::Value(value) => special::value(value),
             Expr::Function(function) => self.function(function)?,
+            Expr::Between { expr, negated: true, low, high } if is_quantified(&expr) => {
+                call(NUMBERS_OF, vec![*expr, text("not between"), *low, *high])
+            }
+            Expr::InList { expr, list, negated: true } if is_quantified(&expr) => {
+                let args = [*expr, text("not in")].into_iter().chain(list);
+                call(NUMBERS_OF, args.collect())
+            }
             Expr::Between { expr, negated, low, high } => {
                 negated_if(negated, call("between", vec![*expr, *low, *high]))
             }
@@ -367,6 +375,15 @@ fn rows(name: &str, left: Vec<Expr>, right: Vec<Expr>) -> Result<Expr> {
         "=" | "<=>" => compared(name, BinaryOperator::And),
         "<>" => compared(name, BinaryOperator::Or),
         name => ordered_rows(name, pairs),
+    }
+}
+
+/// `ANY(set)` or `ALL(set)`, of whose numbers NOT is said one by one.
+fn is_quantified(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_quantified(inner),
+        Expr::Function(function) => ["any", "all"].iter().any(|it| special::is_named(function, it)),
+        _ => false,
     }
 }
 

@@ -2,6 +2,7 @@
 //! strict, and warned of where it is not.
 
 mod json;
+mod multi;
 mod number;
 mod text;
 mod time;
@@ -89,7 +90,10 @@ impl Converter {
             SqlType::Time(digits) => self.fit_time(slot, &value, digits),
             SqlType::Enum => self.fit_enum(slot, &value),
             SqlType::Set => self.fit_set(slot, &value),
-            SqlType::Json => json::fit(slot, value),
+            SqlType::Json => match slot.kind.multi() {
+                Some(multi) => self.fit_multi(slot, multi, &value),
+                None => json::fit(slot, value),
+            },
             SqlType::Geometry => fit_geometry(slot, value),
             SqlType::Vector => text::fit_vector(slot, value),
             _ => self.fit_text(slot, value),
@@ -113,6 +117,7 @@ impl Converter {
             }
             SqlType::Timestamp(_) => Value::Timestamp(remora_engine::ZERO_TIMESTAMP_MICROS),
             SqlType::Time(_) => Value::Time(0),
+            SqlType::Json if kind.multi().is_some() => Value::Json("[]".into()),
             SqlType::Json => Value::Json("null".into()),
             SqlType::Enum => {
                 let first = kind.labels.first().map_or("", |label| label);

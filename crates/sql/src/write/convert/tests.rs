@@ -62,7 +62,7 @@ fn converted(declared: &str, literal: &str) -> Option<String> {
     }
     let converter = converter(true);
     let slot = Slot { name: "c", kind: &spec.kind, row: 1 };
-    Some(match converter.fit(slot, given.value(&spec.kind)) {
+    Some(match converter.fit(slot, given.value(&spec.kind).ok()?) {
         Ok(value) => {
             let mut line = shown_as(&spec.kind, &value);
             for warning in converter.warnings.list() {
@@ -73,6 +73,23 @@ fn converted(declared: &str, literal: &str) -> Option<String> {
         }
         Err(error) => format!("ERROR {} {}", error.code.number(), error.message),
     })
+}
+
+#[test]
+fn sets_are_made_of_lists_texts_and_numbers() {
+    for (literal, expected) in [
+        ("(7,3,3)", "[3, 7]"),
+        ("()", "[]"),
+        ("'9, 1'", "[1, 9]"),
+        ("'[4294967295]'", "[4294967295]"),
+        ("5", "[5]"),
+        ("'x'", "ERROR 1366 Incorrect multi value: 'x' for column 'c' at row 1"),
+        ("(-1,2)", "ERROR 1264 Out of range value for column 'c' at row 1: '[-1, 2]'"),
+    ] {
+        assert_eq!(converted("multi", literal).as_deref(), Some(expected), "{literal}");
+    }
+    assert_eq!(converted("multi64", "(-1,2)").as_deref(), Some("[-1, 2]"));
+    assert_eq!(converted("int", "(1,2)"), None);
 }
 
 #[test]

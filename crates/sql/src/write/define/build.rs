@@ -43,7 +43,7 @@ impl Draft {
                         };
                         crate::write::rows::literal::given(tokens, &none, |_| false)
                     });
-                    given?.value(&column.spec.kind)
+                    given?.value(&column.spec.kind)?
                 }
                 _ => continue,
             };

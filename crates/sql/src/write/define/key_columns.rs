@@ -58,9 +58,13 @@ pub(super) async fn add_key_columns(
     Ok(())
 }
 
-/// The paths that a draft's keys over the members of arrays lead along.
+/// The paths that a draft's sets and its keys over the members of arrays lead along.
 pub(super) fn array_paths(draft: &Draft) -> Vec<PathDef> {
-    let mut paths: Vec<PathDef> = Vec::new();
+    // The numbers of sets are indexed without a key.
+    let columns = draft.columns.iter().enumerate();
+    let sets = columns.filter(|(_, column)| column.spec.kind.multi().is_some());
+    let mut paths: Vec<PathDef> =
+        sets.map(|(column, _)| PathDef { column, names: Vec::new() }).collect();
     for key in draft.keys.iter().filter(|key| key.kind == KeyKind::Plain) {
         for part in &key.parts {
             let PartOf::Expression(expression) = &part.of else { continue };

@@ -177,7 +177,7 @@ pub(super) async fn update_duplicate(
             From::Given(Given::Default) => {
                 super::values::default_value(session, &maker.converter, spec, "").await?
             }
-            From::Given(given) => Some(given.value(&spec.kind)),
+            From::Given(given) => Some(given.value(&spec.kind)?),
             From::New(column) => new.get(*column).cloned(),
             From::Query(text, parameters) => {
                 let rows = [(target.name.table.as_str(), &row), (&on_duplicate.alias.name, new)];

@@ -221,7 +221,8 @@ impl<'l> Loading<'l> {
             Given::Default => Given::Default,
             given if spec.generated.is_some() => given,
             given => {
-                let value = maker.fit(self.target, place, given.value(&spec.kind), number)?;
+                let value = given.value(&spec.kind)?;
+                let value = maker.fit(self.target, place, value, number)?;
                 if let Some(slot) = self.rows.get_mut(row).and_then(|row| row.get_mut(place)) {
                     *slot = value.clone();
                 }

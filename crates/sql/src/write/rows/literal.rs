@@ -1,13 +1,14 @@
 //! Values in statements that are written out: they need no planning.
 
 use remora_engine::{Date, DateTime, Decimal, Value};
-use remora_mysql::TokenKind;
+use remora_mysql::{ErrorCode, TokenKind};
 
 use crate::{
-    Result, SqlType,
+    Error, Result, SqlType,
     catalog::TypeSpec,
     meaning::temporal::{parse_moment, parse_time},
     parse::Tokens,
+    write::convert::text_of,
 };
 
 /// What is given for a column.
@@ -17,6 +18,8 @@ pub(crate) enum Given {
     Value(Value),
     /// `x'…'` or `b'…'`: a number for a number's column, bytes for any other.
     Digits(Vec<u8>),
+    /// `()` or `(1, 2)`: what a set has. One value alone in parentheses is an expression.
+    List(Vec<Value>),
     /// DEFAULT.
     Default,
     /// An expression: the tokens it is made of.
@@ -25,9 +28,20 @@ pub(crate) enum Given {
 
 impl Given {
     /// The value for a column of a type; expressions and DEFAULT are none.
-    pub(crate) fn value(&self, kind: &TypeSpec) -> Value {
-        match self {
+    ///
+    /// # Errors
+    /// 1241 for a list where the column holds no sets.
+    pub(crate) fn value(&self, kind: &TypeSpec) -> Result<Value> {
+        Ok(match self {
             Self::Value(value) => value.clone(),
+            Self::List(values) if kind.multi().is_some() => {
+                let values: Vec<String> = values.iter().map(text_of).collect();
+                Value::Json(format!("[{}]", values.join(", ")).into())
+            }
+            Self::List(_) => {
+                let message = "Operand should contain 1 column(s)";
+                return Err(Error::new(ErrorCode::OperandColumns, message));
+            }
             Self::Digits(bytes) => match kind.sql {
                 _ if kind.is_integer() => number_of(bytes),
                 SqlType::Float
@@ -38,7 +52,7 @@ impl Given {
                 _ => Value::Bytes(bytes.as_slice().into()),
             },
             Self::Default | Self::Expression(_) => Value::Null,
-        }
+        })
     }
 }
 
@@ -68,6 +82,13 @@ pub(crate) fn given(
         *tokens = ahead;
         return Ok(given);
     }
+    let mut ahead = *tokens;
+    if let Some(values) = list(&mut ahead, parameters)
+        && (ahead.at_end() || ahead.is(",") || ahead.is(")") || stop(&ahead))
+    {
+        *tokens = ahead;
+        return Ok(Given::List(values));
+    }
     let range = tokens.skip_until(|tokens| tokens.is(",") || stop(tokens))?;
     if range.is_empty() { Err(tokens.syntax_error()) } else { Ok(Given::Expression(range)) }
 }
@@ -91,6 +112,27 @@ impl<'p> Parameters<'p> {
         let first = self.places.partition_point(|place| *place < tokens.start);
         let last = self.places.partition_point(|place| *place < tokens.end);
         self.values.get(first..last).unwrap_or_default()
+    }
+}
+
+/// `()`, or two and more literals in parentheses.
+fn list(tokens: &mut Tokens<'_>, parameters: &Parameters<'_>) -> Option<Vec<Value>> {
+    let mut values = Vec::new();
+    if !tokens.take("(") {
+        return None;
+    }
+    if tokens.take(")") {
+        return Some(values);
+    }
+    loop {
+        let Given::Value(value) = plain(tokens, parameters)? else { return None };
+        values.push(value);
+        if tokens.take(")") {
+            return (values.len() > 1).then_some(values);
+        }
+        if !tokens.take(",") {
+            return None;
+        }
     }
 }
 

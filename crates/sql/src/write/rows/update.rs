@@ -391,6 +391,9 @@ impl Changer {
             (Given::Default, _) => {
                 let default = default_value(session, &self.maker.converter, spec, name).await?;
                 match default {
+                    None if spec.kind.multi().is_some() => {
+                        return Ok(self.maker.converter.implicit(&spec.kind));
+                    }
                     None if spec.not_null => {
                         let message = format!("Field '{name}' doesn't have a default value");
                         let implicit = self.maker.converter.implicit(&spec.kind);
@@ -404,7 +407,7 @@ impl Changer {
                 }
             }
             (_, Some(value)) => value,
-            (given, None) => given.value(&spec.kind),
+            (given, None) => given.value(&spec.kind)?,
         };
         if spec.generated.is_some() {
             return Err(self.maker.generated_error(target, column));
@@ -681,6 +684,14 @@ fn assignments(
             && slot.is_none()
         {
             *slot = Some(TargetTable::find(session, &named.name, Verb::Update)?);
+        }
+        let kind = targets
+            .get(table)
+            .and_then(Option::as_ref)
+            .and_then(|target| target.table.columns.get(column).map(|spec| &spec.kind));
+        if let (Given::List(_), Some(kind)) = (&given, kind) {
+            // An error even where no row is found.
+            given.value(kind)?;
         }
         assignments.push(Assignment { table, column, given });
         if !tokens.take(",") {

@@ -152,7 +152,7 @@ impl RowMaker {
             let Some(spec) = table.columns.get(position) else { continue };
             let value = match given {
                 Given::Default => None,
-                given => Some(given.value(&spec.kind)),
+                given => Some(given.value(&spec.kind)?),
             };
             if value.is_some() && spec.generated.is_some() {
                 return Err(self.generated_error(target, position));
@@ -265,7 +265,7 @@ impl RowMaker {
             return Ok(Value::Null);
         }
         let implicit = self.converter.implicit(&spec.kind);
-        if spec.kind.sql == crate::SqlType::Enum {
+        if spec.kind.sql == crate::SqlType::Enum || spec.kind.multi().is_some() {
             return Ok(implicit);
         }
         let name = column_name(target, position);

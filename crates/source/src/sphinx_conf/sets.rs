@@ -1,0 +1,195 @@
+//! `sql_attr_multi`: multi-value attributes of a mysql source.
+//!
+//! ```text
+//! value := ("uint" | "timestamp" | "bigint") name "from" from
+//! from  := "field"                                  a column of sql_query, numbers with anything between them
+//!        | "query" ";" query                        gives pairs: a document's number and one of its numbers
+//!        | "ranged-query" ";" query ";" query       the first with $start and $end, the second gives their ends
+//! ```
+
+use std::collections::HashMap;
+
+use super::{
+    columns::{Column, Kind},
+    range::{Range, ranged},
+};
+use crate::{Error, Result, mysql::connection::Connection};
+
+/// Most pairs that the queries of a source give together: they are in memory while the documents are read.
+const MAX_PAIRS: usize = 1 << 26;
+
+/// A multi-value attribute, and where its numbers come from.
+pub(super) struct SetOf {
+    pub column: Column,
+    from: From,
+}
+
+enum From {
+    /// A column of `sql_query`.
+    Field,
+    /// A query of its own.
+    Query(String),
+    /// The same for one stretch of documents after the other; the second gives the ends of them all.
+    Ranged(String, String),
+}
+
+impl SetOf {
+    /// The attribute that a value of `sql_attr_multi` declares.
+    ///
+    /// # Errors
+    /// A sentence for what is none.
+    pub fn of_value(value: &str) -> std::result::Result<Self, String> {
+        let (declared, queries) = value.split_once(';').unwrap_or((value, ""));
+        let queries = queries.trim();
+        let refuse = || {
+            format!(
+                "sql_attr_multi: '{value}' is not like 'uint tags from field' or 'uint tags from query; SELECT …'"
+            )
+        };
+        let words: Vec<String> = declared.split_whitespace().map(str::to_ascii_lowercase).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let [kind, name, "from", source] = words.as_slice() else { return Err(refuse()) };
+        let kind = match *kind {
+            "uint" | "timestamp" => Kind::Multi,
+            "bigint" => Kind::Multi64,
+            _ => return Err(refuse()),
+        };
+        let from = match (*source, queries.split_once(';')) {
+            ("field", None) if queries.is_empty() => From::Field,
+            ("query", _) if !queries.is_empty() => From::Query(queries.to_owned()),
+            ("ranged-query", Some((query, ends))) if !ends.trim().is_empty() => {
+                if !(query.contains("$start") && query.contains("$end")) {
+                    return Err("sql_attr_multi: its query needs $start and $end".to_owned());
+                }
+                From::Ranged(query.to_owned(), ends.trim().to_owned())
+            }
+            _ => return Err(refuse()),
+        };
+        Ok(Self { column: Column::new(name, kind), from })
+    }
+
+    /// Whether `sql_query` gives its numbers.
+    pub fn is_of_field(&self) -> bool {
+        matches!(self.from, From::Field)
+    }
+}
+
+/// The numbers of one attribute, of each document as a text with commas between them.
+pub(super) type Sets = HashMap<u64, Vec<u8>>;
+
+/// Runs the queries of these attributes, of which each has one: their numbers by document.
+pub(super) fn read(
+    source: &str,
+    sets: &[SetOf],
+    range: Option<&Range>,
+    connection: &mut Connection,
+) -> Result<Vec<Sets>> {
+    let mut pairs = 0;
+    let mut all = Vec::new();
+    for set in sets.iter().filter(|set| !set.is_of_field()) {
+        let mut found = Sets::new();
+        let mut read = |connection: &mut Connection, query: &str| {
+            connection.each_row(query, &mut |names, cells| {
+                let Some(cells) = cells else { return check_columns(source, &set.column, names) };
+                pairs += 1;
+                add(&mut found, &cells);
+                match pairs > MAX_PAIRS {
+                    true => Err(Error::format(
+                        source,
+                        format!("sql_attr_multi: its queries give more than {MAX_PAIRS} rows"),
+                    )),
+                    false => Ok(()),
+                }
+            })
+        };
+        match &set.from {
+            From::Field => {}
+            From::Query(query) => read(connection, query)?,
+            From::Ranged(query, ends) => {
+                ranged(connection, ends, range, |connection, part| match part {
+                    Some((start, end)) => {
+                        let query = query.replace("$start", &start.to_string());
+                        read(connection, &query.replace("$end", &end.to_string()))
+                    }
+                    None => Ok(()),
+                })?
+            }
+        }
+        all.push(found);
+    }
+    Ok(all)
+}
+
+fn check_columns(source: &str, column: &Column, names: &[String]) -> Result<()> {
+    match names.len() {
+        2 => Ok(()),
+        count => Err(Error::format(
+            source,
+            format!(
+                "sql_attr_multi: the query of '{}' selects {count} columns: it is to select a document's number and \
+                 a number",
+                column.name
+            ),
+        )),
+    }
+}
+
+fn add(found: &mut Sets, cells: &[Vec<u8>]) {
+    let [document, number] = cells else { return };
+    let Some(document) = super::columns::document_number(document) else { return };
+    let numbers = found.entry(document).or_default();
+    if !numbers.is_empty() {
+        numbers.push(b',');
+    }
+    numbers.extend_from_slice(number);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(value: &str) -> std::result::Result<SetOf, String> {
+        SetOf::of_value(value)
+    }
+
+    #[test]
+    fn declarations_say_where_numbers_come_from() {
+        let field = set("uint Tags from field").unwrap();
+        assert_eq!((field.column.name.as_str(), field.column.kind), ("tags", Kind::Multi));
+        assert!(field.is_of_field());
+        let query = set("bigint t from query; SELECT id, tag FROM tags WHERE a <> ';'").unwrap();
+        assert_eq!(query.column.kind, Kind::Multi64);
+        let expected = "SELECT id, tag FROM tags WHERE a <> ';'";
+        assert!(matches!(query.from, From::Query(query) if query == expected));
+        let ranged =
+            "uint t from ranged-query; SELECT a, b WHERE a >= $start AND a <= $end; SELECT 1, 9";
+        assert!(
+            matches!(set(ranged).unwrap().from, From::Ranged(_, ends) if ends == "SELECT 1, 9")
+        );
+        for wrong in [
+            "",
+            "tags",
+            "float t from field",
+            "uint t of field",
+            "uint t from query",
+            "uint t from field; SELECT 1",
+            "uint t from ranged-query; SELECT $start",
+            "uint t from ranged-query; SELECT 1; SELECT 2",
+        ] {
+            assert!(
+                set(wrong).err().is_some_and(|why| why.starts_with("sql_attr_multi: ")),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn numbers_of_a_document_stand_together() {
+        let mut found = Sets::new();
+        for (document, number) in [("7", "3"), ("8", "1"), ("7", "-5"), ("x", "1"), ("0", "1")] {
+            add(&mut found, &[document.as_bytes().to_vec(), number.as_bytes().to_vec()]);
+        }
+        let expected = Sets::from([(7, b"3,-5".to_vec()), (8, b"1".to_vec())]);
+        assert_eq!(found, expected);
+    }
+}

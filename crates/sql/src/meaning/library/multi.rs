@@ -1,0 +1,227 @@
+//! Sets of integers compared with numbers: a comparison holds of one number of a set, of none, or of all of them.
+
+use std::ops::Range;
+
+use datafusion::logical_expr::{Expr, Operator, lit};
+use remora_mysql::ErrorCode;
+
+use super::{
+    super::{
+        call::{Call, Typing},
+        function::{Definition, Dialect, MANY},
+        types::ExprType,
+        value::V,
+    },
+    comparison::called,
+};
+use crate::{
+    Error, Result, SqlType,
+    multi::{Multi, Numbers, numbers},
+};
+
+/// The comparison of a set with numbers: the set, what must hold, and the numbers.
+pub(crate) const NUMBERS_OF: &str = "numbers of";
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("any", 1, 1, |typing| quantified(typing, Numbers::Any), same),
+    Definition::new("all", 1, 1, |typing| quantified(typing, Numbers::All), same),
+    Definition::truth(NUMBERS_OF, 3, MANY, numbers_of),
+];
+
+fn quantified(typing: &Typing<'_>, of: Numbers) -> Result<ExprType> {
+    let kind = typing.get(0);
+    match kind.multi {
+        Some(multi) => Ok(ExprType { multi: Some(Multi { of, ..multi }), ..kind }),
+        None => Err(Error::unsupported("ANY() and ALL() of anything but a multi-value attribute")),
+    }
+}
+
+fn same<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(args.first().cloned().unwrap_or(V::Null))
+}
+
+/// A comparison of which one side is a set and the other a number; `None` of another.
+pub(super) fn compared(
+    (a, a_type): (&Expr, &ExprType),
+    op: Operator,
+    (b, b_type): (&Expr, &ExprType),
+    dialect: Dialect,
+) -> Option<Expr> {
+    let is_number = |kind: &ExprType| kind.multi.is_none() && kind.kind != SqlType::Json;
+    let (set, op, number) = match (a_type.multi, b_type.multi) {
+        (Some(_), _) if is_number(b_type) => (a, op, b),
+        (_, Some(_)) if is_number(a_type) => (b, op.swap()?, a),
+        _ => return None,
+    };
+    let name = match op {
+        Operator::Eq => "in",
+        Operator::NotEq => "not in",
+        Operator::Lt => "<",
+        Operator::LtEq => "<=",
+        Operator::Gt => ">",
+        Operator::GtEq => ">=",
+        _ => return None,
+    };
+    Some(called(NUMBERS_OF, vec![set.clone(), lit(name), number.clone()], dialect))
+}
+
+/// Refuses a set on one side of what is compared by keys: a join by equal columns, a value sought in what a query
+/// gives.
+pub(crate) fn check_sought(a: &ExprType, b: &ExprType) -> Result<()> {
+    match a.multi.is_some() == b.multi.is_some() {
+        true => Ok(()),
+        false => Err(Error::unsupported(
+            "a multi-value attribute that is sought in what a query gives or joined by USING: use MEMBER OF",
+        )),
+    }
+}
+
+/// BETWEEN or IN of a set and numbers; `None` of anything else.
+pub(super) fn listed(
+    name: &str,
+    (set, kind): (&Expr, &ExprType),
+    (list, types): (&[Expr], &[ExprType]),
+    dialect: Dialect,
+) -> Option<Expr> {
+    let is_number = |kind: &ExprType| kind.multi.is_none() && kind.kind != SqlType::Json;
+    if kind.multi.is_none() || !types.iter().all(is_number) {
+        return None;
+    }
+    let args = [set.clone(), lit(name)].into_iter().chain(list.iter().cloned());
+    Some(called(NUMBERS_OF, args.collect(), dialect))
+}
+
+/// The integers next to a number: equal to each other if it is one.
+#[derive(Clone, Copy)]
+struct Around {
+    below: i128,
+    above: i128,
+}
+
+impl Around {
+    fn of(value: &V<'_>, call: &Call<'_>) -> Self {
+        let whole = match value {
+            V::Int(number) => Some(i128::from(*number)),
+            V::Uint(number) => Some(i128::from(*number)),
+            V::Dec(number) if number.scale == 0 => number.units.to_i128(),
+            _ => None,
+        };
+        let number = match whole {
+            Some(number) => return Self { below: number, above: number },
+            None => value.double(call),
+        };
+        // What is beyond all integers is the last of them.
+        Self { below: number.floor() as i128, above: number.ceil() as i128 }
+    }
+
+    fn whole(self) -> Option<i128> {
+        (self.below == self.above).then_some(self.below)
+    }
+}
+
+fn numbers_of<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [V::Json(set), name, values @ ..] = args else { return Ok(V::Null) };
+    let name = name.string().unwrap_or_default();
+    let (is_not, name) = match name.strip_prefix("not ") {
+        Some(name) => (true, name),
+        None => (false, &*name),
+    };
+    let set: Vec<i128> = numbers(set).map(i128::from).collect();
+    let present: Vec<Around> =
+        values.iter().filter(|it| !it.is_null()).map(|it| Around::of(it, call)).collect();
+    let is_known = present.len() == values.len();
+    if !is_known && name != "in" {
+        return Ok(V::Null);
+    }
+    let held = match (name, present.as_slice()) {
+        ("in", list) => among(&set, list),
+        (_, [one]) => within(&set, name, *one).len(),
+        ("between", [low, high]) => {
+            let (from, to) = (within(&set, ">=", *low), within(&set, "<=", *high));
+            to.end.saturating_sub(from.start)
+        }
+        _ => return Err(Error::new(ErrorCode::Unknown, "a comparison of a set was not planned")),
+    };
+    let of = call.type_of(0).and_then(|kind| kind.multi).map_or(Numbers::Some, |multi| multi.of);
+    let holds = holds(of, is_not, held, set.len());
+    // Of what is compared with NULL too, more may be equal.
+    Ok(match is_known || holds && !is_not {
+        true => V::truth(holds),
+        false => V::Null,
+    })
+}
+
+/// Whether a comparison holds of a set, where what it denies or says holds of so many of its numbers.
+fn holds(of: Numbers, is_not: bool, held: usize, count: usize) -> bool {
+    match (of, is_not) {
+        (Numbers::Some | Numbers::Any, false) => held > 0,
+        (Numbers::Some, true) => held == 0,
+        (Numbers::Any, true) => held < count,
+        (Numbers::All, false) => count > 0 && held == count,
+        (Numbers::All, true) => count > 0 && held == 0,
+    }
+}
+
+/// How many numbers of a set are in a list.
+fn among(set: &[i128], list: &[Around]) -> usize {
+    let mut found = vec![false; set.len()];
+    for number in list.iter().filter_map(|each| each.whole()) {
+        if let Ok(place) = set.binary_search(&number)
+            && let Some(slot) = found.get_mut(place)
+        {
+            *slot = true;
+        }
+    }
+    found.into_iter().filter(|found| *found).count()
+}
+
+/// The places of a set's numbers that are less than one, or greater.
+fn within(set: &[i128], name: &str, one: Around) -> Range<usize> {
+    let before = |limit: i128| set.partition_point(|number| *number < limit);
+    let up_to = |limit: i128| set.partition_point(|number| *number <= limit);
+    match name {
+        "<" => 0..before(one.above),
+        "<=" => 0..up_to(one.below),
+        ">" => up_to(one.below)..set.len(),
+        _ => before(one.above)..set.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All sets of a few numbers, and what must hold of each number one by one.
+    #[test]
+    fn sets_are_compared_as_their_numbers_are_one_by_one() {
+        let whole = |number: i128| Around { below: number, above: number };
+        let half = |number: i128| Around { below: number, above: number + 1 };
+        for bits in 0..1_u32 << 5 {
+            let set: Vec<i128> =
+                (0..5).filter(|bit| bits >> bit & 1 == 1).map(|bit| 2 * bit).collect();
+            for limit in -1..10_i128 {
+                for (one, doubled) in [(whole(limit), 2 * limit), (half(limit), 2 * limit + 1)] {
+                    let count = |test: &dyn Fn(i128) -> bool| {
+                        set.iter().filter(|number| test(**number * 2)).count()
+                    };
+                    assert_eq!(within(&set, "<", one).len(), count(&|it| it < doubled));
+                    assert_eq!(within(&set, "<=", one).len(), count(&|it| it <= doubled));
+                    assert_eq!(within(&set, ">", one).len(), count(&|it| it > doubled));
+                    assert_eq!(within(&set, ">=", one).len(), count(&|it| it >= doubled));
+                    let list = [one, whole(4), whole(4)];
+                    let expected = count(&|it| it == doubled || it == 8);
+                    assert_eq!(among(&set, &list), expected, "{set:?} {doubled}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_set_has_no_number_of_which_all_holds() {
+        for is_not in [false, true] {
+            assert!(!holds(Numbers::All, is_not, 0, 0));
+            assert!(!holds(Numbers::Any, is_not, 0, 0));
+            assert_eq!(holds(Numbers::Some, is_not, 0, 0), is_not);
+        }
+    }
+}
