@@ -72,8 +72,8 @@ const NO_MULTI: Meaning = Refused(
     "there are no multi-value attributes: leave it out, or give the numbers as an array in a JSON attribute",
 );
 const NO_KILL_LIST: Meaning = Refused(
-    "a search is of one table, so there is nothing that a kill list could take rows from: load all rows into one \
-     index",
+    "rows are not taken out of other tables but by rows of the same number in a later part of a distributed index: \
+     load all rows into one index",
 );
 const JSON_AS_IT_COMES: Meaning = Refused("JSON is kept as it comes: leave it out");
 const REMOVED: Meaning = Refused("Sphinx 2.2 has it no more: leave it out");
@@ -159,7 +159,7 @@ const INDEX: [(Meaning, bool, &str); 9] = [
         Used,
         true,
         "source wordforms rt_field rt_attr_uint rt_attr_bigint rt_attr_float rt_attr_timestamp rt_attr_string \
-         rt_attr_json rt_attr_bool",
+         rt_attr_json rt_attr_bool local",
     ),
     // The settings of words refuse these themselves, unless they are off.
     (
@@ -180,7 +180,8 @@ const INDEX: [(Meaning, bool, &str); 9] = [
          docstore_block_size docstore_compression docstore_compression_level optimize_cutoff \
          read_buffer_docs read_buffer_hits stored_fields",
     ),
-    (Harmless, true, "local agent agent_blackhole agent_persistent"),
+    // Of a distributed index they are refused.
+    (Harmless, true, "agent agent_blackhole agent_persistent"),
     (NO_MULTI, true, "rt_attr_multi rt_attr_multi_64"),
     (Refused("token filters are not loaded: leave it out"), false, "index_token_filter"),
     (NO_KILL_LIST, true, "killlist_target"),

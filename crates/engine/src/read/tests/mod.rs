@@ -13,3 +13,4 @@ mod scans;
 mod scores;
 mod searches;
 mod table;
+mod united;

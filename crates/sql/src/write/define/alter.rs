@@ -11,7 +11,7 @@ use remora_mysql::ErrorCode;
 
 use super::{
     create::check_name,
-    define,
+    define, distributed,
     draft::{Draft, DraftColumn, invalid_default},
     drop::rename_all,
     foreign::{self, Moved, check_needed},
@@ -46,6 +46,9 @@ struct Asked {
 /// Runs ALTER TABLE from the table's name on.
 pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     let name = table_name(tokens, session)?;
+    if let Some(engine_name) = distributed::find(session, &name) {
+        return distributed::alter(session, name, engine_name, tokens).await;
+    }
     let target = TargetTable::find(session, &name, Verb::Alter)?;
     let mut draft = Draft::of(&target.table);
     draft.name_foreign(&name)?;
