@@ -18,7 +18,6 @@ use crate::{
     SearchReply, SearchRequest, Selection, SourcePositions, TableStatistics, TableVersion,
     Transaction, Value, Watch, WatchRequest, WatchStatus,
     check::{Repaired, check, check_without_rows, repair},
-    error::no_table,
     indexing::RequiredRows,
     merge,
     recovery::{Purpose, Recovered, recover},
@@ -465,6 +464,9 @@ impl Database {
     /// those of [`Database::checkpoint`].
     pub fn optimize(&self, table: Option<&str>) -> Result<()> {
         let tables = match table {
+            Some(name) if !self.snapshot().parts_of(name).is_empty() => {
+                self.snapshot().parts_of(name)
+            }
             Some(name) => vec![self.table(name)?.1.schema.name.clone()],
             None => self.tables(),
         };
@@ -520,7 +522,12 @@ impl Database {
     /// # Errors
     /// [`Error::NotFound`] if there is no such table, [`Error::Closed`] after [`Database::close`].
     pub fn statistics(&self, table: &str) -> Result<TableStatistics> {
-        let (_, table) = self.table(table)?;
+        let reader = self.reader();
+        let table = reader.known(table)?;
+        if !table.schema.parts().is_empty() {
+            // Segments and bytes are those of its parts.
+            return Ok(TableStatistics { rows: table.live_count(), ..TableStatistics::default() });
+        }
         let store = self.shared().store()?;
         let merging = self.shared().merging.load(Ordering::Relaxed) > 0;
         let mut statistics = TableStatistics {
@@ -571,9 +578,9 @@ impl Database {
     }
 
     fn table(&self, name: &str) -> Result<(Arc<Snapshot>, Arc<TableView>)> {
-        self.shared().check_open()?;
         let snapshot = self.snapshot();
-        let table = Arc::clone(snapshot.tables.get(name).ok_or_else(|| no_table(name))?);
+        let reader = Reader::of(&self.handle.shared, Arc::clone(&snapshot));
+        let table = Arc::clone(&*reader.table(name)?);
         Ok((snapshot, table))
     }
 

@@ -58,7 +58,7 @@ pub use request::{
 pub use schema::{
     ColumnDef, ColumnType, Comparison, DeclaredTable, DeclaredView, Filter, HIDDEN_KEY,
     HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, PathDef, PathTest, PathValue, Schema, TextDef,
-    WordsDef, register_text_key,
+    WordsDef, register_text_key, united_name, united_names,
 };
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};
 pub use transaction::Transaction;

@@ -51,6 +51,13 @@ impl Transaction {
             return Err(Error::request(RequestPart::Batch, message));
         }
         let view = self.reader.table(table)?;
+        if !view.schema.parts().is_empty() {
+            let message = format!(
+                "rows of table {table:?} cannot be protected: it is distributed over {}",
+                view.schema.parts().join(", ")
+            );
+            return Err(Error::request(RequestPart::Key, message));
+        }
         let key = encode_key(&view.schema, key)?;
         let protected = self.protected.entry(view.number).or_insert_with(|| ProtectedKeys {
             number: view.number,

@@ -168,6 +168,12 @@ impl Watch {
         shared.check_open()?;
         check(&request)?;
         let WatchRequest { name, tables, from } = request;
+        let current = shared.published.load();
+        let parts = |table: &String| !current.parts_of(table).is_empty();
+        if let Some(table) = tables.iter().flatten().find(|table| parts(table)) {
+            let message = format!("table {table:?} is distributed: watch its parts");
+            return Err(Error::request(RequestPart::Other, message));
+        }
         let (sender, answer) = bounded(1);
         let order = WatchOrder::Begin(name, tables.clone(), sender);
         shared.queue.push(Job::Watch(order))?;

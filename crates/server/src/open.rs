@@ -2,7 +2,7 @@
 
 use std::{fs::Permissions, os::unix::fs::PermissionsExt, path::Path};
 
-use remora_engine::{Database, Options, Schema};
+use remora_engine::{Database, Definition, Options, Schema};
 use rustix::{fs::Mode, process::umask};
 
 use crate::{
@@ -61,6 +61,9 @@ pub(crate) fn keep_from_others(data: &Path) {
 
 /// Makes a table, or makes sure that the one that is there can stand for it.
 fn make_table(database: &Database, wanted: &Schema, settings: &Settings) -> Result<()> {
+    if !wanted.parts().is_empty() {
+        return make_distributed(database, wanted).map(drop);
+    }
     if !database.tables().contains(&wanted.name) {
         return Ok(database.create_table(wanted.clone())?);
     }
@@ -86,6 +89,29 @@ fn make_table(database: &Database, wanted: &Schema, settings: &Settings) -> Resu
             wanted.name
         ))),
     }
+}
+
+/// Makes a table that has the rows of others, or gives the one that is there these parts; whether it is new.
+pub(crate) fn make_distributed(database: &Database, wanted: &Schema) -> Result<bool> {
+    let name = &wanted.name;
+    if !database.tables().contains(name) {
+        database.create_table(wanted.clone())?;
+        return Ok(true);
+    }
+    let present = database.schema(name)?;
+    if present.parts().is_empty() {
+        return Err(Error::Settings(format!(
+            "table '{name}' in {} has rows of its own, and is to be distributed over {}: drop it (DROP TABLE), or \
+             give the index another name",
+            settings_path(database),
+            wanted.parts().join(", "),
+        )));
+    }
+    if present.parts() != wanted.parts() {
+        let altered = Definition::Alter { schema: wanted.clone(), fills: Vec::new() };
+        database.define(vec![altered], Vec::new())?;
+    }
+    Ok(false)
 }
 
 /// A MygramDB file tells only some columns and not their exact types: a table that was made from

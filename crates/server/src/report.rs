@@ -160,10 +160,13 @@ pub(crate) fn metrics(shared: &ServerState, sees: Sees<'_>) -> Metrics<'static> 
     }
 }
 
-/// The sum over tables; a table that is dropped meanwhile counts nothing.
+/// The sum over tables; a table that is dropped meanwhile counts nothing, nor does one that has the rows of others.
 pub(crate) fn statistics(shared: &ServerState, tables: &[String]) -> TableStatistics {
     let mut sum = TableStatistics::default();
-    for statistics in tables.iter().filter_map(|table| shared.database.statistics(table).ok()) {
+    let reader = shared.database.reader();
+    let of_its_own = |table: &&String| reader.parts(table).is_empty();
+    let tables = tables.iter().filter(of_its_own);
+    for statistics in tables.filter_map(|table| shared.database.statistics(table).ok()) {
         sum.rows += statistics.rows;
         sum.terms += statistics.terms;
         sum.postings += statistics.postings;

@@ -56,8 +56,11 @@ impl Identity {
         if self.rights.is_none() {
             return true;
         }
-        let (database, table) = name.split_once('.').unwrap_or((default_database, name));
-        !is_hidden(database, table) && self.may(&database.replace(STORED_POINT, "."), table, access)
+        remora_engine::united_names(name).all(|name| {
+            let (database, table) = name.split_once('.').unwrap_or((default_database, name));
+            let shown = database.replace(STORED_POINT, ".");
+            !is_hidden(database, table) && self.may(&shown, table, access)
+        })
     }
 
     /// Whether there is a right to anything of the database.

@@ -1,6 +1,6 @@
 //! A reader: one moment of all tables, for as long as it is held.
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use remora_index::paths::PathSpec;
 
@@ -15,13 +15,15 @@ use super::{
     search::{access, best, count, first, first_access, search, search_access},
 };
 use crate::{
-    AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, KeywordCounts,
-    KeywordQuery, KeywordReport, PathDef, PathOrder, Position, QueryReport, Result, Row,
-    ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex, Value,
+    AccessPath, CountReply, Error, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues,
+    KeywordCounts, KeywordQuery, KeywordReport, PathDef, PathOrder, Position, QueryReport, Result,
+    Row, ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex,
+    Value,
     encode::{decode_key, encode_key},
     error::no_table,
     indexing::path_specs,
     interrupt::{Interrupt, Unless},
+    schema::{is_united, united_name},
     shared::DatabaseState,
     snapshot::{Snapshot, TableView},
     unique::check_paths,
@@ -98,13 +100,31 @@ impl Reader {
         names
     }
 
-    /// A table's definition.
+    /// A table's definition; of a distributed one that of its parts, or what was declared where they cannot be read
+    /// as one.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
     /// database is closed.
     pub fn schema(&self, table: &str) -> Result<Arc<Schema>> {
-        Ok(Arc::clone(&self.table(table)?.schema))
+        Ok(Arc::clone(&self.known(table)?.schema))
+    }
+
+    /// The tables whose rows are those of a distributed one, or of several that are read as one
+    /// ([`crate::united_name`]); empty of any other.
+    pub fn parts(&self, table: &str) -> Vec<String> {
+        self.snapshot.parts_of(table)
+    }
+
+    /// How many rows tables have as one; of one alone too.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if one is not there, [`crate::Error::Request`] if they cannot be read as one, with what
+    /// differs; [`crate::Error::Closed`] once the database is closed.
+    pub fn united_rows(&self, tables: &[String]) -> Result<u64> {
+        // Listed twice a table stands where it stands last.
+        let names = tables.iter().chain(tables.last()).map(String::as_str);
+        self.row_count(&united_name(names))
     }
 
     /// What the rows of a table are known by.
@@ -122,7 +142,8 @@ impl Reader {
     /// # Errors
     /// As [`Reader::keywords`].
     pub fn keyword_warning(&self, table: &str, query: &KeywordQuery) -> Result<Option<String>> {
-        Ok(Ranked::new(self.table(table)?, query, &self.unless)?.warning().map(str::to_owned))
+        let found = self.table(table)?;
+        Ok(Ranked::new(&found, query, &self.unless)?.warning().map(str::to_owned))
     }
 
     /// What a query by a table's keywords is made of.
@@ -131,7 +152,8 @@ impl Reader {
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if it has no
     /// words or the query is refused, [`crate::Error::Ended`] if the reader was told to end.
     pub fn keywords(&self, table: &str, query: &KeywordQuery) -> Result<KeywordReport> {
-        Ranked::report(self.table(table)?, query, &self.unless)
+        let found = self.table(table)?;
+        Ranked::report(&found, query, &self.unless)
     }
 
     /// In how many rows of a table a keyword stands, and how often, as it stands in the index. Cost: a look at each row
@@ -140,7 +162,8 @@ impl Reader {
     /// # Errors
     /// As [`Reader::keywords`].
     pub fn keyword_counts(&self, table: &str, keyword: &str) -> Result<KeywordCounts> {
-        Ranked::counts(self.table(table)?, keyword, &self.unless)
+        let found = self.table(table)?;
+        Ranked::counts(&found, keyword, &self.unless)
     }
 
     /// Calls `visit` with each keyword of a table, in order, and in how many rows it stands. Cost: a look at each
@@ -149,7 +172,8 @@ impl Reader {
     /// # Errors
     /// As [`Reader::keywords`].
     pub fn for_each_keyword(&self, table: &str, visit: &mut dyn FnMut(&str, u64)) -> Result<()> {
-        Ranked::for_each_keyword(self.table(table)?, visit, &self.unless)
+        let found = self.table(table)?;
+        Ranked::for_each_keyword(&found, visit, &self.unless)
     }
 
     /// Which of the paths of a table's definition, by their places there, every segment has: those that
@@ -184,7 +208,8 @@ impl Reader {
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if the filter is not one.
     pub fn first_by_path(&self, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
-        first_by_path(self.table(&asked.table)?, asked)
+        let found = self.table(&asked.table)?;
+        first_by_path(&found, asked)
     }
 
     /// The first so many primary keys of a table in their order, behind the key `after`, whether there is a row of that
@@ -228,7 +253,7 @@ impl Reader {
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
         let table = self.table(&request.selection.table)?;
         let bm25 = self.shared.options.bm25;
-        let mut reply = search(table, request, bm25, self.moment())?;
+        let mut reply = search(&table, request, bm25, self.moment())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
     }
@@ -239,7 +264,8 @@ impl Reader {
     /// # Errors
     /// As in [`Reader::search`].
     pub fn first_page(&self, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
-        first(self.table(&request.selection.table)?, request)
+        let found = self.table(&request.selection.table)?;
+        first(&found, request)
     }
 
     /// The rows of a page by their weights for a query by keywords ([`crate::TextQuery::Keywords`]), and what it took:
@@ -250,7 +276,7 @@ impl Reader {
     /// As in [`Reader::search`].
     pub fn best_page(&self, request: &SearchRequest) -> Result<Option<(Vec<Hit>, QueryReport)>> {
         let table = self.table(&request.selection.table)?;
-        let Some((hits, mut report)) = best(table, request, self.moment())? else {
+        let Some((hits, mut report)) = best(&table, request, self.moment())? else {
             return Ok(None);
         };
         report.sources = self.sources().clone();
@@ -263,7 +289,8 @@ impl Reader {
     /// # Errors
     /// As in [`Reader::count`].
     pub fn access(&self, selection: &Selection) -> Result<AccessPath> {
-        access(self.table(&selection.table)?, selection, &self.unless)
+        let found = self.table(&selection.table)?;
+        access(&found, selection, &self.unless)
     }
 
     /// How [`Reader::first_page`] finds the rows of a page now. Cost: its, without reading the rows.
@@ -271,7 +298,8 @@ impl Reader {
     /// # Errors
     /// As in [`Reader::search`].
     pub fn first_access(&self, request: &SearchRequest) -> Result<Option<AccessPath>> {
-        first_access(self.table(&request.selection.table)?, request)
+        let found = self.table(&request.selection.table)?;
+        first_access(&found, request)
     }
 
     /// How [`Reader::search`] finds the rows of a page now. Cost: its, without reading the rows.
@@ -279,7 +307,8 @@ impl Reader {
     /// # Errors
     /// As in [`Reader::search`].
     pub fn search_access(&self, request: &SearchRequest) -> Result<AccessPath> {
-        search_access(self.table(&request.selection.table)?, request, &self.unless)
+        let found = self.table(&request.selection.table)?;
+        search_access(&found, request, &self.unless)
     }
 
     /// About how many different values the first columns of an index have; exactly so many where they are few and no
@@ -289,7 +318,8 @@ impl Reader {
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
     /// database is closed.
     pub fn distinct(&self, table: &str, index: TableIndex, columns: usize) -> Result<Option<u64>> {
-        Ok(distinct(self.table(table)?, index, columns))
+        let found = self.table(table)?;
+        Ok(distinct(&found, index, columns))
     }
 
     /// How often each index of a table answered since the directory was opened.
@@ -298,7 +328,7 @@ impl Reader {
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
     /// database is closed.
     pub fn index_usage(&self, table: &str) -> Result<IndexUsage> {
-        Ok(self.table(table)?.usage.read())
+        Ok(self.known(table)?.usage.read())
     }
 
     /// COUNT.
@@ -310,7 +340,8 @@ impl Reader {
     /// - [`crate::Error::Corrupt`], [`crate::Error::Io`], [`crate::Error::Conflict`] or
     ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn count(&self, selection: &Selection) -> Result<CountReply> {
-        let mut reply = count(self.table(&selection.table)?, selection, self.moment())?;
+        let found = self.table(&selection.table)?;
+        let mut reply = count(&found, selection, self.moment())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
     }
@@ -325,7 +356,7 @@ impl Reader {
     ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn facet(&self, request: &FacetRequest) -> Result<FacetReply> {
         let table = self.table(&request.selection.table)?;
-        let mut reply = facet(table, request, self.moment())?;
+        let mut reply = facet(&table, request, self.moment())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
     }
@@ -340,7 +371,7 @@ impl Reader {
     pub fn get(&self, table: &str, key: &[Value]) -> Result<Option<Row>> {
         let table = self.table(table)?;
         let columns: smallvec::SmallVec<[usize; 16]> = (0..table.schema.columns.len()).collect();
-        get(table, key, &columns)
+        get(&table, key, &columns)
     }
 
     /// Some columns, by their positions, of the row with this primary key. The row store is asked
@@ -355,7 +386,8 @@ impl Reader {
         key: &[Value],
         columns: &[usize],
     ) -> Result<Option<Row>> {
-        get(self.table(table)?, key, columns)
+        let found = self.table(table)?;
+        get(&found, key, columns)
     }
 
     /// Some columns, by their positions, of the rows with these primary keys, which may stand in
@@ -374,7 +406,8 @@ impl Reader {
         columns: &[usize],
         visit: &mut dyn FnMut(usize, &mut Row) -> Result<()>,
     ) -> Result<()> {
-        get_many(self.table(table)?, keys, columns, visit)
+        let found = self.table(table)?;
+        get_many(&found, keys, columns, visit)
     }
 
     /// Some columns of every row that matches, in batches of columns. Which rows match is found
@@ -390,7 +423,7 @@ impl Reader {
     /// - [`crate::Error::Corrupt`], [`crate::Error::Io`], [`crate::Error::Conflict`] or
     ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
-        let table = Arc::clone(self.table(&request.table)?);
+        let table = Arc::clone(&*self.table(&request.table)?);
         Scan::new(table, request, self.shared.options.bm25, self.moment())
     }
 
@@ -402,7 +435,7 @@ impl Reader {
     /// # Errors
     /// Those of [`Reader::scan`].
     pub fn scan_few(&self, request: ScanRequest, most: u64) -> Result<Option<Scan>> {
-        let table = Arc::clone(self.table(&request.table)?);
+        let table = Arc::clone(&*self.table(&request.table)?);
         if !request.scores.is_empty() {
             return Ok(None);
         }
@@ -414,9 +447,40 @@ impl Reader {
         (self.position(), &self.unless)
     }
 
-    /// A table as it was.
-    pub(crate) fn table(&self, name: &str) -> Result<&Arc<TableView>> {
+    /// The table; as it was declared where the tables whose rows it has cannot be read as one.
+    pub(crate) fn known(&self, name: &str) -> Result<Found<'_>> {
+        match (self.table(name), self.snapshot.tables.get(name)) {
+            (Err(Error::Request { .. }), Some(table)) => Ok(Found::Table(table)),
+            (found, _) => found,
+        }
+    }
+
+    /// A table as it was, or several as one.
+    pub(crate) fn table(&self, name: &str) -> Result<Found<'_>> {
         self.shared.check_open()?;
-        self.snapshot.tables.get(name).ok_or_else(|| no_table(name))
+        match self.snapshot.tables.get(name) {
+            Some(table) if table.schema.parts().is_empty() => Ok(Found::Table(table)),
+            None if !is_united(name) => Err(no_table(name)),
+            _ => Ok(Found::United(self.shared.united.view(&self.snapshot, name)?)),
+        }
+    }
+}
+
+/// The table of a name.
+pub(crate) enum Found<'r> {
+    /// One of the moment's.
+    Table(&'r Arc<TableView>),
+    /// Several as one.
+    United(Arc<TableView>),
+}
+
+impl Deref for Found<'_> {
+    type Target = Arc<TableView>;
+
+    fn deref(&self) -> &Arc<TableView> {
+        match self {
+            Self::Table(table) => table,
+            Self::United(table) => table,
+        }
     }
 }

@@ -126,7 +126,7 @@ pub(crate) fn recover(
     }
     let mut unsaved_bytes = recovery.bring_in_changes(&rows, &mut tables)?;
     let sources = read_sources(&*rows)?;
-    let mut snapshot = Snapshot { position, sources, tables: Default::default() };
+    let mut snapshot = Snapshot::new(position, sources, Default::default());
     let with_rows = store.row_tables();
     for (number, mut table) in tables {
         // Where rows are staged, all of a table's may be.

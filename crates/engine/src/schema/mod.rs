@@ -2,6 +2,7 @@
 
 mod declared_view;
 mod filter;
+mod parts;
 mod path;
 mod synonyms;
 mod text_order;
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use declared_view::DeclaredView;
 pub use filter::{Comparison, Filter, Literal};
+pub(crate) use parts::{MAX_PARTS, is_united};
+pub use parts::{united_name, united_names};
 pub use path::{PathDef, PathTest, PathValue};
 pub(crate) use synonyms::Synonyms;
 pub use text_order::register_text_key;
@@ -95,7 +98,7 @@ impl Schema {
     }
 }
 
-/// A table in SQL's own words, but for its columns. The engine keeps them and reads nothing in them.
+/// A table in SQL's own words, but for its columns. The engine keeps them, and reads the parts alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeclaredTable {
     /// The lines behind the columns, as `SHOW CREATE TABLE` has them, without the comma: keys,
@@ -103,6 +106,10 @@ pub struct DeclaredTable {
     pub keys: Vec<String>,
     /// What stands behind the closing parenthesis: `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`.
     pub options: String,
+    /// The tables whose rows are those of this one, by the engine's names: it has none of its own. Of a key that
+    /// several have the last one's row is there. Such a table is read as any other, and never written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
 }
 
 /// One column.

@@ -50,6 +50,7 @@ impl Schema {
             self.check_filter(filter, 1, &mut 0)?;
         }
         self.check_declared()?;
+        self.check_parts()?;
         self.check_synonyms()
     }
 
@@ -70,13 +71,16 @@ impl Schema {
             && *required == other.required
             && *synonyms == other.synonyms
             && *words == other.words
+            && self.parts() == other.parts()
     }
 
     fn check_declared(&self) -> Result<()> {
         let of_columns = self.columns.iter().filter_map(|column| column.declared.as_ref());
         let of_columns: usize = of_columns.map(String::len).sum();
         let of_table = self.declared.as_ref().map_or(0, |declared| {
-            declared.options.len() + declared.keys.iter().map(String::len).sum::<usize>()
+            let keys: usize = declared.keys.iter().map(String::len).sum();
+            let parts: usize = declared.parts.iter().map(String::len).sum();
+            declared.options.len() + keys + parts
         });
         ensure(of_columns + of_table <= MAX_DECLARED_BYTES, || {
             format!("the declaration of table {:?} takes more than 8 MiB", self.name)
@@ -308,7 +312,7 @@ fn check_type(column: &ColumnDef) -> Result<()> {
     })
 }
 
-fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<()> {
+pub(super) fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(invalid(message())) }
 }
 

@@ -29,7 +29,7 @@ pub(crate) use watchers::{Watcher, Watchers};
 use crate::{
     Error, Options, Result,
     indexing::Indexers,
-    snapshot::{Published, Snapshot},
+    snapshot::{Published, Snapshot, United},
     storage::{
         feed::read_registrations, lock::DirectoryLock, segment_files::SegmentFiles, store::Store,
     },
@@ -51,6 +51,8 @@ pub(crate) struct DatabaseState {
     pub watchers: Watchers,
     /// What readers see.
     pub published: Published,
+    /// Tables that are read as one.
+    pub united: United,
     /// The segment files. Held during a checkpoint, so there is one at a time; `None` once the
     /// directory is given up.
     pub files: Mutex<Option<SegmentFiles>>,
@@ -85,6 +87,7 @@ impl DatabaseState {
             transactions: OpenTransactions::default(),
             watchers,
             published: Published::new(snapshot),
+            united: United::default(),
             files: Mutex::new(Some(files)),
             unsaved_bytes: AtomicU64::new(0),
             checkpoint_failure: Mutex::new(None),

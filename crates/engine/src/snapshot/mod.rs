@@ -3,7 +3,10 @@
 
 mod activity;
 mod published;
+mod same_keys;
 mod segment_view;
+mod united;
+mod united_rows;
 mod usage;
 
 use std::{collections::HashMap, sync::Arc};
@@ -11,6 +14,7 @@ use std::{collections::HashMap, sync::Arc};
 pub(crate) use activity::{Activity, Done};
 pub(crate) use published::{Claim, Claims, Published};
 pub(crate) use segment_view::SegmentView;
+pub(crate) use united::{United, UnitedViews};
 pub(crate) use usage::UsageCounters;
 
 use crate::{
@@ -31,12 +35,23 @@ pub(crate) struct Snapshot {
     pub sources: SourcePositions,
     /// The tables by name.
     pub tables: HashMap<Arc<str>, Arc<TableView>>,
+    /// Those that were read as one so far.
+    pub united: UnitedViews,
 }
 
 impl Snapshot {
+    /// A moment.
+    pub fn new(
+        position: Position,
+        sources: SourcePositions,
+        tables: HashMap<Arc<str>, Arc<TableView>>,
+    ) -> Self {
+        Self { position, sources, tables, united: UnitedViews::default() }
+    }
+
     /// The same moment with other tables.
     pub fn with_tables(&self, tables: HashMap<Arc<str>, Arc<TableView>>) -> Self {
-        Self { position: self.position, sources: self.sources.clone(), tables }
+        Self::new(self.position, self.sources.clone(), tables)
     }
 }
 

@@ -165,7 +165,7 @@ impl Writer<'_> {
             });
             let tables = tables.collect();
             let sources = current.sources.with(positions.iter().map(|(name, at)| (name, at)));
-            Some(Snapshot { position: self.position, sources, tables })
+            Some(Snapshot::new(self.position, sources, tables))
         });
     }
 }

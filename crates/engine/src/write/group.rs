@@ -125,5 +125,5 @@ pub(crate) fn publish(
         }
         (Arc::clone(name), Arc::new(view.at(store, changed, segments)))
     });
-    Snapshot { position, sources, tables: tables.collect() }
+    Snapshot::new(position, sources, tables.collect())
 }

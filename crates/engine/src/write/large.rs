@@ -510,7 +510,7 @@ impl Writer<'_> {
                 is_published = true;
                 let sources = large.positions.iter().map(|(name, at)| (name, at));
                 let sources = current.sources.with(sources);
-                Some(Snapshot { position: self.position, sources, tables })
+                Some(Snapshot::new(self.position, sources, tables))
             });
             if is_published {
                 return Ok(());

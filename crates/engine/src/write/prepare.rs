@@ -44,6 +44,9 @@ pub(crate) fn prepare(
     let mut tables: Vec<PreparedTable> = Vec::with_capacity(batch.tables.len());
     for table in batch.tables {
         let view = snapshot.tables.get(&table.table).ok_or_else(|| no_table(&table.table))?;
+        if !view.schema.parts().is_empty() {
+            return Err(distributed(&view.schema));
+        }
         let earlier = tables.iter_mut().find(|prepared| prepared.number == view.number);
         let changes = table.changes.into_iter();
         let changes = changes.map(|change| prepare_change(change, &view.format, options));
@@ -98,6 +101,13 @@ fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Resu
         check_indexed(schema, row, &parts)?;
     }
     Ok(PreparedChange { key, stored: Some(stored), row: Some(fitted), must_be_absent })
+}
+
+/// The error for changes of a table that has no rows of its own.
+fn distributed(schema: &Schema) -> Error {
+    let (name, parts) = (&schema.name, schema.parts().join(", "));
+    let message = format!("table {name:?} is distributed over {parts}: write to one of these");
+    Error::request(RequestPart::Other, message)
 }
 
 /// The error for a row that is to be inserted and is there.

@@ -12,13 +12,17 @@ impl Caller {
         self.identity.as_ref().is_some_and(|identity| identity.rights.is_some())
     }
 
-    /// Whether so much may be done with the engine's table of this name.
+    /// Whether so much may be done with the engine's table of this name, and whether the tables may be read whose
+    /// rows it has.
     pub(crate) fn may(&self, table: &str, access: Access) -> bool {
         let Some(identity) = self.identity.as_ref().filter(|_| self.is_limited()) else {
             return true;
         };
         let settings = self.shared.settings.load();
-        identity.may_engine(table, &settings.sql.default_database, access)
+        let default = &settings.sql.default_database;
+        let parts = self.shared.database.reader().parts(table);
+        identity.may_engine(table, default, access)
+            && parts.iter().all(|part| identity.may_engine(part, default, Access::Read))
     }
 
     /// Whether the client may know of a table.

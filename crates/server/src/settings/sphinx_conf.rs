@@ -32,6 +32,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
         match kind {
             IndexKind::Plain => more.plain.push(name.to_owned()),
             IndexKind::RealTime => settings.tables.push(conf.real_time_table(name)?),
+            IndexKind::Distributed => settings.tables.push(conf.distributed_table(name)?),
             IndexKind::Template => {}
             IndexKind::Other(kind) => {
                 more.notes.push(format!("index '{name}' is {kind}, which is not served"));

@@ -39,6 +39,10 @@ async fn try_answer(
     let begin = Instant::now();
     guest.begin_part(query.max_query_ms.into());
     let shape = table::find(guest, identity, &query.indexes, UNKNOWN).await?;
+    let weights = query.index_weights.iter().map(|(name, weight)| (&**name, *weight));
+    if let Some(part) = table::weighed_part(guest, &shape, weights) {
+        return Err(format!("index {part}: the rows of several indexes as one weigh alike"));
+    }
     let statement = search(query, &shape).map_err(|error| error.to_string())?;
     let failed = |error: remora_sql::Error| told(&shape, &error.message);
     let matches = matches(guest, &statement, room).await.map_err(failed)?;
@@ -68,9 +72,9 @@ async fn try_answer(
 
 /// What SQL says of a table, said of an index.
 fn told(shape: &TableShape, message: &str) -> String {
-    let table = format!("table {}: ", shape.name);
+    let table = format!("table {}: ", shape.shown());
     match message.strip_prefix(&table) {
-        Some(why) => format!("index {}: {why}", shape.name),
+        Some(why) => format!("index {}: {why}", shape.shown()),
         None => message.to_owned(),
     }
 }

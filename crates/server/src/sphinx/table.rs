@@ -1,5 +1,6 @@
 //! Which table an index is, and what it is like.
 
+use remora_engine::{united_name, united_names};
 use remora_protocol::sphinx::statement::{Column, ColumnKind, Indexes, TableShape};
 use remora_sql::{Access, Column as SqlColumn, Identity, SqlType};
 
@@ -9,11 +10,13 @@ use crate::mysql::Guest;
 /// The number of the collation that says that texts are bytes.
 const BINARY: u16 = 63;
 
-/// The table of a list of indexes.
+/// The table of a list of indexes; of several they are one. `*` is all that declare words and have rows of their
+/// own, by their names.
 ///
 /// # Errors
-/// A sentence for a list that names no table, for tables of the same name in several databases, and for those
-/// whose key is no whole number. `unknown` is the one for an index that is not there, `?` standing for its name.
+/// A sentence for a list that names no table, for tables of the same name in several databases, for tables of
+/// several databases, and for those whose key is no whole number. `unknown` is the one for an index that is not
+/// there, `?` standing for its name.
 pub(super) async fn find(
     guest: &mut Guest,
     identity: &Identity,
@@ -21,42 +24,101 @@ pub(super) async fn find(
     unknown: &str,
 ) -> Result<TableShape, String> {
     let asked = Indexes::parse(indexes).map_err(|error| error.to_string())?;
-    let shared = &guest.side().shared;
-    let default = shared.settings.load().sql.default_database.clone();
-    let mut fitting = Vec::new();
-    for stored in shared.database.tables() {
-        let (database, table) = stored.split_once('.').unwrap_or((&default, &stored));
-        let is_asked = match asked {
-            Indexes::All => shared.database.schema(&stored).is_ok_and(|s| s.words.is_some()),
-            Indexes::One(name) => name == table,
-        };
-        if is_asked && identity.may_engine(&stored, &default, Access::Read) {
-            let is_default = database == default;
-            fitting.push((is_default, database.to_owned(), table.to_owned(), stored.clone()));
-        }
-    }
-    // One of the default database is meant before others.
-    if fitting.iter().any(|(is_default, ..)| *is_default) && asked != Indexes::All {
-        fitting.retain(|(is_default, ..)| *is_default);
-    }
-    let mut fitting = fitting.into_iter();
-    let (_, database, name, stored) = match (fitting.next(), fitting.next(), asked) {
-        (Some(table), None, _) => table,
-        (None, _, Indexes::All) => return Err("no enabled local indexes to search".to_owned()),
-        (None, _, Indexes::One(name)) => return Err(unknown.replace('?', name)),
-        (Some(_), Some(_), _) => {
-            return Err(format!("several tables are '{indexes}': name one of one database"));
+    let found = match asked {
+        Indexes::All => all(guest, identity),
+        Indexes::Named(names) => {
+            let one = |name: &&str| one(guest, identity, name, unknown);
+            names.iter().map(one).collect::<Result<_, _>>()?
         }
     };
-    let fields = fields(guest, &stored);
+    let Some(first) = found.first() else {
+        return Err("no enabled local indexes to search".to_owned());
+    };
+    if found.iter().any(|other| other.database != first.database) {
+        return Err(format!("tables of several databases are '{indexes}': name those of one"));
+    }
+    let joined = |of: fn(&Found) -> &str| united_name(found.iter().map(of));
+    let (database, name) = (first.database.clone(), joined(|found| &found.table));
+    let fields = fields(guest, &joined(|found| &found.stored));
     let columns = columns(guest, &database, &name).await?;
     let keys: Vec<&SqlColumn> = columns.iter().filter(|column| column.primary_key).collect();
     let key = match &*keys {
         [key] if is_whole(key.kind) => key.name.clone(),
-        _ => return Err(format!("index {name}: its key is no whole number")),
+        _ => return Err(format!("index {}: its key is no whole number", name.replace('\0', ","))),
     };
     let columns = columns.iter().filter(|column| column.name != key).filter_map(column).collect();
     Ok(TableShape { database, name, key, columns, fields })
+}
+
+/// A table that may be read.
+struct Found {
+    database: String,
+    table: String,
+    /// What the engine calls it.
+    stored: String,
+}
+
+impl Found {
+    fn of(stored: String, default: &str) -> Self {
+        let (database, table) = stored.split_once('.').unwrap_or((default, &stored));
+        Self { database: database.to_owned(), table: table.to_owned(), stored }
+    }
+}
+
+/// Those that declare words and have rows of their own.
+fn all(guest: &Guest, identity: &Identity) -> Vec<Found> {
+    let has_words = |stored: &String| {
+        let schema = guest.side().shared.database.schema(stored);
+        schema.is_ok_and(|schema| schema.words.is_some() && schema.parts().is_empty())
+    };
+    let (tables, default) = readable(guest, identity);
+    tables.into_iter().filter(has_words).map(|stored| Found::of(stored, &default)).collect()
+}
+
+/// The table of a name; one of the default database is meant before others.
+fn one(guest: &Guest, identity: &Identity, name: &str, unknown: &str) -> Result<Found, String> {
+    let (tables, default) = readable(guest, identity);
+    let of = |stored| Found::of(stored, &default);
+    let mut fitting: Vec<Found> = tables.into_iter().map(of).collect();
+    fitting.retain(|found| found.table == name);
+    if fitting.iter().any(|found| found.database == default) {
+        fitting.retain(|found| found.database == default);
+    }
+    let mut fitting = fitting.into_iter();
+    match (fitting.next(), fitting.next()) {
+        (Some(table), None) => Ok(table),
+        (None, _) => Err(unknown.replace('?', name)),
+        (Some(_), Some(_)) => Err(format!("several tables are '{name}': name one of one database")),
+    }
+}
+
+/// The tables that may be read, by the engine's names, and the default database.
+fn readable(guest: &Guest, identity: &Identity) -> (Vec<String>, String) {
+    let shared = &guest.side().shared;
+    let default = shared.settings.load().sql.default_database.clone();
+    let mut tables = shared.database.tables();
+    tables.retain(|stored| identity.may_engine(stored, &default, Access::Read));
+    (tables, default)
+}
+
+/// A part of the table of which a weight is said, by their last names: rows of parts weigh alike.
+pub(super) fn weighed_part<'n>(
+    guest: &Guest,
+    shape: &TableShape,
+    mut weights: impl Iterator<Item = (&'n str, u32)>,
+) -> Option<&'n str> {
+    let reader = guest.side().shared.database.reader();
+    let stored = |name: &str| {
+        let full = format!("{}.{name}", shape.database);
+        if reader.schema(&full).is_ok() { full } else { name.to_owned() }
+    };
+    let names: Vec<String> = united_names(&shape.name).map(stored).collect();
+    let parts = reader.parts(&united_name(names.iter().map(String::as_str)));
+    let is_of_part = |(name, weight): &(&str, u32)| {
+        let last = |part: &str| part.rsplit('.').next().is_some_and(|last| last == *name);
+        *weight != 1 && parts.iter().any(|part| last(part))
+    };
+    weights.find(is_of_part).map(|(name, _)| name)
 }
 
 fn fields(guest: &Guest, stored: &str) -> Vec<String> {

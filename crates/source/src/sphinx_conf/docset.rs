@@ -166,8 +166,8 @@ impl Docset<'_> {
             (Place::Docset, DOCUMENT) => self.start_document(tag, line)?,
             (Place::Docset, KILL_LIST) => {
                 return told(format!(
-                    "<{KILL_LIST}>: a search is of one table, so there is nothing that a kill list could take \
-                     rows from: load all rows into one index"
+                    "<{KILL_LIST}>: rows are not taken out of other tables but by rows of the same number: load \
+                     all rows into one index"
                 ));
             }
             (Place::Docset, _) => {
@@ -415,7 +415,7 @@ mod tests {
     fn what_is_wrong_has_its_line() {
         let deep = format!("<sphinx:document id='1'><subject>{}", "<b>".repeat(300));
         let cases = [
-            ("<sphinx:killlist>", "line 9: <sphinx:killlist>: a search is of one table"),
+            ("<sphinx:killlist>", "line 9: <sphinx:killlist>: rows are not taken out of"),
             ("\n<doc>", "line 10: <doc> stands where <sphinx:document> is due"),
             ("<sphinx:document id='1'>\nx</sphinx:document>", "'x' stands outside of any column"),
             ("<sphinx:document id='1'><subject>&nbsp;", "&nbsp; is not defined in XML"),

@@ -69,8 +69,8 @@ impl SectionKind {
 }
 
 const NO_KILL_LIST: Meaning = Refused(
-    "a search is of one table, so there is nothing that a kill list could take rows from: load all rows into one \
-     index",
+    "rows are not taken out of other tables but by rows of the same number in a later part of a distributed index: \
+     load all rows into one index",
 );
 const JSON_AS_IT_COMES: Meaning = Refused("JSON is kept as it comes: leave it out");
 const REMOVED: Meaning = Refused("Sphinx 2.2 has it no more: leave it out");
@@ -151,7 +151,7 @@ const INDEX: [(Meaning, bool, &str); 8] = [
         Used,
         true,
         "source wordforms rt_field rt_attr_uint rt_attr_bigint rt_attr_float rt_attr_timestamp rt_attr_string \
-         rt_attr_json rt_attr_bool rt_attr_multi rt_attr_multi_64",
+          rt_attr_json rt_attr_bool rt_attr_multi rt_attr_multi_64 local",
     ),
     // The settings of words refuse these themselves, unless they are off.
     (
@@ -172,7 +172,8 @@ const INDEX: [(Meaning, bool, &str); 8] = [
          docstore_block_size docstore_compression docstore_compression_level optimize_cutoff \
          read_buffer_docs read_buffer_hits stored_fields",
     ),
-    (Harmless, true, "local agent agent_blackhole agent_persistent"),
+    // Of a distributed index they are refused.
+    (Harmless, true, "agent agent_blackhole agent_persistent"),
     (Refused("token filters are not loaded: leave it out"), false, "index_token_filter"),
     (NO_KILL_LIST, true, "killlist_target"),
 ];

@@ -63,6 +63,8 @@ pub enum IndexKind {
     Plain,
     /// A real-time index, which is written by SQL.
     RealTime,
+    /// One that has the documents of others.
+    Distributed,
     /// Settings for other sections to take over.
     Template,
     /// Another type, which is not known here.
@@ -121,6 +123,14 @@ impl SphinxConf {
     /// [`Error::Setting`] if there is no such index, or it has what is not supported.
     pub fn real_time_table(&self, index: &str) -> Result<Schema> {
         plan::real_time_table(self, self.index(index)?)
+    }
+
+    /// The table of a distributed index.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if there is no such index, or it has parts on other servers, or none.
+    pub fn distributed_table(&self, index: &str) -> Result<Schema> {
+        plan::distributed_table(self, self.index(index)?)
     }
 
     /// Where searchd listens.
@@ -198,6 +208,7 @@ fn index_kind(section: &Section) -> IndexKind {
         "" if !is_built => IndexKind::Template,
         "" | "plain" => IndexKind::Plain,
         "rt" => IndexKind::RealTime,
+        "distributed" => IndexKind::Distributed,
         "template" => IndexKind::Template,
         other => IndexKind::Other(other.to_owned()),
     }

@@ -111,6 +111,31 @@ pub(super) fn real_time_table(conf: &SphinxConf, section: &Section) -> Result<Sc
     table_of(&section.name, &columns, &settings, &files)
 }
 
+/// The table of a distributed index.
+pub(super) fn distributed_table(conf: &SphinxConf, section: &Section) -> Result<Schema> {
+    for key in ["agent", "agent_persistent", "agent_blackhole"] {
+        if let Some(agent) = section.all(key).find(|setting| !setting.value.is_empty()) {
+            let message = format!(
+                "{key}: indexes of other servers are no parts here: load them into tables of this one, and name \
+                 each by local"
+            );
+            return Err(wrong(&conf.file, agent.line, message));
+        }
+    }
+    let is_between = |character: char| character == ',' || character.is_whitespace();
+    let locals = section.all("local").flat_map(|setting| setting.value.split(is_between));
+    let parts: Vec<String> = locals.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let refuse = |message: String| {
+        wrong(&conf.file, section.line, format!("index '{}': {message}", section.name))
+    };
+    if parts.is_empty() {
+        return Err(refuse("it has no parts: name each by local".to_owned()));
+    }
+    let schema = Schema::distributed(&section.name, parts);
+    schema.validate().map_err(|error| refuse(error.to_string()))?;
+    Ok(schema)
+}
+
 fn table_of(name: &str, columns: &[Column], settings: &Settings, files: &Files) -> Result<Schema> {
     let files = files.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
     let words = WordsDef::new(0, columns::fields(columns), settings, files)?;

@@ -51,11 +51,31 @@ fn indexes_are_told_by_their_types() {
             ("base", IndexKind::Template),
             ("a", IndexKind::Plain),
             ("r", IndexKind::RealTime),
-            ("d", IndexKind::Other("distributed".to_owned())),
+            ("d", IndexKind::Distributed),
             ("t", IndexKind::Template),
         ]
     );
     assert!(conf.warnings().is_empty());
+}
+
+#[test]
+fn a_distributed_index_has_its_locals() {
+    let of = |lines: &str| {
+        let conf = conf(&format!("index d {{\ntype = distributed\n{lines}\n}}\n"));
+        conf.distributed_table("d").map_err(|error| error.to_string())
+    };
+    assert_eq!(of("local = a\nlocal = b, c").unwrap().parts(), ["a", "b", "c"]);
+    assert_eq!(of("local = a\nagent =\nagent_query_timeout = 1").unwrap().parts(), ["a"]);
+    for (lines, message) in [
+        ("local = a\nagent = h:9312:i", "sphinx.conf:4: agent: indexes of other servers"),
+        ("agent_blackhole = h:9312:i", "sphinx.conf:3: agent_blackhole: "),
+        ("", "it has no parts"),
+        ("local = a\nlocal = a", "has the part \"a\" twice"),
+        ("local = d", "a part of itself"),
+    ] {
+        let error = of(lines).unwrap_err();
+        assert!(error.contains(message), "{error} / {message}");
+    }
 }
 
 #[test]
@@ -125,7 +145,7 @@ fn sources_are_checked_before_anything_runs() {
         ),
         (
             "type = mysql\nsql_query_killlist = SELECT",
-            "sphinx.conf:3: sql_query_killlist: a search is of",
+            "sphinx.conf:3: sql_query_killlist: rows are not taken out of",
         ),
         ("type = csvpipe\ncsvpipe_command = x\ncsvpipe_delimiter = ab", "is not one character"),
     ];

@@ -26,7 +26,7 @@ pub(crate) use key::{
 };
 pub(crate) use kind::TypeSpec;
 pub(crate) use names::{TableName, Verb};
-pub(crate) use options::{TableOptions, WORDS};
+pub(crate) use options::{DISTRIBUTED, TableOptions, WORDS};
 pub(crate) use origin::Origin;
 pub(crate) use table::{ROW_NUMBER, SqlTable, key_column, parse_column, row_number_column};
 pub(crate) use view::{View, ViewHead, not_a_table, not_a_view};

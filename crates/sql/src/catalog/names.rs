@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use remora_engine::{Schema, united_name, united_names};
 use remora_mysql::ErrorCode;
 
 use crate::{
@@ -57,7 +58,8 @@ impl Verb {
         }
     }
 
-    fn words(self) -> &'static str {
+    /// Its words.
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Select => "SELECT",
             Self::Show => "SHOW",
@@ -75,7 +77,8 @@ impl Verb {
     }
 }
 
-/// A table by its names.
+/// A table by its names; several of one database that are read as one have all their names in one
+/// ([`united_name`]).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TableName {
     /// The database.
@@ -95,15 +98,24 @@ impl TableName {
         Self { database: database.into(), table: table.into() }
     }
 
-    /// The name the engine knows it by. A table of the default database whose name has a point in
+    /// The tables that it means: one, but for several that are read as one.
+    pub(crate) fn each(&self) -> impl Iterator<Item = Self> + '_ {
+        united_names(&self.table).map(move |table| Self::new(self.database.as_str(), table))
+    }
+
+    /// The name the engine knows it by, or those that are read as one. A table of the default database whose name has a point in
     /// it keeps its database: without one it would be a table of another.
     pub(crate) fn engine_name(&self, shared: &InstanceState) -> String {
         let database = self.database.replace('.', STORED_POINT);
-        let full = format!("{database}.{}", self.table);
-        let bare = self.database == shared.settings.default_database
-            && !self.table.contains('.')
-            && shared.database.schema(&full).is_err();
-        if bare { self.table.clone() } else { full }
+        let name = |table: &str| {
+            let full = format!("{database}.{table}");
+            let bare = self.database == shared.settings.default_database
+                && !table.contains('.')
+                && shared.database.schema(&full).is_err();
+            if bare { table.to_owned() } else { full }
+        };
+        let names: Vec<String> = united_names(&self.table).map(name).collect();
+        united_name(names.iter().map(String::as_str))
     }
 
     /// What an engine's table is called in SQL.
@@ -116,13 +128,32 @@ impl TableName {
 
     /// 1146.
     pub(crate) fn missing(&self) -> Error {
-        let message = format!("Table '{}.{}' doesn't exist", self.database, self.table);
+        let message = format!("Table '{}.{}' doesn't exist", self.database, self.shown());
         Error::new(ErrorCode::NoSuchTable, message)
+    }
+
+    /// The table's name, with commas between several.
+    pub(crate) fn shown(&self) -> String {
+        united_names(&self.table).collect::<Vec<_>>().join(",")
     }
 
     /// 1142 if this may not be done to it; 1146 for what is hidden, such as the tables of unique
     /// keys.
     pub(crate) fn check(&self, identity: &Identity, verb: Verb) -> Result<()> {
+        self.each().try_for_each(|table| table.check_one(identity, verb))
+    }
+
+    /// 1142 if the tables may not be read whose rows a distributed one has.
+    pub(crate) fn check_parts(
+        schema: &Schema,
+        shared: &InstanceState,
+        identity: &Identity,
+    ) -> Result<()> {
+        let mut parts = schema.parts().iter().map(|part| Self::of_engine(part, shared));
+        parts.try_for_each(|part| part.check_one(identity, Verb::Select))
+    }
+
+    fn check_one(&self, identity: &Identity, verb: Verb) -> Result<()> {
         if is_hidden(&self.database, &self.table) {
             return Err(self.missing());
         }

@@ -106,7 +106,11 @@ impl TableOptions {
         }
         if tokens.accept("ENGINE") || tokens.accept("TYPE") {
             tokens.take("=");
-            text_or_name(tokens)?;
+            if text_or_name(tokens)?.eq_ignore_ascii_case(DISTRIBUTED) {
+                let message = "type='distributed' stands alone, with local='table' for each part: its \
+                               columns are theirs";
+                return Err(Error::new(ErrorCode::ParseError, message));
+            }
         } else if tokens.accept("AUTO_INCREMENT") {
             tokens.take("=");
             self.auto_increment = Some(tokens.number()?);
@@ -205,6 +209,8 @@ impl TableOptions {
     }
 }
 
+/// The type of a table that has the rows of others.
+pub(crate) const DISTRIBUTED: &str = "distributed";
 /// The option that names the columns whose words are searched.
 pub(crate) const WORDS: &str = "words";
 /// Settings that name files.

@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Check, ColumnSpec, ExpressionKey, Key, KeyKind, KeyPart, Line, PartOf, TableOptions, TypeSpec,
-    column_line, parse_line, quoted_name,
+    column::quoted_text, column_line, parse_line, quoted_name,
 };
-use crate::{Result, parse::read};
+use crate::{Result, identity::STORED_POINT, parse::read};
 
 /// The name of the key column that a table without a primary key gets. It is never shown.
 pub(crate) const ROW_NUMBER: &str = remora_engine::HIDDEN_KEY;
@@ -104,7 +104,8 @@ impl SqlTable {
                 foreign @ Line::Foreign { .. } => table.foreign.push(foreign),
             }
         }
-        if declared.is_none() {
+        // Of tables as one nothing may be declared but which they are.
+        if declared.is_none_or(|it| it.options.is_empty() && it.keys.is_empty()) {
             table.derive_keys();
         }
         table.expressions = ExpressionKey::all(&table);
@@ -192,6 +193,9 @@ impl SqlTable {
         next: Option<u64>,
         temporary: bool,
     ) -> String {
+        if !self.schema.parts().is_empty() {
+            return self.distributed_statement(name);
+        }
         let collation = self.options.collation;
         let mut lines: Vec<String> = self
             .visible()
@@ -209,6 +213,22 @@ impl SqlTable {
             lines.join(",\n"),
             self.options.written(next)
         )
+    }
+
+    /// The same of a table that has the rows of others.
+    fn distributed_statement(&self, name: &str) -> String {
+        let database = |name: &str| name.split_once('.').map(|(database, _)| database.to_owned());
+        let own = database(&self.schema.name);
+        let mut statement = format!("CREATE TABLE {} type='distributed'", quoted_name(name));
+        for part in self.schema.parts() {
+            let short = match part.split_once('.') {
+                Some((of, table)) if own.as_deref() == Some(of) => table.to_owned(),
+                Some((of, table)) => format!("{}.{table}", of.replace(STORED_POINT, ".")),
+                None => part.clone(),
+            };
+            statement.push_str(&format!(" local={}", quoted_text(&short)));
+        }
+        statement
     }
 
     /// The lines below the columns, in the order they are shown in.
@@ -356,7 +376,8 @@ mod tests {
         ];
         let options = "ENGINE=InnoDB DEFAULT CHARSET=latin1 ROW_FORMAT=DYNAMIC COMMENT='hello'";
         let keys: Vec<String> = keys.map(str::to_owned).into();
-        let declared = DeclaredTable { keys: keys.clone(), options: options.to_owned() };
+        let declared =
+            DeclaredTable { keys: keys.clone(), options: options.to_owned(), parts: Vec::new() };
         let (lines, read) = read_table(&declared);
         let written: Vec<String> = lines.iter().map(Line::written).collect();
         assert_eq!(written, keys);

@@ -23,6 +23,8 @@ pub(crate) struct Access {
     pub is_dependent: bool,
     /// What the statement calls the table; `None` where none is read.
     pub table: Option<String>,
+    /// The tables whose rows it has, if it is distributed, with commas between them.
+    pub parts: Option<String>,
     /// MySQL's word for the way: `const`, `ref`, `range`, `ALL`.
     pub kind: Option<&'static str>,
     /// The keys that the condition says something of.
@@ -43,6 +45,12 @@ pub(crate) struct Access {
     pub measured: Option<Figures>,
 }
 
+/// The tables whose rows a distributed one has, with commas between them.
+fn parts(table: &SqlTable) -> Option<String> {
+    let parts = table.schema.parts();
+    (!parts.is_empty()).then(|| parts.join(","))
+}
+
 /// How the rows of a table are asked for.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Wanted {
@@ -58,6 +66,7 @@ impl Access {
         let mut this = Self {
             select: 1,
             table: Some(called.to_owned()),
+            parts: parts(table),
             possible: possible(table, &path.possible),
             rows: Some(path.examined),
             filtered: share(path.matching, path.examined),
@@ -142,6 +151,7 @@ impl Access {
             rows: Some(keys),
             filtered: 100.0,
             possible: possible(table, &[TableIndex::Key]),
+            parts: parts(table),
             ..Self::default()
         };
         this.by(table, &[(TableIndex::Key, usize::MAX)]);

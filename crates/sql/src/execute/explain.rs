@@ -132,7 +132,7 @@ fn traditional<R: Reply>(reply: &mut R, accesses: &[Access], selects: usize) -> 
             whole(access.select as u64),
             Cell::Text(access.select_type(selects)),
             shown(&table),
-            Cell::Null,
+            shown(&access.parts),
             access.kind.map_or(Cell::Null, Cell::Text),
             shown(&possible),
             shown(&key),
@@ -155,7 +155,7 @@ fn json(accesses: &[Access], tree: &[String]) -> String {
     let tables: Vec<serde_json::Value> = accesses
         .iter()
         .map(|access| {
-            serde_json::json!({
+            let mut table = serde_json::json!({
                 "table_name": access.table,
                 "access_type": access.kind,
                 "possible_keys": access.possible,
@@ -165,7 +165,12 @@ fn json(accesses: &[Access], tree: &[String]) -> String {
                 "rows_examined_per_scan": access.rows,
                 "filtered": access.filtered,
                 "message": access.extra.join("; "),
-            })
+            });
+            if let (Some(parts), Some(said)) = (&access.parts, table.as_object_mut()) {
+                let parts: Vec<&str> = parts.split(',').collect();
+                said.insert("partitions".to_owned(), parts.into());
+            }
+            table
         })
         .collect();
     let block = match tables.as_slice() {

@@ -56,7 +56,7 @@ impl Resolver<'_> {
         let hints = place.map(|place| hints::of_select(self.source, place)).unwrap_or_default();
         let outer = std::mem::replace(&mut self.hints, hints);
         let outer_weight = self.weight.take();
-        self.check_sphinx(select)?;
+        self.unite(select)?;
         self.from(&mut select.from, &mut scope, env)?;
         self.hints = outer;
         let scope = scope;

@@ -3,13 +3,18 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, OrderByExpr, Query, Select, SelectItem, SetExpr, Setting, TableFactor,
-    Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    BinaryOperator, Expr, Ident, ObjectName, OrderByExpr, Query, Select, SelectItem, SetExpr,
+    Setting, TableFactor, TableWithJoins, Value, ValueWithSpan, Visit, VisitMut, Visitor,
+    VisitorMut,
 };
+use remora_engine::united_name;
 use remora_mysql::ErrorCode;
 use rustc_hash::FxHashMap;
 
-use super::{Resolver, keywords, limit, scope::Scope};
+use super::{
+    Resolver, alias, keywords, limit,
+    scope::{Scope, quoted},
+};
 use crate::{
     Error, Result,
     parse::{GroupRows, MAX_MATCHES, MAX_QUERY_TIME, function_call},
@@ -99,11 +104,21 @@ impl Resolver<'_> {
         said.or_else(|| is_meant.then(GroupRows::default))
     }
 
-    /// Refuses what Sphinx means otherwise than it is meant here.
-    pub(super) fn check_sphinx(&self, select: &Select) -> Result<()> {
-        if self.is_sphinx() && select.from.len() > 1 {
-            let what = "several tables as one in FROM: name one of them, or JOIN";
+    /// Makes one of the tables of FROM, which Sphinx reads as one.
+    pub(super) fn unite(&self, select: &mut Select) -> Result<()> {
+        if !self.is_sphinx() || select.from.len() < 2 {
+            return Ok(());
+        }
+        let Some((first, name)) = united(&select.from) else {
+            let what = "anything but names of tables of one database where several tables as one are in FROM";
             return Err(Error::unsupported(what));
+        };
+        select.from.truncate(1);
+        for from in &mut select.from {
+            if let TableFactor::Table { name: written, alias: called, .. } = &mut from.relation {
+                *written = name.clone();
+                *called = Some(alias(&first));
+            }
         }
         Ok(())
     }
@@ -152,6 +167,30 @@ impl Resolver<'_> {
             _ => {}
         }
     }
+}
+
+/// The name of the first of several tables of one database, and that of all of them as one.
+fn united(from: &[TableWithJoins]) -> Option<(String, ObjectName)> {
+    let named = |from: &TableWithJoins| match &from.relation {
+        TableFactor::Table { name, alias: None, args: None, index_hints, .. }
+            if from.joins.is_empty() && index_hints.is_empty() =>
+        {
+            let parts: Option<Vec<&Ident>> = name.0.iter().map(|part| part.as_ident()).collect();
+            let mut parts = parts?;
+            let table = parts.pop()?.value.clone();
+            let database: Vec<String> = parts.into_iter().map(|part| part.value.clone()).collect();
+            Some((database, table))
+        }
+        _ => None,
+    };
+    let named: Vec<(Vec<String>, String)> = from.iter().map(named).collect::<Option<_>>()?;
+    let ((database, first), others) = named.split_first()?;
+    if others.iter().any(|(other, _)| other != database) {
+        return None;
+    }
+    let all = united_name(named.iter().map(|(_, table)| table.as_str()));
+    let parts = database.iter().chain([&all]).map(|part| quoted(part));
+    Some((first.clone(), ObjectName::from(parts.collect::<Vec<Ident>>())))
 }
 
 /// 1064 for a name that Sphinx once had.

@@ -76,6 +76,14 @@ impl<'a> SessionCatalog<'a> {
         }
         name.check(&self.session.identity, Verb::Select)?;
         let engine_name = name.engine_name(shared);
+        for part in self.reader.parts(&engine_name) {
+            let table = TableName::of_engine(&part, shared);
+            table.check(&self.session.identity, Verb::Select)?;
+            if transaction.overlay(&part).is_some() {
+                let what = "a distributed table after changes of its parts: commit first";
+                return Err(Error::unsupported(what));
+            }
+        }
         let overlay = transaction.overlay(&engine_name);
         match EngineTable::new(self.reader.clone(), name, engine_name, overlay, zone) {
             Ok(table) => {
@@ -89,7 +97,11 @@ impl<'a> SessionCatalog<'a> {
 
     fn missing(&self, name: &TableName) -> Error {
         if database_exists(&self.session.shared, &name.database) {
-            return name.missing();
+            let shared = &self.session.shared;
+            let is_there =
+                |table: &TableName| self.reader.schema(&table.engine_name(shared)).is_ok();
+            let missing = name.each().find(|table| !is_there(table));
+            return missing.unwrap_or_else(|| name.clone()).missing();
         }
         Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{}'", name.database))
     }

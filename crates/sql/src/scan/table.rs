@@ -12,7 +12,7 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 use jiff::tz::TimeZone;
-use remora_engine::{AllowedIndexes, TextQuery};
+use remora_engine::{AllowedIndexes, TextQuery, united_names};
 use remora_mysql::Collation;
 
 use super::{
@@ -100,7 +100,7 @@ impl EngineTable {
         let fields = table.nameable().map(|(position, column, spec)| {
             let origin = Origin {
                 database: name.database.clone(),
-                table: name.table.clone(),
+                table: name.shown(),
                 column: column.name.clone(),
                 primary_key: table.schema.primary_key.contains(&position),
                 auto_increment: spec.auto_increment,
@@ -124,7 +124,7 @@ impl EngineTable {
             relation: None,
             is_kept: false,
             indexes: AllowedIndexes::default(),
-            name: name.table.clone(),
+            name: name.shown(),
             rows: 0,
         }
     }
@@ -156,7 +156,7 @@ impl EngineTable {
     pub(super) fn called(&self) -> String {
         match self.engine_name.is_empty() {
             true => self.name.clone(),
-            false => self.engine_name.clone(),
+            false => united_names(&self.engine_name).collect::<Vec<_>>().join(","),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use remora_engine::{ColumnType, FactorsForm, KeywordQuery, Schema, TextQuery};
+use remora_engine::{ColumnType, FactorsForm, KeywordQuery, Schema, TextQuery, united_names};
 use remora_mysql::ErrorCode;
 use remora_words::{
     WordsError, query,
@@ -78,8 +78,18 @@ fn set(asked: &mut KeywordQuery, schema: &Schema, name: &str, value: &str) -> Re
         "field_weights" => asked.field_weights = pairs(value).ok_or_else(bad)?,
         "index_weights" => {
             let weights = pairs(value).ok_or_else(bad)?;
-            let short = table.rsplit('.').next().unwrap_or(table);
-            let mine = weights.into_iter().filter(|(name, _)| name.eq_ignore_ascii_case(short));
+            let last = |name: &'_ str| name.rsplit('.').next().unwrap_or(name).to_owned();
+            let short = last(table);
+            let of_parts: Vec<String> = schema.parts().iter().map(|part| last(part)).collect();
+            let is_of_part = |(name, weight): &(String, i32)| {
+                *weight != 1 && of_parts.iter().any(|part| part.eq_ignore_ascii_case(name))
+            };
+            if let Some((name, _)) = weights.iter().find(|it| is_of_part(it)) {
+                let what =
+                    format!("OPTION index_weights=({name}=…) of a part of several tables as one");
+                return Err(Error::unsupported(what));
+            }
+            let mine = weights.into_iter().filter(|(name, _)| name.eq_ignore_ascii_case(&short));
             asked.table_weight = mine.map(|(_, weight)| weight).next_back();
         }
         "idf" => {
@@ -165,6 +175,7 @@ fn pairs(value: &str) -> Option<Vec<(String, i32)>> {
 
 /// 1064, as Sphinx says it.
 fn refused(table: &str, message: &str) -> Error {
-    let short = table.rsplit('.').next().unwrap_or(table);
-    Error::new(ErrorCode::ParseError, format!("table {short}: {message}"))
+    let last = |name| str::rsplit(name, '.').next().unwrap_or(name);
+    let short: Vec<&str> = united_names(table).map(last).collect();
+    Error::new(ErrorCode::ParseError, format!("table {}: {message}", short.join(",")))
 }

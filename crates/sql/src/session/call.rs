@@ -136,6 +136,7 @@ impl Words {
         table.check(&session.identity, Verb::Select)?;
         let name = table.engine_name(&session.shared);
         let schema = session.reader().schema(&name).map_err(|_| table.missing())?;
+        TableName::check_parts(&schema, &session.shared, &session.identity)?;
         let Some(words) = &schema.words else {
             let message = format!("Table '{named}' has no words: ALTER TABLE … MORPHOLOGY='none'");
             return Err(Error::new(ErrorCode::NoFulltextIndex, message));

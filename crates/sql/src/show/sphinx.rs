@@ -16,14 +16,18 @@ const PAIR: [&str; 2] = ["Variable_name varchar(64) NOT NULL", "Value varchar(10
 /// What is told of each column of a table.
 const COLUMNS: [&str; 2] = ["Field varchar(64) NOT NULL", "Type varchar(16) NOT NULL"];
 
-/// SHOW TABLES: all are local.
+/// SHOW TABLES, with what kind each is.
 pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     let database = listing::database(session, tokens)?;
     let filter = Filter::read(tokens)?;
     let mut grid = Grid::new(&["Index varchar(64) NOT NULL", "Type varchar(16) NOT NULL"]);
     for known in tables::all(session)? {
         if known.name.database == database {
-            grid.push(vec![text(known.name.table), text("local")]);
+            let kind = match known.table.schema.parts() {
+                [] => "local",
+                _ => "distributed",
+            };
+            grid.push(vec![text(known.name.table), text(kind)]);
         }
     }
     Ok(Shown { grid, filter })

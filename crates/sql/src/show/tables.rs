@@ -40,6 +40,10 @@ pub(super) fn all(session: &SessionState) -> Result<Vec<Known>> {
         let name = TableName::of_engine(&engine_name, &session.shared);
         if session.identity.may(&name.database, &name.table, Access::Read) {
             let schema = reader.schema(&engine_name).map_err(|error| from_engine(&error))?;
+            let parts = TableName::check_parts(&schema, &session.shared, &session.identity);
+            if parts.is_err() {
+                continue;
+            }
             known.push(Known { name, engine_name, table: SqlTable::of(&schema), temporary: None });
         }
     }
@@ -69,6 +73,7 @@ pub(super) fn one(session: &SessionState, name: &TableName) -> Result<Known> {
     let engine_name = name.engine_name(&session.shared);
     match session.reader().schema(&engine_name) {
         Ok(schema) => {
+            TableName::check_parts(&schema, &session.shared, &session.identity)?;
             let table = SqlTable::of(&schema);
             Ok(Known { name: name.clone(), engine_name, table, temporary: None })
         }
@@ -83,6 +88,9 @@ impl Known {
         let Some(position) = self.table.auto_increment() else { return Ok(None) };
         if self.temporary.is_some() {
             return Ok(self.temporary);
+        }
+        if !self.table.schema.parts().is_empty() {
+            return Ok(None);
         }
         let Some(column) = self.table.schema.columns.get(position) else { return Ok(None) };
         let shared = &session.shared;

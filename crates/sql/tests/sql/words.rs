@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod dialect;
+mod distributed;
 mod endings;
 mod groups;
 mod shown;

@@ -15,3 +15,4 @@ mod scans;
 mod scores;
 mod searches;
 mod table;
+mod united;

@@ -16,7 +16,7 @@ use crate::{
 
 const WORDS: [&str; 6] = ["a", "b", "c", "d", "rare", "often"];
 
-fn ranked_schema(random: &mut Random) -> Schema {
+pub fn ranked_schema(random: &mut Random) -> Schema {
     let fields = if random.chance(50) { vec![BODY] } else { vec![TITLE, BODY] };
     let mut settings = Settings::default();
     settings.set("min_infix_len", "1").unwrap();
@@ -24,7 +24,7 @@ fn ranked_schema(random: &mut Random) -> Schema {
     Schema { words: Some(words), ..schema(false) }
 }
 
-fn text(random: &mut Random) -> String {
+pub fn text(random: &mut Random) -> String {
     let word = |random: &mut Random| match random.below(20) {
         0 => WORDS[4],
         1..=9 => WORDS[5],
@@ -92,7 +92,7 @@ fn ranker(random: &mut Random) -> Ranker {
     Ranker::by_name(names[random.below(most)]).unwrap()
 }
 
-fn request(random: &mut Random) -> SearchRequest {
+pub fn request(random: &mut Random) -> SearchRequest {
     let asked = KeywordQuery {
         text: {
             let depth = random.below(3);

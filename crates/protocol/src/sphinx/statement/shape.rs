@@ -1,5 +1,7 @@
 //! What a table is to a request: its key, its attributes and its fields.
 
+use remora_engine::united_names;
+
 use super::{super::AttributeKind, Refused, Result, quote};
 
 /// A table as a request sees it.
@@ -112,9 +114,14 @@ impl TableShape {
         format!("{}.{}", self.database, self.name)
     }
 
+    /// The name as errors tell it, with commas where it is that of several tables.
+    pub fn shown(&self) -> String {
+        united_names(&self.name).collect::<Vec<_>>().join(",")
+    }
+
     /// A refusal, told of this table as `searchd` tells it.
     pub(super) fn refuse(&self, why: impl std::fmt::Display) -> Refused {
-        Refused::new(format!("index {}: {why}", self.name))
+        Refused::new(format!("index {}: {why}", self.shown()))
     }
 }
 
@@ -123,27 +130,24 @@ impl TableShape {
 pub enum Indexes<'a> {
     /// All that there are.
     All,
-    /// This one.
-    One(&'a str),
+    /// These, which are searched as one.
+    Named(Vec<&'a str>),
 }
 
 impl<'a> Indexes<'a> {
     /// Reads a list of names, which have anything between them but letters, digits and `_`.
     ///
     /// # Errors
-    /// A sentence if there is no name, or more than one: a statement has one table.
+    /// A sentence if there is no name.
     pub fn parse(list: &'a str) -> Result<Self> {
         if list == "*" {
             return Ok(Self::All);
         }
         let is_between = |character: char| !(character.is_alphanumeric() || character == '_');
-        let mut names = list.split(is_between).filter(|name| !name.is_empty());
-        match (names.next(), names.next()) {
-            (Some(name), None) => Ok(Self::One(name)),
-            (None, _) => Err(Refused::new("no enabled local indexes to search")),
-            (Some(_), Some(_)) => {
-                Err(Refused::new(format!("one index is asked at a time, and not '{list}'")))
-            }
+        let names: Vec<&str> = list.split(is_between).filter(|name| !name.is_empty()).collect();
+        match names.is_empty() {
+            true => Err(Refused::new("no enabled local indexes to search")),
+            false => Ok(Self::Named(names)),
         }
     }
 }
@@ -155,10 +159,10 @@ mod tests {
     #[test]
     fn lists_of_indexes() {
         assert_eq!(Indexes::parse("*"), Ok(Indexes::All));
-        assert_eq!(Indexes::parse(" books;"), Ok(Indexes::One("books")));
-        assert_eq!(Indexes::parse("bücher_2"), Ok(Indexes::One("bücher_2")));
+        assert_eq!(Indexes::parse(" books;"), Ok(Indexes::Named(vec!["books"])));
+        assert_eq!(Indexes::parse("bücher_2"), Ok(Indexes::Named(vec!["bücher_2"])));
         let refused = |list| Indexes::parse(list).map_err(|error| error.to_string());
         assert_eq!(refused("--"), Err("no enabled local indexes to search".to_owned()));
-        assert_eq!(refused("a, b"), Err("one index is asked at a time, and not 'a, b'".to_owned()));
+        assert_eq!(Indexes::parse("a, b"), Ok(Indexes::Named(vec!["a", "b"])));
     }
 }

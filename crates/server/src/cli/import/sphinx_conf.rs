@@ -16,6 +16,7 @@ use crate::{
         ImportOptions,
         output::{counted, thousands},
     },
+    open::make_distributed,
 };
 
 /// The status of a process that a signal ended, as shells tell it.
@@ -89,7 +90,9 @@ fn choose(
             )));
         };
         match kind {
-            IndexKind::Plain | IndexKind::RealTime => chosen.push((name, kind)),
+            IndexKind::Plain | IndexKind::RealTime | IndexKind::Distributed => {
+                chosen.push((name, kind));
+            }
             IndexKind::Template => {
                 return Err(Error::Usage(format!(
                     "index '{name}' has no source: it holds settings for others"
@@ -97,7 +100,7 @@ fn choose(
             }
             IndexKind::Other(kind) => {
                 return Err(Error::Usage(format!(
-                    "index '{name}' is {kind}: only plain and rt are known"
+                    "index '{name}' is {kind}: only plain, rt and distributed are known"
                 )));
             }
         }
@@ -105,16 +108,20 @@ fn choose(
     if options.files.is_empty() {
         for (name, kind) in conf.indexes() {
             match kind {
-                IndexKind::Plain | IndexKind::RealTime => chosen.push((name.to_owned(), kind)),
+                IndexKind::Plain | IndexKind::RealTime | IndexKind::Distributed => {
+                    chosen.push((name.to_owned(), kind));
+                }
                 IndexKind::Template => {}
                 IndexKind::Other(kind) => {
                     eprintln!(
-                        "index '{name}' is passed over: it is {kind}, and only plain and rt are known"
+                        "index '{name}' is passed over: it is {kind}; plain, rt and distributed are known"
                     );
                 }
             }
         }
     }
+    // Behind their parts.
+    chosen.sort_by_key(|(_, kind)| *kind == IndexKind::Distributed);
     match chosen.is_empty() {
         true => Err(Error::Usage(format!("{} has no index to load", path.display()))),
         false => Ok(chosen),
@@ -124,6 +131,9 @@ fn choose(
 fn make(database: &Database, conf: &SphinxConf, name: &str, kind: &IndexKind) -> Result<()> {
     if *kind == IndexKind::RealTime {
         return make_empty(database, conf, name);
+    }
+    if *kind == IndexKind::Distributed {
+        return make_parts_one(database, conf, name);
     }
     let mut display = Display::new();
     let loaded = conf.load(database, name, &mut |loaded| display.show(&progress(name, loaded)));
@@ -150,6 +160,19 @@ fn make_empty(database: &Database, conf: &SphinxConf, name: &str) -> Result<()> 
         database.create_table(schema)?;
         println!("table '{name}' is made, without rows");
     }
+    Ok(())
+}
+
+/// The table of a distributed index, whose parts can be read as one.
+fn make_parts_one(database: &Database, conf: &SphinxConf, name: &str) -> Result<()> {
+    let schema = conf.distributed_table(name)?;
+    let rows = database.reader().united_rows(schema.parts())?;
+    let made = if make_distributed(database, &schema)? { "made" } else { "there" };
+    println!(
+        "table '{name}' is {made}, distributed over {}, with {}",
+        schema.parts().join(", "),
+        counted(rows, "row")
+    );
     Ok(())
 }
 

@@ -165,6 +165,30 @@ fn a_reader_reads_one_table_of_several_through_every_door() {
 }
 
 #[test]
+fn a_distributed_table_is_read_by_those_who_may_read_its_parts() {
+    let server = guarded("");
+    let mut boss = Clients::new(&server, "boss");
+    for statement in [
+        "CREATE TABLE shop.both type='distributed' local='orders' local='items'",
+        "CREATE TABLE shop.mixed type='distributed' local='orders' local='hr.pay'",
+    ] {
+        let made = boss.sql(statement);
+        assert!(made.is_done(), "{statement} gives {made:?}");
+    }
+    for (user, both, mixed) in
+        [("boss", true, true), ("keeper", true, false), ("reader", false, false)]
+    {
+        let mut clients = Clients::new(&server, user);
+        for (table, may) in [("shop.both", both), ("shop.mixed", mixed)] {
+            for (way, outcome) in clients.read(table) {
+                let fits = if may { outcome.is_done() } else { outcome.is_denied() };
+                assert!(fits, "{user} {table}: {way} gives {outcome:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn bare_names_are_looked_for_among_ones_own_tables() {
     let server = guarded("");
     let mut reader = Clients::new(&server, "reader");

@@ -5,9 +5,9 @@ use remora_protocol::sphinx::{Answer, Found, Value};
 
 use crate::{
     sphinx::{
-        books,
+        BOOKS, books,
         reader::Reader,
-        wire::{Client, SEARCH_VERSION, captured, resent, search},
+        wire::{Client, SEARCH_VERSION, captured, resent, search, search_in},
     },
     support::TestServer,
 };
@@ -127,6 +127,47 @@ fn what_has_no_equivalent_is_refused_by_name() {
         error("python_116_override"),
         "index books: an override of attribute 'year' is not answered: update its rows"
     );
+}
+
+/// The oracle is a table with the rows of both.
+#[test]
+fn several_indexes_are_one() {
+    let server = books("");
+    let mut sql = crate::sphinx::sql(&server, "", "");
+    for table in ["more", "whole"] {
+        sql.query_drop(BOOKS[0].replace("TABLE books", &format!("TABLE {table}"))).unwrap();
+    }
+    for statement in [
+        "INSERT INTO more SELECT * FROM books WHERE id < 3",
+        "UPDATE more SET id = 9, title = 'fish' WHERE id = 1",
+        "UPDATE more SET title = 'reef reef', year = 2020 WHERE id = 2",
+        "REPLACE INTO whole SELECT * FROM books",
+        "REPLACE INTO whole SELECT * FROM more",
+        "CREATE TABLE every type='distributed' local='books' local='more'",
+    ] {
+        sql.query_drop(statement).unwrap();
+    }
+    let ask = |indexes: &str, query: &str, order: &str| {
+        let body = search_in(indexes, query, 1, "*", order);
+        let reply = Client::connect(&server).ask(0, SEARCH_VERSION, &body);
+        comparable(&Reader(&reply.2).answers(SEARCH_VERSION, reply.0).remove(0))
+    };
+    for (query, order) in [
+        ("reef", "@weight desc"),
+        ("fish | sea", "@weight desc"),
+        ("\"deep sea\" | reef", "year desc"),
+        ("", "year asc"),
+    ] {
+        let whole = ask("whole", query, order);
+        let Answer::Found { found, .. } = &whole else { panic!("{whole:?}") };
+        assert!(found.total_found > 1, "{query}");
+        for indexes in ["every", "books,more", "books; more", "whole every", "*"] {
+            assert_eq!(ask(indexes, query, order), whole, "{indexes}: {query}");
+        }
+        assert_ne!(ask("more,books", query, order), whole, "{query}");
+    }
+    let unknown = Answer::Error("unknown local index 'nope' in search request".to_owned());
+    assert_eq!(ask("books, nope", "reef", ""), unknown);
 }
 
 #[test]

@@ -98,11 +98,20 @@ pub const SEARCH_VERSION: u16 = 0x119;
 
 /// The body of a search for all rows of `books`, so many times, with a select list and an order.
 pub fn search(times: u32, select: &str, order: &str) -> Vec<u8> {
-    timed(&vec![0; times as usize], select, order)
+    asked(("books", ""), &vec![0; times as usize], select, order)
 }
 
 /// The same once for each of these, which are the milliseconds that the search may take; 0 is any number.
 pub fn timed(limits_ms: &[u32], select: &str, order: &str) -> Vec<u8> {
+    asked(("books", ""), limits_ms, select, order)
+}
+
+/// The same of these indexes, for what a query finds.
+pub fn search_in(indexes: &str, query: &str, times: u32, select: &str, order: &str) -> Vec<u8> {
+    asked((indexes, query), &vec![0; times as usize], select, order)
+}
+
+fn asked((indexes, query): (&str, &str), limits_ms: &[u32], select: &str, order: &str) -> Vec<u8> {
     const EXTENDED: u32 = 4;
     let mut body = Vec::new();
     let put = |body: &mut Vec<u8>, numbers: &[u32]| {
@@ -113,9 +122,9 @@ pub fn timed(limits_ms: &[u32], select: &str, order: &str) -> Vec<u8> {
         // Offset, limit, mode, ranker, order.
         put(&mut body, &[0, 100, EXTENDED, 0, EXTENDED]);
         put_text(&mut body, order);
-        put_text(&mut body, "");
+        put_text(&mut body, query);
         put(&mut body, &[0]);
-        put_text(&mut body, "books");
+        put_text(&mut body, indexes);
         // Any key, no filters.
         put(&mut body, &[1, 0, 0, 0, 0, 0]);
         // No groups.

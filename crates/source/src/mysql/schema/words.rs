@@ -58,7 +58,10 @@ fn take_apart(statement: &str) -> Option<Words> {
     loop {
         if let Some(options) = rest.strip_prefix(')') {
             let options = without_counter(options.trim_start());
-            return Some(Words { columns, table: Some(DeclaredTable { keys, options }) });
+            return Some(Words {
+                columns,
+                table: Some(DeclaredTable { keys, options, parts: Vec::new() }),
+            });
         }
         let (line, behind) = rest.split_once('\n')?;
         rest = behind;

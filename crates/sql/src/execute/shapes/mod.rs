@@ -36,7 +36,7 @@ use self::{
 use crate::{
     Outcome, Reply, Result,
     aside::read_aside,
-    catalog::{Reader, Verb},
+    catalog::Reader,
     parse::{Kind, LONG_BYTES, Source, Statement, split},
     shared::Known,
     state::SessionState,
@@ -284,7 +284,7 @@ pub(crate) fn named_keys(
     if work.test.by_bytes {
         return Ok(None);
     }
-    plan.table.name.check(&session.identity, Verb::Select)?;
+    plan.table.check(session)?;
     let mut named = Vec::new();
     let constants = lifted.constants(text, mode, parameters, session);
     let filled = work.test.fill(&constants, work.branches, &mut named);

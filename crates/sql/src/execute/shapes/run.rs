@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Cell, Outcome, Reply, Result,
-    catalog::{Reader, Verb},
+    catalog::Reader,
     error::{from_engine, from_plan},
     meaning::collation::push_key,
     output,
@@ -152,7 +152,7 @@ impl<'a> Asked<'a> {
         if plan.table.is_changed_by(session) {
             return Ok(None);
         }
-        plan.table.name.check(&session.identity, Verb::Select)?;
+        plan.table.check(session)?;
         let (limit, offset) = (constants.rows(plan.limit), constants.rows(plan.offset));
         if limit.is_some() != plan.limit.is_some() || offset.is_some() != plan.offset.is_some() {
             return Ok(None);

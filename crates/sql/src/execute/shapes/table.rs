@@ -7,8 +7,8 @@ use remora_mysql::Collation;
 
 use super::{condition::Operand, constant::Comparable, shape::ColumnName};
 use crate::{
-    Column, SqlType,
-    catalog::{Reader, SqlTable, TableName},
+    Column, Result, SqlType,
+    catalog::{Reader, SqlTable, TableName, Verb},
     meaning::{collation::is_bytes, expr_type},
     shared::InstanceState,
     state::SessionState,
@@ -83,11 +83,18 @@ impl Table {
         schema.is_ok_and(|schema| Arc::ptr_eq(&schema, self.schema()))
     }
 
+    /// 1142 if it, or a table whose rows it has, may not be read.
+    pub fn check(&self, session: &SessionState) -> Result<()> {
+        self.name.check(&session.identity, Verb::Select)?;
+        TableName::check_parts(self.schema(), &session.shared, &session.identity)
+    }
+
     /// Whether the session has rows of its own in it that nobody else sees.
     pub fn is_changed_by(&self, session: &SessionState) -> bool {
         let transaction = &session.transaction;
         self.temporary.is_none()
             && (transaction.overlay(&self.engine_name).is_some()
+                || self.schema().parts().iter().any(|part| transaction.overlay(part).is_some())
                 || transaction.temporary(&self.name).is_some())
     }
 
@@ -155,7 +162,7 @@ impl Table {
         let mut column = Column {
             database: self.name.database.clone(),
             table: self.alias.clone(),
-            original_table: self.name.table.clone(),
+            original_table: self.name.shown(),
             name: name.to_owned(),
             original_name: definition.name.clone(),
             kind: SqlType::Null,

@@ -11,7 +11,7 @@ use remora_mysql::ErrorCode;
 
 use super::{
     create::check_name,
-    define,
+    define, distributed,
     draft::{Draft, DraftColumn, invalid_default},
     drop::rename_all,
     followed_words,
@@ -49,6 +49,9 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     let name = table_name(tokens, session)?;
     if let Some(outcome) = followed_words::alter(session, &name, tokens).await? {
         return Ok(outcome);
+    }
+    if let Some(engine_name) = distributed::find(session, &name) {
+        return distributed::alter(session, name, engine_name, tokens).await;
     }
     let target = TargetTable::find(session, &name, Verb::Alter)?;
     let mut draft = Draft::of(&target.table);

@@ -1,4 +1,4 @@
-//! CREATE TABLE.
+//! CREATE TABLE, but for tables that have the rows of others (`distributed.rs`).
 //!
 //! ```text
 //! create := "CREATE" ["TEMPORARY"] "TABLE" ["IF" "NOT" "EXISTS"] table
@@ -12,7 +12,7 @@ use remora_engine::{Definition, Schema, Value};
 use remora_mysql::ErrorCode;
 
 use super::{
-    define,
+    define, distributed,
     draft::{Draft, DraftColumn},
     key_columns::add_key_columns,
     table_exists,
@@ -49,6 +49,12 @@ pub(super) async fn run(
     }
     if exists(session, &name, temporary) {
         return already(session, table_exists(&name.table), lenient);
+    }
+    if !temporary && distributed::is_next(tokens) {
+        return match distributed::create(session, &name, tokens).await {
+            Ok(()) => Ok(Outcome::default()),
+            Err(error) => already(session, error, lenient),
+        };
     }
     let mut draft = Draft::default();
     if let Some(like) = like(tokens, session)? {
@@ -251,7 +257,7 @@ pub(super) fn check_place(session: &SessionState, name: &TableName) -> Result<()
     Ok(())
 }
 
-fn exists(session: &SessionState, name: &TableName, temporary: bool) -> bool {
+pub(super) fn exists(session: &SessionState, name: &TableName, temporary: bool) -> bool {
     if temporary {
         return session.transaction.temporary(name).is_some();
     }

@@ -119,6 +119,7 @@ pub(super) async fn truncate(
     let name = table_name(tokens, session)?;
     tokens.expect_end()?;
     let target = TargetTable::find(session, &name, Verb::Drop)?;
+    target.check_rows_of_its_own("TRUNCATE")?;
     if let TableStorage::Temporary(name) = &target.place {
         let uniques = UniqueKey::of(&target.table, &target.place).into_iter();
         let hidden = uniques.filter_map(|unique| match unique.place {

@@ -7,6 +7,7 @@ mod alter;
 mod build;
 mod create;
 mod database;
+mod distributed;
 mod draft;
 mod drop;
 mod followed_words;

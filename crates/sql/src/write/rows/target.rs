@@ -58,7 +58,26 @@ impl TargetTable {
         check_local(session, &engine_name)?;
         let place = TableStorage::Engine(engine_name.into());
         session.transaction.check_writable(&place)?;
-        Ok(Self::new(name.clone(), place, SqlTable::of(&schema)))
+        let target = Self::new(name.clone(), place, SqlTable::of(&schema));
+        match verb {
+            Verb::Drop | Verb::Rename | Verb::Select | Verb::Show => {}
+            _ => target.check_rows_of_its_own(verb.words())?,
+        }
+        Ok(target)
+    }
+
+    /// 1288 for a distributed table: its rows are those of others.
+    pub(crate) fn check_rows_of_its_own(&self, what: &str) -> Result<()> {
+        let parts = self.table.schema.parts();
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "The target table {} of the {what} is not updatable: it is distributed over {}; name one of these",
+            self.name.table,
+            parts.join(", ")
+        );
+        Err(Error::new(ErrorCode::NotUpdatable, message))
     }
 
     /// A table that is being made.
@@ -171,7 +190,8 @@ impl TargetTable {
 
     /// The column whose values come from a counter: AUTO_INCREMENT, or the hidden row number.
     pub(crate) fn counted(&self) -> Option<usize> {
-        self.table.auto_increment().or(self.table.row_number)
+        let counts = self.table.schema.parts().is_empty();
+        self.table.auto_increment().or(self.table.row_number).filter(|_| counts)
     }
 
     /// The next value of a column's counter, which is then past it.

@@ -31,7 +31,7 @@ pub(in crate::execute::shapes) fn explain(
     if plan.chain.tables().iter().any(|table| table.is_changed_by(session)) {
         return Ok(None);
     }
-    plan.check(&session.identity)?;
+    plan.check(session)?;
     let noted = Some(RefCell::default());
     let reading = Reading { session, reader, constants, noted };
     if reading.rows(&plan.chain)?.is_none() {

@@ -3,8 +3,8 @@
 
 use super::{Added, Chain as ShapeChain, Fact, Items, Said, Shape};
 use crate::{
-    Column, Identity, Result,
-    catalog::{Reader, Verb},
+    Column, Result,
+    catalog::Reader,
     execute::shapes::{
         condition::Operand,
         constant::Comparable,
@@ -95,10 +95,10 @@ enum Right {
 
 impl Plan {
     /// 1142 if one of its tables may not be read. A session's own may.
-    pub(in crate::execute::shapes) fn check(&self, identity: &Identity) -> Result<()> {
+    pub(in crate::execute::shapes) fn check(&self, session: &SessionState) -> Result<()> {
         let tables = self.chain.tables();
         let mut others = tables.iter().filter(|table| table.temporary.is_none());
-        others.try_for_each(|table| table.name.check(identity, Verb::Select))
+        others.try_for_each(|table| table.check(session))
     }
 
     /// Makes a shape ready; `None` if a table is not read by its key, or a column is not of the

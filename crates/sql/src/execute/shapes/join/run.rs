@@ -28,7 +28,7 @@ pub(in crate::execute::shapes) async fn run<R: Reply>(
     if tables.iter().any(|table| table.is_changed_by(session)) {
         return Ok(None);
     }
-    plan.check(&session.identity)?;
+    plan.check(session)?;
     let reading = Reading { session: &*session, reader, constants, noted: None };
     let Some(rows) = reading.rows(&plan.chain)? else { return Ok(None) };
     reply.columns(&plan.columns)?;

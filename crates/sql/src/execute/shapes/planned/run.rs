@@ -28,7 +28,7 @@ use super::{
 use crate::{
     Error, Outcome, Reply, Result,
     aside::wait_aside,
-    catalog::{Reader, Verb},
+    catalog::Reader,
     error::{from_engine, from_plan},
     execute::runtime::Running,
     output,
@@ -259,7 +259,7 @@ impl Asked {
             return Ok(None);
         }
         for table in &plan.tables {
-            let checked = table.name.check(&session.identity, Verb::Select);
+            let checked = table.check(session);
             if checked.is_err() && !plan.views.is_empty() {
                 // Which view it is that may not be read is told by the general way.
                 return Ok(None);

@@ -1,0 +1,173 @@
+//! Tables that are read as one: which they are, and whether they are alike.
+
+use super::{ColumnDef, ColumnType, DeclaredTable, HIDDEN_KEY, Schema, validate::ensure};
+use crate::{Error, RequestPart, Result};
+
+/// What stands between the names of tables in a name that means all of them; no table has it in its name.
+const BETWEEN: char = '\0';
+
+/// Most tables that are read as one.
+pub(crate) const MAX_PARTS: usize = 64;
+
+/// The name under which a [`crate::Reader`] reads these tables as one, as it reads a table that declares them as its
+/// parts. Of a key that several have the last one's row is there.
+pub fn united_name<'n>(tables: impl IntoIterator<Item = &'n str>) -> String {
+    let tables: Vec<&str> = tables.into_iter().collect();
+    tables.join("\0")
+}
+
+/// The tables of a name that [`united_name`] made; of another name itself.
+pub fn united_names(name: &str) -> impl Iterator<Item = &str> {
+    name.split(BETWEEN)
+}
+
+/// Whether a name is that of several tables.
+pub(crate) fn is_united(name: &str) -> bool {
+    name.contains(BETWEEN)
+}
+
+impl Schema {
+    /// The definition of a table that has the rows of these, by whatever definitions they have at the time.
+    pub fn distributed(name: impl Into<String>, parts: Vec<String>) -> Self {
+        let key = ColumnDef {
+            id: 0,
+            name: HIDDEN_KEY.to_owned(),
+            kind: ColumnType::Uint(64),
+            nullable: false,
+            indexed: true,
+            declared: None,
+        };
+        Self {
+            name: name.into(),
+            columns: vec![key],
+            primary_key: vec![0],
+            texts: Vec::new(),
+            indexes: Vec::new(),
+            required: None,
+            synonyms: Vec::new(),
+            words: None,
+            paths: Vec::new(),
+            declared: Some(DeclaredTable { parts, ..DeclaredTable::default() }),
+        }
+    }
+
+    /// The tables whose rows are those of this one, which has none of its own; empty of any other table.
+    pub fn parts(&self) -> &[String] {
+        self.declared.as_ref().map_or(&[], |declared| &declared.parts)
+    }
+
+    /// The definition under which tables are read as one: that of the first, with what all of them have of indexes.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if they are not alike, with the table and what differs.
+    pub(crate) fn united(name: &str, parts: &[&Schema]) -> Result<Self> {
+        let Some((first, others)) = parts.split_first() else {
+            return Err(refused(format!("table {name:?} has no parts")));
+        };
+        if first.hidden_key().is_some() {
+            let message = format!(
+                "table {:?} declares no key, by which its rows could be told from those of other tables: \
+                 it cannot be read with others as one",
+                first.name
+            );
+            return Err(refused(message));
+        }
+        for other in others {
+            if let Some(what) = first.difference(other) {
+                let message = format!(
+                    "tables {:?} and {:?} cannot be read as one: {what}; their keys, columns, words and text \
+                     indexes must be the same",
+                    first.name, other.name
+                );
+                return Err(refused(message));
+            }
+        }
+        let mut schema = Schema { name: name.to_owned(), ..Schema::clone(first) };
+        schema.indexes.retain(|index| others.iter().all(|other| other.indexes.contains(index)));
+        schema.paths.retain(|path| others.iter().all(|other| other.paths.contains(path)));
+        let mut declared = schema.declared.take().unwrap_or_default();
+        // What is unique in each part may be in several, but for the key.
+        declared.keys.retain(|line| {
+            ["PRIMARY KEY", "KEY", "FULLTEXT KEY"].iter().any(|kind| line.starts_with(kind))
+        });
+        declared.parts = parts.iter().map(|part| part.name.clone()).collect();
+        Ok(Schema { declared: Some(declared), ..schema })
+    }
+
+    /// What is not the same in another table.
+    fn difference(&self, other: &Self) -> Option<String> {
+        if other.hidden_key().is_some() {
+            return Some(format!("{:?} declares no key", other.name));
+        }
+        if self.columns.len() != other.columns.len() {
+            let (mine, theirs) = (self.columns.len(), other.columns.len());
+            return Some(format!(
+                "{:?} has {theirs} columns and {:?} {mine}",
+                other.name, self.name
+            ));
+        }
+        let mut columns = self.columns.iter().zip(&other.columns).enumerate();
+        let of_columns = columns.find_map(|(place, (mine, theirs))| {
+            column_difference(mine, theirs).map(|what| format!("column {}: {what}", place + 1))
+        });
+        if of_columns.is_some() {
+            return of_columns;
+        }
+        let words = |schema: &Self| schema.words.clone().map(|words| words.with_id(0));
+        let same = [
+            (self.primary_key == other.primary_key, "the keys are of other columns"),
+            (words(self) == words(other), "the settings of the words differ"),
+            (self.words == other.words, "the words were declared anew (they have another number)"),
+            (self.texts == other.texts, "the text indexes differ"),
+            (self.required == other.required, "the required rows differ"),
+            (self.synonyms == other.synonyms, "the synonyms differ"),
+            (text_rules(self) == text_rules(other), "the collations of the tables differ"),
+        ];
+        let differs = same.iter().find(|(is_same, _)| !is_same);
+        differs.map(|(_, what)| (*what).to_owned())
+    }
+
+    pub(super) fn check_parts(&self) -> Result<()> {
+        let parts = self.parts();
+        ensure(parts.len() <= MAX_PARTS, || {
+            format!("table {:?} has {} parts: give up to {MAX_PARTS}", self.name, parts.len())
+        })?;
+        for (place, part) in parts.iter().enumerate() {
+            ensure(!part.is_empty() && !is_united(part), || format!("{part:?} is no table name"))?;
+            ensure(*part != self.name, || format!("table {part:?} is a part of itself"))?;
+            ensure(!parts.iter().take(place).any(|other| other == part), || {
+                format!("table {:?} has the part {part:?} twice", self.name)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn column_difference(mine: &ColumnDef, theirs: &ColumnDef) -> Option<String> {
+    if mine.name != theirs.name {
+        return Some(format!("it is called {:?} and {:?}", mine.name, theirs.name));
+    }
+    let ColumnDef { id, kind, nullable, indexed, declared, name } = mine;
+    let what = if (*kind, *nullable, declared) != (theirs.kind, theirs.nullable, &theirs.declared) {
+        "has another type or declaration"
+    } else if *indexed != theirs.indexed {
+        "is held by the index of one of them alone"
+    } else if *id != theirs.id {
+        "was declared anew (it has another number)"
+    } else {
+        return None;
+    };
+    Some(format!("{name:?} {what}"))
+}
+
+/// What the options of a table say of how its texts compare where a column says nothing.
+fn text_rules(schema: &Schema) -> Vec<&str> {
+    let options = schema.declared.as_ref().map_or("", |declared: &DeclaredTable| &declared.options);
+    let before_texts = options.split('\'').next().unwrap_or_default();
+    let words = before_texts.split_whitespace();
+    words.filter(|word| word.starts_with("CHARSET=") || word.starts_with("COLLATE=")).collect()
+}
+
+fn refused(message: String) -> Error {
+    Error::request(RequestPart::Schema, message)
+}

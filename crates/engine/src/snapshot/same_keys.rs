@@ -1,0 +1,77 @@
+//! Which keys two segments share: found once, for neither of them changes.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
+
+use parking_lot::Mutex;
+use remora_index::{Keys, segment::Segment};
+
+/// A document of the first segment, and that of the second with the same key.
+type Pairs = Arc<[(u32, u32)]>;
+
+/// Pairs of segments that are looked through for those that are gone only beyond this many.
+const FEW: usize = 1_024;
+
+/// The documents with the same keys of pairs of segments, while both are there.
+#[derive(Default)]
+pub(super) struct SameKeys(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// By the addresses of the segments, which stay theirs while they are held weakly.
+    pairs: HashMap<(usize, usize), (Weak<Segment>, Weak<Segment>, Pairs)>,
+    /// How many there were when those that are gone were taken out.
+    left: usize,
+}
+
+impl SameKeys {
+    /// The documents of two segments that have the same keys, by those of the first. Cost: a look-up for each key of the
+    /// smaller one that the larger one may have; nothing the next time.
+    pub fn of(&self, first: &Arc<Segment>, second: &Arc<Segment>) -> Pairs {
+        let place = (Arc::as_ptr(first) as usize, Arc::as_ptr(second) as usize);
+        if let Some((.., pairs)) = self.0.lock().pairs.get(&place) {
+            return Arc::clone(pairs);
+        }
+        let pairs: Pairs = pairs(first.keys(), second.keys()).into();
+        let mut known = self.0.lock();
+        let held = (Arc::downgrade(first), Arc::downgrade(second), Arc::clone(&pairs));
+        known.pairs.insert(place, held);
+        if known.pairs.len() > FEW + known.left * 2 {
+            let is_there = |segment: &Weak<Segment>| segment.strong_count() > 0;
+            known.pairs.retain(|_, (first, second, _)| is_there(first) && is_there(second));
+            known.left = known.pairs.len();
+        }
+        pairs
+    }
+}
+
+fn pairs(first: &Keys, second: &Keys) -> Vec<(u32, u32)> {
+    if first.len() <= second.len() {
+        return found(first, second);
+    }
+    let mut pairs: Vec<_> = found(second, first).iter().map(|&(of, by)| (by, of)).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// The documents of the smaller run whose keys the larger one has, and those.
+fn found(few: &Keys, many: &Keys) -> Vec<(u32, u32)> {
+    let (mut key, mut last, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+    if many.is_empty() {
+        return pairs;
+    }
+    many.read(0, &mut key);
+    let begin = few.lower_bound(&key);
+    many.read(many.len() - 1, &mut last);
+    for doc in begin..few.len() {
+        key.clear();
+        few.read(doc, &mut key);
+        if key > last {
+            break;
+        }
+        pairs.extend(many.find(&key).map(|other| (doc, other)));
+    }
+    pairs
+}

@@ -1,0 +1,228 @@
+//! Several tables as one: a view of all their segments, without the rows whose keys later tables have.
+//!
+//! A table is many segments already, so tables that are alike are one view of more of them. What is read of such a view
+//! is what one table would hold that has the same rows: every count, of rows and of keywords, is of live documents, and
+//! a document of an earlier table whose key a later one has is not live here. Which keys two segments share never
+//! changes; it is found once and kept ([`SameKeys`]).
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+
+use super::{
+    Activity, SegmentView, Snapshot, TableView, UsageCounters, same_keys::SameKeys,
+    united_rows::UnitedRows,
+};
+use crate::{
+    Error, RequestPart, Result, Schema,
+    encode::RowFormat,
+    error::no_table,
+    schema::{MAX_PARTS, Synonyms, united_names},
+};
+
+/// Views that a snapshot keeps; more are made again when they are asked for.
+const MAX_VIEWS: usize = 64;
+/// Definitions that are kept; one that is made again is another to who keeps plans by it.
+const MAX_DEFINITIONS: usize = 1_024;
+
+/// The views of tables as one that were made at a moment.
+#[derive(Default)]
+pub(crate) struct UnitedViews(Mutex<HashMap<Box<str>, Arc<TableView>>>);
+
+impl UnitedViews {
+    fn get(&self, name: &str) -> Option<Arc<TableView>> {
+        self.0.lock().get(name).cloned()
+    }
+
+    fn put(&self, name: &str, view: &Arc<TableView>) {
+        let mut views = self.0.lock();
+        if views.len() >= MAX_VIEWS {
+            views.clear();
+        }
+        views.insert(name.into(), Arc::clone(view));
+    }
+}
+
+/// What all moments of a database have in common of tables that are read as one.
+#[derive(Default)]
+pub(crate) struct United {
+    definitions: Mutex<Vec<Arc<Definition>>>,
+    made: AtomicU32,
+    same_keys: SameKeys,
+}
+
+/// Tables as one under their definitions of a time.
+struct Definition {
+    name: Box<str>,
+    /// The tables' numbers and definitions.
+    parts: Vec<(u32, Weak<Schema>)>,
+    /// A number that no table has.
+    number: u32,
+    schema: Arc<Schema>,
+    format: Arc<RowFormat>,
+    synonyms: Arc<Synonyms>,
+    activity: Arc<Activity>,
+    usage: Arc<UsageCounters>,
+}
+
+impl Definition {
+    fn is_of(&self, name: &str, parts: &[Arc<TableView>]) -> bool {
+        let same = |((number, schema), part): (&(u32, Weak<Schema>), &Arc<TableView>)| {
+            *number == part.number && std::ptr::eq(schema.as_ptr(), Arc::as_ptr(&part.schema))
+        };
+        *self.name == *name
+            && self.parts.len() == parts.len()
+            && self.parts.iter().zip(parts).all(same)
+    }
+}
+
+impl Snapshot {
+    /// The tables that are read as one under a name: those that a table declares, or that the name lists, of which
+    /// each may be such a table. A table that is listed twice stands where it stands last. Empty of any other name.
+    pub fn parts_of(&self, name: &str) -> Vec<String> {
+        let declared = |name: &str| {
+            let table = self.tables.get(name);
+            table.map_or(&[][..], |table| table.schema.parts())
+        };
+        let (mut all, mut is_one) = (Vec::new(), true);
+        for listed in united_names(name) {
+            is_one &= listed == name;
+            match declared(listed) {
+                [] if is_one => {}
+                [] => all.push(listed.to_owned()),
+                parts => all.extend_from_slice(parts),
+            }
+        }
+        let mut seen = std::collections::HashSet::new();
+        let mut last: Vec<String> = Vec::with_capacity(all.len());
+        for part in all.into_iter().rev() {
+            if seen.insert(part.clone()) {
+                last.push(part);
+            }
+        }
+        last.reverse();
+        last
+    }
+}
+
+impl United {
+    /// The tables of a name as one. Cost: for the first who asks at a moment a look at each pair of their segments, and
+    /// at the keys of those that are new.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if one is not there; [`Error::Request`] if one is of others, or they are not alike.
+    pub fn view(&self, snapshot: &Snapshot, name: &str) -> Result<Arc<TableView>> {
+        if let Some(view) = snapshot.united.get(name) {
+            return Ok(view);
+        }
+        let names = snapshot.parts_of(name);
+        if names.len() > MAX_PARTS {
+            let message = format!("{} tables as one: up to {MAX_PARTS} may be", names.len());
+            return Err(Error::request(RequestPart::Schema, message));
+        }
+        let parts = names.iter().map(|part| part_of(snapshot, name, part));
+        let parts: Vec<Arc<TableView>> = parts.collect::<Result<_>>()?;
+        let definition = self.definition(name, &parts)?;
+        let view = Arc::new(self.view_of(&definition, parts));
+        snapshot.united.put(name, &view);
+        Ok(view)
+    }
+
+    fn definition(&self, name: &str, parts: &[Arc<TableView>]) -> Result<Arc<Definition>> {
+        let mut definitions = self.definitions.lock();
+        if let Some(known) = definitions.iter().find(|known| known.is_of(name, parts)) {
+            return Ok(Arc::clone(known));
+        }
+        let schemas: Vec<&Schema> = parts.iter().map(|part| &*part.schema).collect();
+        let schema = Arc::new(Schema::united(name, &schemas)?);
+        let of_part = |part: &Arc<TableView>| (part.number, Arc::downgrade(&part.schema));
+        let definition = Arc::new(Definition {
+            name: name.into(),
+            parts: parts.iter().map(of_part).collect(),
+            number: u32::MAX - self.made.fetch_add(1, Ordering::Relaxed) % (u32::MAX / 2),
+            format: Arc::new(RowFormat::new(Arc::clone(&schema))),
+            synonyms: Arc::new(Synonyms::of(&schema)),
+            activity: Arc::default(),
+            usage: Arc::new(UsageCounters::of(&schema, None)),
+            schema,
+        });
+        let is_live = |it: &Arc<Definition>| it.parts.iter().all(|part| part.1.strong_count() > 0);
+        definitions.retain(is_live);
+        if definitions.len() >= MAX_DEFINITIONS {
+            definitions.remove(0);
+        }
+        definitions.push(Arc::clone(&definition));
+        Ok(definition)
+    }
+
+    fn view_of(&self, definition: &Definition, parts: Vec<Arc<TableView>>) -> TableView {
+        let schema = &definition.schema;
+        let mut segments = Vec::new();
+        for (place, part) in parts.iter().enumerate() {
+            let later = parts.get(place + 1..).unwrap_or_default();
+            let later: Vec<&SegmentView> = later.iter().flat_map(|part| &part.segments).collect();
+            segments.extend(part.segments.iter().map(|it| self.without_later(it, &later, schema)));
+        }
+        TableView {
+            number: definition.number,
+            schema: Arc::clone(schema),
+            format: Arc::clone(&definition.format),
+            defined: parts.iter().map(|part| part.defined).max().unwrap_or_default(),
+            synonyms: Arc::clone(&definition.synonyms),
+            changed: parts.iter().map(|part| part.changed).max().unwrap_or_default(),
+            segments,
+            staged: None,
+            activity: Arc::clone(&definition.activity),
+            usage: Arc::clone(&definition.usage),
+            rows: Arc::new(UnitedRows::new(parts)),
+        }
+    }
+
+    /// A segment without the documents whose keys live documents of others have.
+    fn without_later(
+        &self,
+        view: &SegmentView,
+        later: &[&SegmentView],
+        schema: &Schema,
+    ) -> SegmentView {
+        let mut gone = Vec::new();
+        for other in later {
+            let same = self.same_keys.of(&view.segment, &other.segment);
+            let hidden =
+                same.iter().filter(|(doc, by)| !view.is_deleted(*doc) && !other.is_deleted(*by));
+            gone.extend(hidden.map(|(doc, _)| *doc));
+        }
+        gone.sort_unstable();
+        gone.dedup();
+        if gone.is_empty() { view.clone() } else { view.without_docs(&gone, schema) }
+    }
+}
+
+/// A table that is to be read with others as one.
+fn part_of(snapshot: &Snapshot, name: &str, part: &str) -> Result<Arc<TableView>> {
+    let is_declared = snapshot.tables.contains_key(name);
+    let Some(table) = snapshot.tables.get(part) else {
+        if !is_declared {
+            return Err(no_table(part));
+        }
+        let message = format!(
+            "table {name:?} is distributed over {part:?}, which is not there: make that table again, or \
+             alter this one"
+        );
+        return Err(Error::request(RequestPart::Schema, message));
+    };
+    if table.schema.parts().is_empty() {
+        return Ok(Arc::clone(table));
+    }
+    let message = format!(
+        "table {name:?} is distributed over {part:?}, which is distributed itself: name the parts of that \
+         table"
+    );
+    Err(Error::request(RequestPart::Schema, message))
+}

@@ -1,0 +1,141 @@
+//! Distributed tables: CREATE and ALTER TABLE of tables that have the rows of others.
+//!
+//! ```text
+//! distributed := "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] name "TYPE" ["="] 'distributed' option*
+//! altered     := "ALTER" "TABLE" name (option+ | "RENAME" ["TO" | "AS"] name)
+//! option      := "LOCAL" ["="] '[database.]table'
+//! ```
+//! ALTER names all parts anew.
+
+use std::sync::Arc;
+
+use remora_engine::{Definition, Schema};
+use remora_mysql::ErrorCode;
+
+use super::{create::check_name, define, drop::rename_all, table_exists};
+use crate::{
+    Error, Outcome, Result,
+    catalog::{DISTRIBUTED, TableName, Verb},
+    error::from_engine,
+    parse::Tokens,
+    state::SessionState,
+    write::rows::table_name,
+};
+
+/// What names a part.
+const LOCAL: &str = "local";
+
+/// Whether the options of a distributed table come next; takes the first.
+pub(super) fn is_next(tokens: &mut Tokens<'_>) -> bool {
+    let mut ahead = *tokens;
+    let is_type = ahead.accept("TYPE");
+    ahead.take("=");
+    let named = match ahead.is_text() {
+        true => ahead.utf8().ok(),
+        false => ahead.accept_name(),
+    };
+    let is_it = is_type && named.is_some_and(|named| named.eq_ignore_ascii_case(DISTRIBUTED));
+    if is_it {
+        *tokens = ahead;
+    }
+    is_it
+}
+
+/// Makes one, from the options behind its type on.
+pub(super) async fn create(
+    session: &SessionState,
+    name: &TableName,
+    tokens: &mut Tokens<'_>,
+) -> Result<()> {
+    let parts = parts(session, name, tokens)?;
+    let shared = Arc::clone(&session.shared);
+    let _alone = session.wait_for(shared.naming.lock()).await?;
+    check_name(session, name)?;
+    if super::create::exists(session, name, false) {
+        return Err(table_exists(&name.table));
+    }
+    let engine_name = name.engine_name(&shared);
+    let schema = Schema::distributed(engine_name.clone(), parts);
+    // Vacant where it is made: sources make tables too.
+    let definitions = vec![Definition::Vacant(engine_name), Definition::Create(schema)];
+    define(session, definitions, Vec::new()).await
+}
+
+/// The engine's name of a table, if it is distributed.
+pub(super) fn find(session: &SessionState, name: &TableName) -> Option<String> {
+    if session.transaction.temporary(name).is_some() {
+        return None;
+    }
+    let engine_name = name.engine_name(&session.shared);
+    let schema = session.reader().schema(&engine_name).ok()?;
+    (!schema.parts().is_empty()).then_some(engine_name)
+}
+
+/// Runs ALTER TABLE of one, from what stands behind its name on.
+pub(super) async fn alter(
+    session: &mut SessionState,
+    name: TableName,
+    engine_name: String,
+    tokens: &mut Tokens<'_>,
+) -> Result<Outcome> {
+    name.check(&session.identity, Verb::Alter)?;
+    if tokens.accept("RENAME") {
+        tokens.accept_any(&["TO", "AS"]);
+        let to = table_name(tokens, session)?;
+        tokens.expect_end()?;
+        rename_all(session, vec![(name, to)]).await?;
+        return Ok(Outcome::default());
+    }
+    let parts = parts(session, &name, tokens)?;
+    let schema = Schema::distributed(engine_name, parts);
+    define(session, vec![Definition::Alter { schema, fills: Vec::new() }], Vec::new()).await?;
+    Ok(Outcome::default())
+}
+
+/// Reads options up to the end; the engine's names of the parts, which can be read as one.
+fn parts(session: &SessionState, name: &TableName, tokens: &mut Tokens<'_>) -> Result<Vec<String>> {
+    let mut parts: Vec<String> = Vec::new();
+    while !tokens.at_end() {
+        let option = tokens.name()?.to_lowercase();
+        if option != LOCAL {
+            let message = match option.starts_with("agent") {
+                true => format!(
+                    "{option}: tables of other servers are no parts of a distributed table here; name \
+                     tables of this one by {LOCAL}"
+                ),
+                false => format!("{option} is no option of a distributed table: it has {LOCAL}"),
+            };
+            return Err(Error::new(ErrorCode::NotSupported, message));
+        }
+        tokens.take("=");
+        let named = tokens.utf8()?;
+        let part = match named.split_once('.') {
+            Some((database, table)) => TableName::new(database, table),
+            None => TableName::new(name.database.as_str(), named),
+        };
+        parts.push(part_of(session, &part, &parts)?);
+        tokens.take(",");
+    }
+    if parts.is_empty() {
+        let message = format!("a distributed table has parts: name each by {LOCAL}='table'");
+        return Err(Error::new(ErrorCode::ParseError, message));
+    }
+    session.reader().united_rows(&parts).map_err(|error| from_engine(&error))?;
+    Ok(parts)
+}
+
+/// The engine's name of a part that may be read.
+fn part_of(session: &SessionState, part: &TableName, others: &[String]) -> Result<String> {
+    let engine_name = part.engine_name(&session.shared);
+    part.check(&session.identity, Verb::Select)?;
+    let schema = session.reader().schema(&engine_name).map_err(|_| part.missing())?;
+    if !schema.parts().is_empty() {
+        let message = format!("'{part}' is distributed itself: name its parts");
+        return Err(Error::new(ErrorCode::NotSupported, message));
+    }
+    if others.contains(&engine_name) {
+        let message = format!("'{part}' is a part twice");
+        return Err(Error::new(ErrorCode::NotSupported, message));
+    }
+    Ok(engine_name)
+}
