@@ -197,7 +197,7 @@ impl Reader {
     pub fn check_unique(&self, table: &str, path: &PathDef) -> Result<()> {
         let table = self.table(table)?;
         let place = table.schema.paths.iter().position(|one| one.is_along(path));
-        check_paths(table, place.into_iter())
+        check_paths(&table, place.into_iter())
     }
 
     /// The keys of the first rows in the order of what a path leads to: those to which it leads nowhere, null, false,
@@ -226,7 +226,7 @@ impl Reader {
     ) -> Result<Vec<KeyValues>> {
         let view = self.table(table)?;
         let after = after.map(|after| encode_key(&view.schema, after)).transpose()?;
-        let keys = keys_after(view, after.as_deref(), limit);
+        let keys = keys_after(&view, after.as_deref(), limit);
         keys.iter().map(|key| decode_key(&view.schema, key)).collect()
     }
 

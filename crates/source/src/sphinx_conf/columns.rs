@@ -183,7 +183,7 @@ pub(super) fn schema(table: &str, columns: &[Column], words: WordsDef) -> Schema
     let others = (1..).zip(columns).map(|(id, column)| column.definition(id));
     // The numbers of sets are indexed, as in tables that SQL declares.
     let sets = (1..).zip(columns).filter(|(_, column)| column.kind.is_set());
-    let paths = sets.map(|(column, _)| PathDef { column, names: Vec::new() }).collect();
+    let paths = sets.map(|(column, _)| PathDef::new(column, Vec::new())).collect();
     Schema {
         name: table.to_owned(),
         columns: std::iter::once(id).chain(others).collect(),

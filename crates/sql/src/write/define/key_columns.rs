@@ -64,7 +64,7 @@ pub(super) fn array_paths(draft: &Draft) -> Vec<PathDef> {
     let columns = draft.columns.iter().enumerate();
     let sets = columns.filter(|(_, column)| column.spec.kind.multi().is_some());
     let mut paths: Vec<PathDef> =
-        sets.map(|(column, _)| PathDef { column, names: Vec::new() }).collect();
+        sets.map(|(column, _)| PathDef::new(column, Vec::new())).collect();
     for key in draft.keys.iter().filter(|key| key.kind == KeyKind::Plain) {
         for part in &key.parts {
             let PartOf::Expression(expression) = &part.of else { continue };
