@@ -8,7 +8,7 @@ use super::{
     random::Random,
     ranked,
     searches::request,
-    table::{BODY, ID, TITLE},
+    table::{BODY, TITLE},
 };
 use crate::{
     Change, ChangeBatch, Database, Definition, Durability, Error, FacetRequest, Options, Reader,
