@@ -69,7 +69,7 @@ pub(crate) struct ScanExec {
     /// The engine's name of the table; empty of a temporary one.
     pub(super) table: String,
     /// What EXPLAIN calls it.
-    called: String,
+    pub(super) called: String,
     pub(super) shape: ScanShape,
     /// The engine's columns of the projection, and the scores.
     pub(super) columns: Vec<usize>,
@@ -84,13 +84,13 @@ pub(crate) struct ScanExec {
     /// What its plan calls the table.
     pub(super) relation: Option<Arc<str>>,
     /// What SQL knows of the table.
-    sql: Arc<SqlTable>,
+    pub(super) sql: Arc<SqlTable>,
     pub(super) indexes: AllowedIndexes,
     /// What joins will know of their keys when this is read.
     pub(super) dynamic: Vec<Arc<dyn PhysicalExpr>>,
-    batches: Batches,
+    pub(super) batches: Batches,
     /// How many rows there will be.
-    rows: Precision<usize>,
+    pub(super) rows: Precision<usize>,
     pub(super) properties: Arc<PlanProperties>,
 }
 
