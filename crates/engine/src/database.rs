@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 
 use crate::{
     ChangeBatch, CheckReport, CheckStep, CountReply, Definition, Error, FacetReply, FacetRequest,
-    LargeBatch, Options, PathDef, Pending, Pipeline, Position, Reader, Result, Row, Schema,
-    SearchReply, SearchRequest, Selection, SourcePositions, TableStatistics, TableVersion,
+    IndexedAhead, LargeBatch, Options, PathDef, Pending, Pipeline, Position, Reader, Result, Row,
+    Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableStatistics, TableVersion,
     Transaction, Value, Watch, WatchRequest, WatchStatus,
     check::{Repaired, check, check_without_rows, repair},
     indexing::RequiredRows,
@@ -188,9 +188,37 @@ impl Database {
         definitions: Vec<Definition>,
         positions: Vec<(String, String)>,
     ) -> Result<Position> {
+        self.define_indexed(definitions, positions, Vec::new())
+    }
+
+    /// As [`Database::define`], with segments that [`Database::index_ahead`] made of what the definitions ask for:
+    /// then writers wait for what was written since alone to be indexed, and not for all rows. Those that fit no definition
+    /// are passed over.
+    ///
+    /// # Errors
+    /// As [`Database::define`].
+    pub fn define_indexed(
+        &self,
+        definitions: Vec<Definition>,
+        positions: Vec<(String, String)>,
+        ahead: Vec<IndexedAhead>,
+    ) -> Result<Position> {
         self.shared().check_open()?;
-        let definitions = Definitions { definitions, positions };
+        let definitions = Definitions { definitions, positions, ahead };
         self.queue(|waiter| Job::Define(definitions, waiter))?.wait()
+    }
+
+    /// Indexes the rows of a table as a definition wants it, in this thread and while others write; nothing if it
+    /// alters no table that is there, if the segments that are there do for it, or if it asks for other rows too. Costs
+    /// the time and the memory of indexing all rows of the table.
+    ///
+    /// # Errors
+    /// - [`Error::Request`]: the definition is not valid, or the table cannot be altered into it.
+    /// - [`Error::Corrupt`] or [`Error::Io`]: its rows cannot be read.
+    /// - [`Error::Closed`]: the database was closed.
+    pub fn index_ahead(&self, definition: &Definition) -> Result<Option<IndexedAhead>> {
+        self.shared().check_open()?;
+        write::index_ahead(&self.handle.shared, definition)
     }
 
     /// The tables' names, sorted. Those that begin with `#` are hidden: they are used as any

@@ -60,6 +60,7 @@ pub use schema::{
     HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, PathDef, PathTest, PathValue, Schema, TextDef,
     WordsDef, register_text_key, united_name, united_names,
 };
+pub use shared::IndexedAhead;
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};
 pub use transaction::Transaction;
 pub use value::{Date, DateTime, Decimal, KeyValues, Row, Value, ZERO_TIMESTAMP_MICROS, compare};

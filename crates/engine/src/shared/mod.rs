@@ -1,6 +1,7 @@
 //! What the callers, the writer thread and the merge threads of one open database share: its parts, and
 //! the queue in which batches and definitions wait for the writer.
 
+mod indexed_ahead;
 mod large;
 mod prepared;
 mod queue;
@@ -19,6 +20,8 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use remora_index::segment::Segment;
 
+pub use indexed_ahead::IndexedAhead;
+pub(crate) use indexed_ahead::Moment;
 pub(crate) use large::{Built, LargeCommit};
 pub(crate) use prepared::{PreparedBatch, PreparedChange, PreparedTable, UniqueValue, key_hash};
 pub(crate) use queue::{Definitions, Job, Taken, WatchOrder, WriteQueue};

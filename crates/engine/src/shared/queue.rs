@@ -12,7 +12,10 @@ use std::{
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::{Condvar, Mutex};
 
-use super::{large::LargeCommit, prepared::PreparedBatch, waiter::Waiter, watchers::Watcher};
+use super::{
+    indexed_ahead::IndexedAhead, large::LargeCommit, prepared::PreparedBatch, waiter::Waiter,
+    watchers::Watcher,
+};
 use crate::{Definition, Error, Result};
 
 /// Most bytes that wait; one batch larger than that may wait alone.
@@ -55,6 +58,8 @@ pub(crate) struct Definitions {
     pub definitions: Vec<Definition>,
     /// As in [`crate::ChangeBatch::positions`].
     pub positions: Vec<(String, String)>,
+    /// Segments of tables that are altered, which were made before.
+    pub ahead: Vec<IndexedAhead>,
 }
 
 /// What the writer gets next.
@@ -269,7 +274,7 @@ mod tests {
         queue.push(batch(2).0).unwrap();
         let (waiter, _outcome) = Waiter::new();
         let definitions = vec![Definition::Drop("t".to_owned())];
-        let definitions = Definitions { definitions, positions: Vec::new() };
+        let definitions = Definitions { definitions, positions: Vec::new(), ahead: Vec::new() };
         queue.push(Job::Define(definitions, waiter)).unwrap();
         queue.push(batch(3).0).unwrap();
         assert_eq!(group_sizes(&queue), [GROUP_BYTES - 1, 1]);

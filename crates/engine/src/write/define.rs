@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::{
+    ahead::CaughtUp,
     alter::{Altered, alter},
     unique::check_defined,
     writer::{Writer, find_table},
@@ -42,6 +43,8 @@ struct Draft {
     position: Position,
     moves: bool,
     text_bytes: u64,
+    /// Segments that definitions may ask for.
+    ready: Vec<CaughtUp>,
 }
 
 /// A table as it will be.
@@ -61,8 +64,11 @@ struct Drafted {
 impl Writer<'_> {
     /// Does what is asked in one step, or none of it.
     pub(super) fn define(&mut self, asked: Definitions) -> Result<Position> {
-        let Definitions { definitions, positions } = asked;
+        let Definitions { definitions, positions, ahead } = asked;
         let mut draft = self.draft()?;
+        for ahead in &ahead {
+            draft.ready.extend(self.caught_up(ahead)?);
+        }
         draft.moves = !positions.is_empty();
         let mut events = Vec::new();
         for definition in definitions {
@@ -145,6 +151,7 @@ impl Writer<'_> {
             position: Position(self.position.0 + 1),
             moves: false,
             text_bytes: 0,
+            ready: Vec::new(),
         })
     }
 
@@ -258,7 +265,13 @@ impl Draft {
             format = RowFormat::with_history(Arc::clone(format.schema()), history);
         }
         let format = Arc::new(format);
-        if index_anew {
+        let fits =
+            |ready: &CaughtUp| ready.number == table.number && ready.schema == **format.schema();
+        let ready = self.ready.iter().position(fits);
+        if let Some(ready) = ready.filter(|_| index_anew).map(|place| self.ready.remove(place)) {
+            self.text_bytes += ready.text_bytes;
+            table.segments = Some(ready.segments);
+        } else if index_anew {
             let mut indexer = BoundedIndexer::new(format.schema())?;
             let rows = rows_at(&self.store, table.number, &format, table.staged);
             rows.scan(&[], &mut |key, row| indexer.add(key, &row).map(|()| true))?;

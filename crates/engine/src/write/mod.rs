@@ -14,6 +14,7 @@
 //! ```
 //! A batch is durable before it is visible and visible before it is acknowledged, and always whole.
 
+mod ahead;
 mod alter;
 mod conflict;
 mod define;
@@ -30,6 +31,7 @@ mod writer;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub(crate) use ahead::index_ahead;
 pub use large::LargeBatch;
 pub use pending::{Pending, Pipeline};
 pub(crate) use prepare::prepare;

@@ -1,5 +1,6 @@
 //! The write path over a store that fails when it is told to.
 
+mod ahead;
 pub(crate) mod fixture;
 mod full_disk;
 mod unique;
@@ -370,7 +371,7 @@ fn nothing_is_applied_behind_a_failed_batch_of_a_pipeline() {
     let held = database.hold_writer().unwrap();
     let definitions = vec![Definition::Drop("t".to_owned()), Definition::Create(schema())];
     let (waiter, _outcome) = Waiter::new();
-    let again = Definitions { definitions, positions: Vec::new() };
+    let again = Definitions { definitions, positions: Vec::new(), ahead: Vec::new() };
     database.shared().queue.push(Job::Define(again, waiter)).unwrap();
     let second = pipeline.submit(at(2)).unwrap();
     let third = pipeline.submit(ChangeBatch { tables: Vec::new(), ..at(3) }).unwrap();

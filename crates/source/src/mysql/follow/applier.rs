@@ -14,7 +14,7 @@ use std::{
 };
 
 use crossbeam_channel::Sender;
-use remora_engine::{ChangeBatch, Definition, LargeBatch, Pending, Pipeline};
+use remora_engine::{ChangeBatch, Definition, IndexedAhead, LargeBatch, Pending, Pipeline};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -222,10 +222,20 @@ impl Applier {
 
     /// Changes definitions behind everything that was submitted.
     pub fn define(&mut self, definitions: Vec<Definition>, positions: Vec<Stored>) -> Result<()> {
+        self.define_indexed(definitions, positions, Vec::new())
+    }
+
+    /// The same where some of the tables were indexed before.
+    pub fn define_indexed(
+        &mut self,
+        definitions: Vec<Definition>,
+        positions: Vec<Stored>,
+        ahead: Vec<IndexedAhead>,
+    ) -> Result<()> {
         self.submit_whole()?;
         self.routes.clear();
         let positions = self.take_positions(positions);
-        self.shared.define(definitions, positions)?;
+        self.shared.define_indexed(definitions, positions, ahead)?;
         self.occurrences.forget_visible();
         self.moved_since = None;
         Ok(())

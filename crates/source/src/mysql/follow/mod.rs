@@ -200,8 +200,8 @@ impl Follower {
     }
 
     /// Declares the words of a followed table, by its name here; `None` takes them away. The source is not told, and
-    /// no row is copied: those that are here are indexed anew, while they are read as they were and the stream is
-    /// received, but applied only behind. They stay over restarts, and with whatever comes to the table's name.
+    /// no row is copied: those that are here are indexed anew, in this thread and in memory, while they are read as they
+    /// were and the stream is applied. They stay over restarts, and with whatever comes to the table's name.
     ///
     /// # Errors
     /// A setting error if the table is not followed or not here yet, if the settings of this follower declare its

@@ -14,10 +14,15 @@
 //!                               "renamed": [[name in the settings, name now]]}
 //! ```
 
-use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use remora_engine::{Definition, Schema};
+use parking_lot::Mutex;
+use remora_engine::{Definition, IndexedAhead, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -116,6 +121,8 @@ pub(crate) struct WordsOrder {
     pub number: u64,
     table: String,
     kept: String,
+    /// The rows of the table, indexed by whoever orders.
+    ahead: Arc<Mutex<Vec<IndexedAhead>>>,
     reply: Sender<Result<()>>,
 }
 
@@ -164,11 +171,32 @@ impl FollowState {
     /// Changes definitions of followed tables, in one step with positions; the tables get the words that are declared.
     /// Nobody else does meanwhile.
     pub fn define(&self, definitions: Vec<Definition>, positions: Vec<Stored>) -> Result<()> {
+        self.define_indexed(definitions, positions, Vec::new())
+    }
+
+    /// The same where some of the tables were indexed before.
+    pub fn define_indexed(
+        &self,
+        definitions: Vec<Definition>,
+        positions: Vec<Stored>,
+        ahead: Vec<IndexedAhead>,
+    ) -> Result<()> {
         let _alone = self.defining.lock();
         let declared = positions.iter().filter_map(|(key, _)| self.words_name(key));
         let definitions = self.with_words(declared.collect(), definitions, &positions);
-        self.database.define(definitions, positions)?;
+        self.database.define_indexed(definitions, positions, ahead)?;
         Ok(())
+    }
+
+    /// The rows of a table as they are with these words: indexed here, while the stream is applied.
+    fn indexed(&self, table: &str, kept: &str) -> Result<Vec<IndexedAhead>> {
+        let positions = [(words_key(&self.settings.name, table), kept.to_owned())];
+        let definitions = self.with_words(vec![table.to_owned()], Vec::new(), &positions);
+        let mut ahead = Vec::new();
+        for definition in &definitions {
+            ahead.extend(self.database.index_ahead(definition)?);
+        }
+        Ok(ahead)
     }
 
     /// Gives all tables that are here the words that are declared now: settings may be others than they were.
@@ -177,9 +205,14 @@ impl FollowState {
         let name = &self.settings.name;
         let mut tables = tables_with(&self.database, &|table| table_key(name, table));
         tables.extend(tables_with(&self.database, &|table| copied_key(name, table)));
-        let definitions = self.with_words(tables, Vec::new(), &[]);
-        if !definitions.is_empty() {
-            self.database.define(definitions, Vec::new())?;
+        // One after the other: each is in memory twice meanwhile.
+        for definition in self.with_words(tables, Vec::new(), &[]) {
+            if let Definition::Alter { schema, .. } = &definition {
+                tracing::info!("{} has other words now: its rows are indexed anew", schema.name);
+            }
+            let ahead = self.database.index_ahead(&definition)?;
+            let ahead = ahead.into_iter().collect();
+            self.database.define_indexed(vec![definition], Vec::new(), ahead)?;
         }
         Ok(())
     }
@@ -220,6 +253,7 @@ impl FollowState {
         let mut kept = Kept::parse(positions.get(&words_key(source, table)));
         let DeclaredWords { columns, settings, .. } = words.unwrap_or_default();
         (kept.columns, kept.settings) = (columns, settings);
+        tracing::info!("{table} gets other words: its rows are indexed anew");
         self.order_words(table, kept.text())
     }
 
@@ -227,7 +261,8 @@ impl FollowState {
     fn order_words(&self, table: &str, kept: String) -> Result<()> {
         let (reply, replied) = bounded(1);
         let number = self.words_orders.fetch_add(1, Ordering::Relaxed);
-        let order = WordsOrder { number, table: table.to_owned(), kept, reply };
+        let ahead = Arc::new(Mutex::new(self.indexed(table, &kept)?));
+        let order = WordsOrder { number, table: table.to_owned(), kept, ahead, reply };
         if !self.order(TableOrder::Words(order.clone())) {
             return Err(Error::Setting("too many orders wait".to_owned()));
         }
@@ -252,7 +287,8 @@ impl FollowState {
                 vec![(words_key(&self.settings.name, &order.table), order.kept.clone())];
             let declared = vec![order.table.clone()];
             let definitions = self.with_words(declared, Vec::new(), &positions);
-            self.database.define(definitions, positions)?;
+            let ahead = std::mem::take(&mut *order.ahead.lock());
+            self.database.define_indexed(definitions, positions, ahead)?;
             drop(alone);
             return Ok(());
         }
@@ -387,7 +423,7 @@ impl Draft<'_> {
         let before = schema.words.clone();
         let schema = self.with(schema, found);
         if schema.words != before {
-            tracing::info!("table {name} has other words: its rows are indexed anew");
+            tracing::debug!("table {name} is to have other words");
             self.done.push(Definition::Alter { schema, fills: Vec::new() });
         }
     }
@@ -455,7 +491,8 @@ impl Applier {
     /// Declares other words at this place of the stream.
     pub fn declare_words(&mut self, order: &WordsOrder) -> Result<()> {
         let key = words_key(&self.shared.settings.name, &order.table);
-        let outcome = self.define(Vec::new(), vec![(key, order.kept.clone())]);
+        let ahead = std::mem::take(&mut *order.ahead.lock());
+        let outcome = self.define_indexed(Vec::new(), vec![(key, order.kept.clone())], ahead);
         let (told, ended) = match outcome {
             Err(Error::Engine(refusal @ remora_engine::Error::Request { .. })) => {
                 (Err(refusal.into()), Ok(()))
@@ -474,7 +511,147 @@ impl Applier {
 
 #[cfg(test)]
 mod tests {
+    use remora_engine::{ColumnDef, ColumnType, Database, Options};
+    use tempfile::TempDir;
+
     use super::*;
+
+    const COLUMNS: [(u32, &str, ColumnType); 3] = [
+        (1, "id", ColumnType::Int(32)),
+        (2, "title", ColumnType::Text),
+        (3, "body", ColumnType::Text),
+    ];
+
+    fn schema(name: &str, columns: &[(u32, &str, ColumnType)]) -> Schema {
+        let columns = columns.iter().enumerate().map(|(place, (id, name, kind))| ColumnDef {
+            id: *id,
+            name: (*name).to_owned(),
+            kind: *kind,
+            nullable: place > 0,
+            indexed: place == 0,
+            declared: None,
+        });
+        Schema {
+            name: name.to_owned(),
+            columns: columns.collect(),
+            primary_key: vec![0],
+            texts: Vec::new(),
+            indexes: Vec::new(),
+            required: None,
+            synonyms: Vec::new(),
+            words: None,
+            paths: Vec::new(),
+            declared: None,
+        }
+    }
+
+    fn of(columns: &[&str]) -> DeclaredWords {
+        let columns = columns.iter().map(|name| (*name).to_owned()).collect();
+        DeclaredWords { columns, ..DeclaredWords::default() }
+    }
+
+    /// A follower's state over an empty database, with these words in its settings.
+    fn state(words: Vec<(String, DeclaredWords)>) -> (FollowState, TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let database = Database::open(directory.path(), Options::default()).unwrap();
+        let settings = MysqlSettings { words, ..MysqlSettings::default() };
+        (FollowState::new(database, settings), directory)
+    }
+
+    fn fields(state: &FollowState, table: &str) -> Vec<String> {
+        let schema = state.database.schema(table).unwrap();
+        let places = schema.words.iter().flat_map(|words| words.columns.clone());
+        places.map(|place| schema.columns[place].name.clone()).collect()
+    }
+
+    fn followed(table: &str) -> Stored {
+        (table_key("mysql", table), "followed".to_owned())
+    }
+
+    fn rename(from: &str, to: &str) -> Definition {
+        Definition::Rename { from: from.to_owned(), to: to.to_owned() }
+    }
+
+    fn alter(columns: &[(u32, &str, ColumnType)]) -> Definition {
+        Definition::Alter { schema: schema("shop.t", columns), fills: Vec::new() }
+    }
+
+    #[test]
+    fn whatever_comes_to_a_name_has_its_words() {
+        let (state, _directory) = state(vec![("shop.t".to_owned(), of(&["title", "body"]))]);
+        let hidden = hidden_name("shop.t");
+        let create = |name: &str| Definition::Create(schema(name, &COLUMNS));
+        state.define(vec![create(&hidden)], Vec::new()).unwrap();
+        assert_eq!(fields(&state, &hidden), ["title", "body"]);
+        state.define(vec![rename(&hidden, "shop.t")], vec![followed("shop.t")]).unwrap();
+        assert_eq!(fields(&state, "shop.t"), ["title", "body"]);
+        state.define(vec![alter(&COLUMNS[..2])], Vec::new()).unwrap();
+        assert_eq!(fields(&state, "shop.t"), ["title"]);
+        let mut step = Step::default();
+        let pairs = pairs(&[("title", "headline")]);
+        state.rename_word_columns("shop.t", &pairs, &mut step);
+        step.definitions.push(alter(&[COLUMNS[0], (2, "headline", ColumnType::Text)]));
+        state.define(step.definitions, step.positions).unwrap();
+        assert_eq!(fields(&state, "shop.t"), ["headline"]);
+        // The table goes to another name, which gets its words; what is made under the old name has them too.
+        let name = |table: &str| TableName { database: "shop".to_owned(), table: table.to_owned() };
+        let mut step = Step::default();
+        state.rename_words(&name("t"), &name("u"), &mut step);
+        step.definitions.push(rename("shop.t", "shop.u"));
+        step.positions.push(followed("shop.u"));
+        state.define(step.definitions, step.positions).unwrap();
+        assert_eq!(fields(&state, "shop.u"), ["headline"]);
+        state.define(vec![create("shop.t")], Vec::new()).unwrap();
+        assert_eq!(fields(&state, "shop.t"), ["title", "body"]);
+    }
+
+    /// What can be read of a table keeps its words until a copy with others takes its place.
+    #[test]
+    fn a_table_that_is_copied_keeps_its_words_meanwhile() {
+        let (state, _directory) = state(Vec::new());
+        let create = Definition::Create(schema("shop.t", &COLUMNS));
+        state.define(vec![create], vec![followed("shop.t")]).unwrap();
+        state.declare_words("shop.t", Some(of(&["title"]))).unwrap();
+        let mut step = Step::default();
+        state.rename_word_columns("shop.t", &pairs(&[("title", "headline")]), &mut step);
+        let columns = [COLUMNS[0], (2, "headline", ColumnType::Text)];
+        let hidden = hidden_name("shop.t");
+        step.definitions.push(Definition::Create(schema(&hidden, &columns)));
+        state.define(step.definitions, step.positions).unwrap();
+        assert_eq!(
+            (fields(&state, "shop.t"), fields(&state, &hidden)),
+            (vec!["title".to_owned()], vec!["headline".to_owned()])
+        );
+        state.define(vec![rename(&hidden, "shop.t")], Vec::new()).unwrap();
+        assert_eq!(fields(&state, "shop.t"), ["headline"]);
+    }
+
+    #[test]
+    fn settings_count_before_what_was_declared() {
+        let (state, _directory) = state(Vec::new());
+        let create = Definition::Create(schema("shop.t", &COLUMNS));
+        state.define(vec![create], vec![followed("shop.t")]).unwrap();
+        for (words, part) in [(of(&["x"]), "\"x\""), (of(&["id"]), "no text")] {
+            let error = state.declare_words("shop.t", Some(words)).unwrap_err().to_string();
+            assert!(error.contains(part), "{error} / {part}");
+        }
+        assert!(state.declare_words("shop.u", Some(of(&["title"]))).is_err());
+        state.declare_words("shop.t", Some(of(&["body"]))).unwrap();
+        assert_eq!(fields(&state, "shop.t"), ["body"]);
+        let settings = |words: Vec<(String, DeclaredWords)>| {
+            let settings = MysqlSettings { words, ..MysqlSettings::default() };
+            let state = FollowState::new(state.database.clone(), settings);
+            state.settle_words().unwrap();
+            state
+        };
+        let said = settings(vec![("shop.t".to_owned(), of(&["title"]))]);
+        assert_eq!(fields(&said, "shop.t"), ["title"]);
+        assert!(said.declare_words("shop.t", None).is_err());
+        let unsaid = settings(Vec::new());
+        assert_eq!(fields(&unsaid, "shop.t"), ["body"]);
+        unsaid.declare_words("shop.t", None).unwrap();
+        assert!(fields(&unsaid, "shop.t").is_empty());
+    }
 
     fn pairs(names: &[(&str, &str)]) -> Vec<(String, String)> {
         names.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect()

@@ -1,0 +1,104 @@
+//! The segments of a changed definition, made in the thread that asks for it while the writer goes on.
+//!
+//! What asks for other segments and for no other rows, as other words do, would have all writers of the database wait
+//! for as long as indexing takes. So the rows of one moment are indexed beside; the keys that are written from that
+//! moment on are noted, as for a transaction, and the writer indexes those alone when the definition takes effect.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{
+    alter::alter,
+    writer::{Writer, find_table},
+};
+use crate::{
+    Definition, Result, Schema,
+    indexing::BoundedIndexer,
+    shared::{DatabaseState, IndexedAhead, Moment, key_hash},
+    snapshot::SegmentView,
+};
+
+/// Segments as they are with what was written since.
+pub(super) struct CaughtUp {
+    pub number: u32,
+    pub schema: Schema,
+    pub segments: Vec<SegmentView>,
+    pub text_bytes: u64,
+}
+
+/// Indexes a table as the definition wants it; nothing if it asks for no other segments, or for other rows too.
+pub(crate) fn index_ahead(
+    shared: &Arc<DatabaseState>,
+    definition: &Definition,
+) -> Result<Option<IndexedAhead>> {
+    let Definition::Alter { schema, fills } = definition else { return Ok(None) };
+    let (moment, snapshot) = Moment::begin(shared);
+    let Some(view) = snapshot.tables.get(schema.name.as_str()) else { return Ok(None) };
+    let before = &view.schema;
+    let same_rows = before.columns == schema.columns
+        && before.primary_key == schema.primary_key
+        && before.required == schema.required
+        && view.staged.is_none();
+    if !same_rows || !alter(&view.format, schema.clone(), fills)?.index_anew {
+        return Ok(None);
+    }
+    let mut indexer = BoundedIndexer::new(schema)?;
+    view.rows.scan(&[], &mut |key, row| {
+        shared.check_open()?;
+        indexer.add(key, &row).map(|()| true)
+    })?;
+    let text_bytes = indexer.all_text_bytes;
+    let segments = indexer.finish()?;
+    let (number, defined, schema) = (view.number, view.defined, schema.clone());
+    Ok(Some(IndexedAhead { moment, number, defined, schema, segments, text_bytes }))
+}
+
+impl Writer<'_> {
+    /// The segments with what was written since their moment; nothing if that is not known, or the table is another.
+    pub(super) fn caught_up(&self, ahead: &IndexedAhead) -> Result<Option<CaughtUp>> {
+        let current = self.shared.published.load();
+        let since = ahead.moment.position();
+        let Some(view) = find_table(&current, ahead.number) else { return Ok(None) };
+        if view.defined != ahead.defined || view.staged.is_some() || since < self.recent.forgotten {
+            return Ok(None);
+        }
+        let schema = &ahead.schema;
+        let is_written =
+            |key: &[u8]| self.recent.is_written(ahead.number, key_hash(ahead.number, key), since);
+        let mut key = Vec::new();
+        let mut segments = Vec::with_capacity(ahead.segments.len() + 1);
+        for segment in &ahead.segments {
+            let mut gone = Vec::new();
+            for doc in 0..segment.doc_count() {
+                key.clear();
+                segment.keys().read(doc, &mut key);
+                if is_written(&key) {
+                    gone.push(doc);
+                }
+            }
+            let whole = SegmentView::new(Arc::clone(segment), None, schema);
+            segments.push(if gone.is_empty() { whole } else { whole.without_docs(&gone, schema) });
+        }
+        let mut written = BTreeSet::new();
+        for segment in &view.segments {
+            for doc in (0..segment.segment.doc_count()).filter(|&doc| !segment.is_deleted(doc)) {
+                key.clear();
+                segment.segment.keys().read(doc, &mut key);
+                if is_written(&key) {
+                    written.insert(key.clone());
+                }
+            }
+        }
+        let mut indexer = BoundedIndexer::new(schema)?;
+        for key in &written {
+            if let Some(row) = view.rows.get(key, &|_| true)? {
+                indexer.add(key, &row)?;
+            }
+        }
+        let text_bytes = ahead.text_bytes + indexer.all_text_bytes;
+        let added = indexer.finish()?.into_iter();
+        segments.extend(added.map(|new| SegmentView::new(new, None, schema)));
+        segments.retain(|segment| segment.live_count() > 0);
+        let (number, schema) = (ahead.number, schema.clone());
+        Ok(Some(CaughtUp { number, schema, segments, text_bytes }))
+    }
+}
