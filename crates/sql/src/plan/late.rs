@@ -44,13 +44,17 @@ use futures::{StreamExt, TryStreamExt};
 use super::watch;
 use crate::scan::{LateColumns, ScanExec};
 
+type Plan = Arc<dyn ExecutionPlan>;
+/// An expression of a projection, and what it is called.
+type Named = (Arc<dyn PhysicalExpr>, String);
+
 /// The functions that are evaluated late.
 const LATE: [&str; 2] = ["#highlight", "#snippet"];
 /// Rows whose texts are in memory at once.
 const ROWS: usize = 16;
 
 /// The plan with excerpts made of the rows that limits leave.
-pub(super) fn late(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+pub(super) fn late(plan: Plan) -> Result<Plan> {
     let done = plan.transform_down(|node| match Moving::of(&node)? {
         Some(made) => Ok(Transformed::new(made, true, TreeNodeRecursion::Jump)),
         None => Ok(Transformed::no(node)),
@@ -61,7 +65,7 @@ pub(super) fn late(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan
 /// Nodes that rows pass as they are, down to a projection that makes excerpts.
 struct Moving<'p> {
     /// From above; one of them has a limit.
-    above: Vec<&'p Arc<dyn ExecutionPlan>>,
+    above: Vec<&'p Plan>,
     projection: &'p ProjectionExec,
     /// The places of what is made late.
     late: BTreeSet<usize>,
@@ -69,13 +73,13 @@ struct Moving<'p> {
 
 impl<'p> Moving<'p> {
     /// The plan otherwise; `None` if it stays as it is.
-    fn of(top: &'p Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    fn of(top: &'p Plan) -> Result<Option<Plan>> {
         let Some(moving) = Self::find(top) else { return Ok(None) };
         let Some((below, late)) = moving.read_late()? else { return Ok(None) };
         moving.rebuilt(below, late)
     }
 
-    fn find(top: &'p Arc<dyn ExecutionPlan>) -> Option<Self> {
+    fn find(top: &'p Plan) -> Option<Self> {
         let (mut above, mut node, mut is_limited) = (Vec::new(), top, false);
         loop {
             if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
@@ -111,7 +115,7 @@ impl<'p> Moving<'p> {
 
     /// What the projection is of, with keys in the place of what is read late; `None` if texts would have to be held
     /// that were not.
-    fn read_late(&self) -> Result<Option<(Arc<dyn ExecutionPlan>, Option<LateRead>)>> {
+    fn read_late(&self) -> Result<Option<(Plan, Option<LateRead>)>> {
         let held = self.columns(false);
         let places: Vec<usize> = self.columns(true).difference(&held).copied().collect();
         let below = self.projection.input();
@@ -124,12 +128,7 @@ impl<'p> Moving<'p> {
 
     /// The projection without what is made late: a key, or whatever stands first, in its place, and behind all the columns
     /// that it reads too.
-    fn projected(
-        &self,
-        below: Arc<dyn ExecutionPlan>,
-        key: usize,
-        carried: &[usize],
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    fn projected(&self, below: Plan, key: usize, carried: &[usize]) -> Result<Plan> {
         let schema = below.schema();
         let column = |place: usize| {
             Arc::new(Column::new(schema.field(place).name(), place)) as Arc<dyn PhysicalExpr>
@@ -147,10 +146,7 @@ impl<'p> Moving<'p> {
 
     /// The nodes above the projection, above a plan in its stead, and for each of their columns the one of the projection
     /// that it is; `None` where they read what is made late.
-    fn raised(
-        &self,
-        mut plan: Arc<dyn ExecutionPlan>,
-    ) -> Result<Option<(Arc<dyn ExecutionPlan>, Vec<usize>)>> {
+    fn raised(&self, mut plan: Plan) -> Result<Option<(Plan, Vec<usize>)>> {
         let mut origins: Vec<usize> = (0..self.projection.expr().len()).collect();
         for &node in self.above.iter().rev() {
             let is_made =
@@ -173,11 +169,7 @@ impl<'p> Moving<'p> {
         Ok(Some((plan, origins)))
     }
 
-    fn rebuilt(
-        &self,
-        below: Arc<dyn ExecutionPlan>,
-        late: Option<LateRead>,
-    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    fn rebuilt(&self, below: Plan, late: Option<LateRead>) -> Result<Option<Plan>> {
         let (Some(top), false) = (self.above.first(), below.schema().fields().is_empty()) else {
             return Ok(None);
         };
@@ -232,7 +224,7 @@ fn is_late(expr: &Arc<dyn PhysicalExpr>) -> bool {
     has_late && !has_others
 }
 
-fn passes_rows(node: &Arc<dyn ExecutionPlan>) -> bool {
+fn passes_rows(node: &Plan) -> bool {
     node.is::<GlobalLimitExec>()
         || node.is::<LocalLimitExec>()
         || node.is::<SortExec>()
@@ -241,7 +233,7 @@ fn passes_rows(node: &Arc<dyn ExecutionPlan>) -> bool {
 }
 
 /// What rows are put in order by.
-fn ordered_by(node: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn PhysicalExpr>> {
+fn ordered_by(node: &Plan) -> Vec<Arc<dyn PhysicalExpr>> {
     let order = node.downcast_ref::<SortExec>().map(SortExec::expr);
     let merged = || node.downcast_ref::<SortPreservingMergeExec>().map(|it| it.expr());
     let order = order.or_else(merged);
@@ -253,11 +245,7 @@ fn places_of(expr: &Arc<dyn PhysicalExpr>) -> BTreeSet<usize> {
 }
 
 /// The columns that a projection chooses of a plan's first ones, with all that the plan has behind those, and their places.
-fn chosen_columns(
-    chosen: &ProjectionExec,
-    plan: &Arc<dyn ExecutionPlan>,
-    count: usize,
-) -> (Vec<(Arc<dyn PhysicalExpr>, String)>, Vec<usize>) {
+fn chosen_columns(chosen: &ProjectionExec, plan: &Plan, count: usize) -> (Vec<Named>, Vec<usize>) {
     let (mut exprs, mut places) = (Vec::new(), Vec::new());
     for each in chosen.expr() {
         exprs.push((Arc::clone(&each.expr), each.alias.clone()));
@@ -289,10 +277,7 @@ fn moved(
 
 /// The plan with keys in these places, and what reads what stood there; `None` where it is more than a scan, or where
 /// something within reads what stands there.
-fn keyed(
-    plan: &Arc<dyn ExecutionPlan>,
-    places: &[usize],
-) -> Result<Option<(Arc<dyn ExecutionPlan>, LateColumns)>> {
+fn keyed(plan: &Plan, places: &[usize]) -> Result<Option<(Plan, LateColumns)>> {
     let filter = plan.downcast_ref::<FilterExec>();
     let below: Vec<usize> = match filter.and_then(|filter| filter.projection().as_ref()) {
         // It gives some of its input's columns.
@@ -310,7 +295,7 @@ fn keyed(
     }
     if let Some(scan) = plan.downcast_ref::<ScanExec>() {
         let scan = scan.is_of_columns(places).then(|| scan.keyed(places)).flatten();
-        return Ok(scan.map(|(scan, late)| (Arc::new(scan) as Arc<dyn ExecutionPlan>, late)));
+        return Ok(scan.map(|(scan, late)| (Arc::new(scan) as Plan, late)));
     }
     let [below] = plan.children()[..] else { return Ok(None) };
     if filter.is_none() && !plan.is::<CooperativeExec>() {
@@ -324,7 +309,7 @@ fn keyed(
 /// Evaluates expressions of rows and of columns that it reads by their keys.
 #[derive(Clone)]
 struct LateExec {
-    input: Arc<dyn ExecutionPlan>,
+    input: Plan,
     /// The place of the key, and what is read by it: behind the input's columns.
     read: Option<(usize, LateColumns)>,
     outputs: Vec<Arc<dyn PhysicalExpr>>,
@@ -335,7 +320,7 @@ struct LateExec {
 
 impl LateExec {
     fn new(
-        input: Arc<dyn ExecutionPlan>,
+        input: Plan,
         read: Option<(usize, LateColumns)>,
         outputs: Vec<Arc<dyn PhysicalExpr>>,
         schema: SchemaRef,
@@ -395,7 +380,7 @@ impl ExecutionPlan for LateExec {
         vec![true]
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+    fn children(&self) -> Vec<&Plan> {
         vec![&self.input]
     }
 
@@ -408,19 +393,16 @@ impl ExecutionPlan for LateExec {
 
     fn replace_children(
         self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
+        children: Vec<Plan>,
         _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    ) -> Result<Plan> {
         match children.into_iter().next() {
             Some(input) => Ok(Arc::new(Self { input, ..Self::clone(&self) })),
             None => exec_err!("what is made late is of an input"),
         }
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         self.replace_children(children, options)
     }
