@@ -107,17 +107,39 @@ fn piece(random: &mut Random, texts: &[String]) -> String {
 
 /// Documents and how often the piece begins in each, by reading.
 fn scan(texts: &[String], piece: &str) -> Vec<(u32, u32)> {
-    let starts = |text: &String| {
-        let mut count = 0;
-        let mut rest = text.as_str();
-        while let Some(at) = rest.find(piece) {
-            count += 1;
-            let next = rest[at..].chars().next().map_or(1, char::len_utf8);
-            rest = &rest[at + next..];
-        }
-        count
-    };
+    let borders = borders(piece.as_bytes());
+    let starts = |text: &String| occurrences(text.as_bytes(), piece.as_bytes(), &borders);
     (0..).zip(texts.iter().map(starts)).filter(|(_, count)| *count > 0).collect()
+}
+
+/// How much of the piece's beginning ends at each of its bytes, the piece up to there apart (Knuth, Morris, Pratt): of
+/// texts of one character every other way to read takes their length squared.
+fn borders(piece: &[u8]) -> Vec<usize> {
+    let mut borders = vec![0];
+    let mut length = 0;
+    for &byte in piece.iter().skip(1) {
+        length = longer(piece, &borders, length, byte);
+        borders.push(length);
+    }
+    borders
+}
+
+/// How much of the piece ends here, where so much of it ended before this byte.
+fn longer(piece: &[u8], borders: &[usize], mut length: usize, byte: u8) -> usize {
+    while length > 0 && (length == piece.len() || piece[length] != byte) {
+        length = borders[length - 1];
+    }
+    length + usize::from(piece[length] == byte)
+}
+
+fn occurrences(text: &[u8], piece: &[u8], borders: &[usize]) -> u32 {
+    let mut length = 0;
+    let mut count = 0;
+    for &byte in text {
+        length = longer(piece, borders, length, byte);
+        count += u32::from(length == piece.len());
+    }
+    count
 }
 
 fn check(segment: &Segment, texts: &[String], piece: &str) {
