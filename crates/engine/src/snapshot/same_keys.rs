@@ -21,9 +21,22 @@ pub(super) struct SameKeys(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     /// By the addresses of the segments, which stay theirs while they are held weakly.
-    pairs: HashMap<(usize, usize), (Weak<Segment>, Weak<Segment>, Pairs)>,
+    pairs: HashMap<(usize, usize), Held>,
     /// How many there were when those that are gone were taken out.
     left: usize,
+}
+
+/// What two segments share, and they.
+struct Held {
+    first: Weak<Segment>,
+    second: Weak<Segment>,
+    pairs: Pairs,
+}
+
+impl Held {
+    fn is_there(&self) -> bool {
+        self.first.strong_count() > 0 && self.second.strong_count() > 0
+    }
 }
 
 impl SameKeys {
@@ -31,16 +44,16 @@ impl SameKeys {
     /// smaller one that the larger one may have; nothing the next time.
     pub fn of(&self, first: &Arc<Segment>, second: &Arc<Segment>) -> Pairs {
         let place = (Arc::as_ptr(first) as usize, Arc::as_ptr(second) as usize);
-        if let Some((.., pairs)) = self.0.lock().pairs.get(&place) {
-            return Arc::clone(pairs);
+        if let Some(held) = self.0.lock().pairs.get(&place) {
+            return Arc::clone(&held.pairs);
         }
         let pairs: Pairs = pairs(first.keys(), second.keys()).into();
         let mut known = self.0.lock();
-        let held = (Arc::downgrade(first), Arc::downgrade(second), Arc::clone(&pairs));
+        let (first, second) = (Arc::downgrade(first), Arc::downgrade(second));
+        let held = Held { first, second, pairs: Arc::clone(&pairs) };
         known.pairs.insert(place, held);
         if known.pairs.len() > FEW + known.left * 2 {
-            let is_there = |segment: &Weak<Segment>| segment.strong_count() > 0;
-            known.pairs.retain(|_, (first, second, _)| is_there(first) && is_there(second));
+            known.pairs.retain(|_, held| held.is_there());
             known.left = known.pairs.len();
         }
         pairs
