@@ -335,8 +335,11 @@ fn a_sphinx_conf_is_loaded_and_served() {
     let (told, errors) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{errors}");
-    assert_eq!(told, "2 rows into table 'books'\ntable 'notes' is made, without rows\n");
-    assert!(errors.contains("index 'both' is passed over: it is distributed"), "{errors}");
+    assert_eq!(
+        told,
+        "2 rows into table 'books'\ntable 'notes' is made, without rows\n\
+         table 'both' is made, distributed over books, with 2 rows\n"
+    );
     let (server, [sql, api]) = serving(&["-c", &conf], ["MySQL protocol: ", "SphinxAPI: "]);
     TcpStream::connect(&api).unwrap();
     let mut session = mysql::Conn::new(format!("mysql://root@{sql}").as_str()).unwrap();
@@ -344,6 +347,10 @@ fn a_sphinx_conf_is_loaded_and_served() {
         .query("SELECT id, title, year FROM books WHERE MATCH('whale') AND year > 1800")
         .unwrap();
     assert_eq!(found, [(1, "Whales, large".to_owned(), 1851)]);
+    let weighed = "SELECT id, WEIGHT() FROM books WHERE MATCH('whale')";
+    let one: Vec<(u64, i64)> = session.query(weighed).unwrap();
+    let all: Vec<(u64, i64)> = session.query(weighed.replace("books", "`both`")).unwrap();
+    assert!(one.len() == 1 && one == all, "{one:?}, {all:?}");
     session.query_drop("INSERT INTO notes (id, note) VALUES (7, 'a note')").unwrap();
     let found: Option<(u64, u32)> =
         session.query_first("SELECT id, kind FROM notes WHERE MATCH('note')").unwrap();
@@ -362,7 +369,10 @@ fn a_sphinx_conf_is_loaded_and_served() {
     let exported = printed(&["export", "--data", &data, "--table", "books"]);
     assert_eq!(exported, "{\"id\":3,\"title\":\"Walden\",\"year\":1854}\n");
     assert!(refused(&["import", "-c", &conf, "nothing"]).contains("it has books, notes, both"));
-    assert!(refused(&["import", "-c", &conf, "both"]).contains("is distributed"));
+    assert_eq!(
+        printed(&["import", "-c", &conf, "both"]),
+        "table 'both' is there, distributed over books, with 1 row\n"
+    );
     for (from, to, message) in [
         ("127.0.0.1:0:", "0.0.0.0:9306:", "can be reached from other machines"),
         ("listen = 127.0.0.1:0\n", "listen = /run/searchd.sock\n", "is not spoken on Unix sockets"),

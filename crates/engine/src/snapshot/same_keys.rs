@@ -13,6 +13,8 @@ type Pairs = Arc<[(u32, u32)]>;
 
 /// Pairs of segments that are looked through for those that are gone only beyond this many.
 const FEW: usize = 1_024;
+/// The same of documents with the same keys, of which each is 8 bytes.
+const MANY_DOCUMENTS: usize = 1 << 20;
 
 /// The documents with the same keys of pairs of segments, while both are there.
 #[derive(Default)]
@@ -24,6 +26,9 @@ struct Known {
     pairs: HashMap<(usize, usize), Held>,
     /// How many there were when those that are gone were taken out.
     left: usize,
+    /// Documents with the same keys in all of them, and how many there were then.
+    held: usize,
+    held_left: usize,
 }
 
 /// What two segments share, and they.
@@ -51,10 +56,15 @@ impl SameKeys {
         let mut known = self.0.lock();
         let (first, second) = (Arc::downgrade(first), Arc::downgrade(second));
         let held = Held { first, second, pairs: Arc::clone(&pairs) };
-        known.pairs.insert(place, held);
-        if known.pairs.len() > FEW + known.left * 2 {
+        let before = known.pairs.insert(place, held).map_or(0, |before| before.pairs.len());
+        known.held = (known.held + pairs.len()).saturating_sub(before);
+        if known.pairs.len() > FEW + known.left * 2
+            || known.held > MANY_DOCUMENTS + known.held_left * 2
+        {
             known.pairs.retain(|_, held| held.is_there());
             known.left = known.pairs.len();
+            known.held = known.pairs.values().map(|held| held.pairs.len()).sum();
+            known.held_left = known.held;
         }
         pairs
     }

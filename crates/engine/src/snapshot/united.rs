@@ -14,6 +14,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use remora_index::{Bitmap, segment::Segment};
 
 use super::{
     Activity, SegmentView, Snapshot, TableView, UsageCounters, same_keys::SameKeys,
@@ -30,6 +31,33 @@ use crate::{
 const MAX_VIEWS: usize = 64;
 /// Definitions that are kept; one that is made again is another to who keeps plans by it.
 const MAX_DEFINITIONS: usize = 1_024;
+
+/// A segment with what is deleted of it, held weakly so that the addresses stay theirs.
+struct Mark(Weak<Segment>, Option<Weak<Bitmap>>);
+
+impl Mark {
+    fn of(view: &SegmentView) -> Self {
+        Self(Arc::downgrade(&view.segment), view.deleted.as_ref().map(Arc::downgrade))
+    }
+
+    fn is_of(&self, view: &SegmentView) -> bool {
+        let same_deleted = match (&self.1, &view.deleted) {
+            (None, None) => true,
+            (Some(mine), Some(deleted)) => std::ptr::eq(mine.as_ptr(), Arc::as_ptr(deleted)),
+            _ => false,
+        };
+        same_deleted && std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&view.segment))
+    }
+}
+
+/// What was live of a segment behind these others. The segment itself is not kept alive by it.
+struct Hidden {
+    of: Mark,
+    later: Arc<[Mark]>,
+    deleted: Option<Arc<Bitmap>>,
+    deleted_count: u32,
+    live_lengths: Arc<[u64]>,
+}
 
 /// The views of tables as one that were made at a moment.
 #[derive(Default)]
@@ -69,6 +97,8 @@ struct Definition {
     synonyms: Arc<Synonyms>,
     activity: Arc<Activity>,
     usage: Arc<UsageCounters>,
+    /// What the view that was made last hides.
+    hidden: Mutex<Vec<Hidden>>,
 }
 
 impl Definition {
@@ -129,7 +159,12 @@ impl United {
         let parts = names.iter().map(|part| part_of(snapshot, name, part));
         let parts: Vec<Arc<TableView>> = parts.collect::<Result<_>>()?;
         let definition = self.definition(name, &parts)?;
-        let view = Arc::new(self.view_of(&definition, parts));
+        // One thread makes it, the others find it.
+        let mut hidden = definition.hidden.lock();
+        if let Some(view) = snapshot.united.get(name) {
+            return Ok(view);
+        }
+        let view = Arc::new(self.view_of(&definition, parts, &mut hidden));
         snapshot.united.put(name, &view);
         Ok(view)
     }
@@ -150,6 +185,7 @@ impl United {
             synonyms: Arc::new(Synonyms::of(&schema)),
             activity: Arc::default(),
             usage: Arc::new(UsageCounters::of(&schema, None)),
+            hidden: Mutex::default(),
             schema,
         });
         let is_live = |it: &Arc<Definition>| it.parts.iter().all(|part| part.1.strong_count() > 0);
@@ -161,14 +197,44 @@ impl United {
         Ok(definition)
     }
 
-    fn view_of(&self, definition: &Definition, parts: Vec<Arc<TableView>>) -> TableView {
+    fn view_of(
+        &self,
+        definition: &Definition,
+        parts: Vec<Arc<TableView>>,
+        hidden: &mut Vec<Hidden>,
+    ) -> TableView {
         let schema = &definition.schema;
-        let mut segments = Vec::new();
+        let (mut segments, mut next) = (Vec::new(), Vec::new());
         for (place, part) in parts.iter().enumerate() {
             let later = parts.get(place + 1..).unwrap_or_default();
             let later: Vec<&SegmentView> = later.iter().flat_map(|part| &part.segments).collect();
-            segments.extend(part.segments.iter().map(|it| self.without_later(it, &later, schema)));
+            let marks: Arc<[Mark]> = later.iter().map(|it| Mark::of(it)).collect();
+            for segment in &part.segments {
+                let is_known = |known: &&Hidden| {
+                    known.of.is_of(segment)
+                        && known.later.len() == later.len()
+                        && known.later.iter().zip(&later).all(|(mark, it)| mark.is_of(it))
+                };
+                let view = match hidden.iter().find(is_known) {
+                    Some(known) => SegmentView {
+                        segment: Arc::clone(&segment.segment),
+                        deleted: known.deleted.clone(),
+                        deleted_count: known.deleted_count,
+                        live_lengths: Arc::clone(&known.live_lengths),
+                    },
+                    None => self.without_later(segment, &later, schema),
+                };
+                next.push(Hidden {
+                    of: Mark::of(segment),
+                    later: Arc::clone(&marks),
+                    deleted: view.deleted.clone(),
+                    deleted_count: view.deleted_count,
+                    live_lengths: Arc::clone(&view.live_lengths),
+                });
+                segments.push(view);
+            }
         }
+        *hidden = next;
         TableView {
             number: definition.number,
             schema: Arc::clone(schema),

@@ -58,7 +58,10 @@ impl Writer<'_> {
         let current = self.shared.published.load();
         let since = ahead.moment.position();
         let Some(view) = find_table(&current, ahead.number) else { return Ok(None) };
-        if view.defined != ahead.defined || view.staged.is_some() || since < self.recent.forgotten {
+        if view.defined != ahead.defined || view.staged.is_some() || since < self.recent.forgotten
+            // After a large batch nothing of what was made is left.
+            || self.recent.is_table_written(ahead.number, since)
+        {
             return Ok(None);
         }
         let schema = &ahead.schema;

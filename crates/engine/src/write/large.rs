@@ -165,16 +165,8 @@ impl LargeBatch {
         let (waiter, outcome) = Waiter::new();
         self.shared.queue.push(Job::Large(commit, waiter))?;
         let outcome = outcome.wait().unwrap_or_else(|| Err(self.shared.refusal()));
-        // After any other failure nobody knows whether it was committed: the next start does.
-        let is_refused = matches!(
-            outcome,
-            Err(Error::Conflict(_)
-                | Error::NotFound { .. }
-                | Error::NotUnique { .. }
-                | Error::Busy(_)
-                | Error::Full(_))
-        );
-        self.is_committed = !is_refused;
+        // After these nobody knows whether it was committed: the next start does.
+        self.is_committed = matches!(outcome, Ok(_) | Err(Error::Poisoned(_) | Error::Closed));
         outcome
     }
 

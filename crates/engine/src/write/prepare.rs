@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::unique::wait_for_unique_paths;
 use crate::{
     Change, ChangeBatch, Error, Options, RequestPart, Result, Row, Schema, Value,
     encode::{RowFormat, decode_key, encode_key, fit_row},
@@ -68,6 +69,11 @@ pub(crate) fn prepare(
     tables.iter_mut().try_for_each(PreparedTable::settle)?;
     tables.iter().try_for_each(|table| table.check_text(options))?;
     tables.iter_mut().try_for_each(PreparedTable::find_unique)?;
+    // Here who writes such a table waits for its indexes; in the writer's thread all would.
+    let unique = tables.iter().filter(|table| !table.unique.is_empty());
+    unique
+        .map(|table| table.number)
+        .try_for_each(|number| wait_for_unique_paths(shared, number))?;
     // Nothing can be wrong with the rows any more.
     tables.iter_mut().for_each(|table| table.index_if_large(&shared.indexers));
     let bytes: usize = tables.iter().map(PreparedTable::bytes).sum();

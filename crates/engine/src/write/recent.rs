@@ -76,7 +76,12 @@ impl RecentWrites {
     /// Whether a key with this hash was written after `since`, or may have been.
     pub fn is_written(&self, table: u32, hash: u64, since: Position) -> bool {
         let after = |position: Option<&Position>| position.is_some_and(|at| *at > since);
-        after(self.keys.get(&hash)) || after(self.tables.get(&table))
+        after(self.keys.get(&hash)) || self.is_table_written(table, since)
+    }
+
+    /// Whether any key of a table may have been written after `since`.
+    pub fn is_table_written(&self, table: u32, since: Position) -> bool {
+        self.tables.get(&table).is_some_and(|at| *at > since)
     }
 }
 

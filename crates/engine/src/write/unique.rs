@@ -178,7 +178,7 @@ pub(super) fn check_defined(
     check_segments(schema, new.into_iter(), segments, &[])
 }
 
-fn wait_for_unique_paths(shared: &DatabaseState, number: u32) -> Result<()> {
+pub(super) fn wait_for_unique_paths(shared: &DatabaseState, number: u32) -> Result<()> {
     wait_for_paths(shared, number, &|path| path.unique)
 }
 

@@ -27,6 +27,10 @@ pub trait DocumentId: Clone + Debug + Display + Ord + Send + Sync + Sealed + 'st
     #[doc(hidden)]
     fn value(given: Self::Given<'_>) -> Result<Value>;
 
+    /// What is looked up by an id: others may have written ids that are not given here.
+    #[doc(hidden)]
+    fn sought(given: Self::Given<'_>) -> Value;
+
     /// The id that the column holds.
     #[doc(hidden)]
     fn of(value: &Value) -> Option<Self>;
@@ -50,7 +54,11 @@ impl DocumentId for i64 {
     }
 
     fn value(given: i64) -> Result<Value> {
-        Ok(Value::Int(given))
+        Ok(Self::sought(given))
+    }
+
+    fn sought(given: i64) -> Value {
+        Value::Int(given)
     }
 
     fn of(value: &Value) -> Option<Self> {
@@ -74,11 +82,15 @@ impl DocumentId for String {
 
     fn value(given: &str) -> Result<Value> {
         if (1..=MAX_ID_BYTES).contains(&given.len()) {
-            return Ok(Value::Text(given.into()));
+            return Ok(Self::sought(given));
         }
         let shown: String = given.chars().take(40).collect();
         let bytes = given.len();
         Err(Error::request(format!("an id has 1 to {MAX_ID_BYTES} bytes: {shown:?} has {bytes}")))
+    }
+
+    fn sought(given: &str) -> Value {
+        Value::Text(given.into())
     }
 
     fn of(value: &Value) -> Option<Self> {

@@ -78,8 +78,12 @@ impl<K: DocumentId> Collection<K> {
         let is_new = self.index(Field { parts: path.names.clone() })?;
         let made = self.make_unique(&path);
         if made.is_err() && is_new {
-            // What was wrong before is told.
-            let _ = self.drop_index(Field { parts: path.names });
+            // What was wrong before is told. Somebody else may have made it unique meanwhile.
+            let _ = self.define(|paths| {
+                let before = paths.len();
+                paths.retain(|one| one.unique || !one.is_along(&path));
+                paths.len() < before
+            });
         }
         made
     }

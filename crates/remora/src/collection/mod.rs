@@ -291,7 +291,7 @@ impl<K: DocumentId> Collection<K> {
     /// Those of [`Collection::get`], and of [`Collection::insert`] where it cannot be written.
     pub fn delete(&self, id: K::Given<'_>) -> Result<bool> {
         self.handle.writable(&self.name)?;
-        self.handle.delete(&self.name, &[K::value(id)?])
+        self.handle.delete(&self.name, &[K::sought(id)])
     }
 
     /// The document with this id. Cost: a read of the row store, and parsing.
@@ -300,7 +300,7 @@ impl<K: DocumentId> Collection<K> {
     /// [`Error::NotFound`] if the collection was dropped, [`Error::Corrupt`], [`Error::Io`] or
     /// [`Error::Closed`] if it cannot be read. That there is no such document is none.
     pub fn get(&self, id: K::Given<'_>) -> Result<Option<Json>> {
-        let row = self.handle.engine.get(&self.name, &[K::value(id)?])?;
+        let row = self.handle.engine.get(&self.name, &[K::sought(id)])?;
         row.map(|row| parse(id, text_of(&row)?)).transpose()
     }
 
@@ -317,7 +317,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::get`].
     pub fn get_json(&self, id: K::Given<'_>) -> Result<Option<String>> {
-        let row = self.handle.engine.get(&self.name, &[K::value(id)?])?;
+        let row = self.handle.engine.get(&self.name, &[K::sought(id)])?;
         row.map(|row| text_of(&row).map(str::to_owned)).transpose()
     }
 
@@ -337,7 +337,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::get`].
     pub fn get_versioned(&self, id: K::Given<'_>) -> Result<Option<(Json, Version)>> {
-        let Some(row) = self.handle.engine.get(&self.name, &[K::value(id)?])? else {
+        let Some(row) = self.handle.engine.get(&self.name, &[K::sought(id)])? else {
             return Ok(None);
         };
         let text = text_of(&row)?;
@@ -367,7 +367,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::get`].
     pub fn page(&self, after: Option<K::Given<'_>>, limit: usize) -> Result<Vec<Document<K>>> {
-        let after = after.map(K::value).transpose()?;
+        let after = after.map(K::sought);
         let reader = self.handle.engine.reader();
         let after = after.as_ref().map(std::slice::from_ref);
         let keys = reader.keys_after(&self.name, after, limit)?;

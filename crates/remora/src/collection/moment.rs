@@ -129,8 +129,8 @@ impl<K: DocumentId> Moment<K> {
         columns: &[usize],
         visit: &mut dyn FnMut(usize, &[Value]) -> Result<()>,
     ) -> Result<()> {
-        let key = |id: &K| Ok(KeyValues::from_iter([K::value(id.given())?]));
-        let keys: Vec<KeyValues> = ids.iter().map(key).collect::<Result<_>>()?;
+        let key = |id: &K| KeyValues::from_iter([K::sought(id.given())]);
+        let keys: Vec<KeyValues> = ids.iter().map(key).collect();
         // Ours ends the reading of rows; theirs would lose what it was.
         let mut failed = None;
         self.reader.get_many(&self.collection, &keys, columns, &mut |place, row| {

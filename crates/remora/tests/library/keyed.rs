@@ -1,5 +1,7 @@
 //! Collections whose ids are texts of the caller's.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -139,7 +141,8 @@ fn ids_are_texts_and_nothing_else() -> Tested {
     let books = db.create_keyed_collection("books")?;
     for wrong in ["", &"x".repeat(513)] {
         assert!(matches!(books.upsert(wrong, &json!({})), Err(Error::Request(_))));
-        assert!(matches!(books.get(wrong), Err(Error::Request(_))));
+        // There may be one that others wrote, which can be read and deleted.
+        assert_eq!(books.get(wrong)?, None);
     }
     books.insert_as("isbn", &json!({"title": "Reef"}))?;
     books.index_unique("title")?;

@@ -80,7 +80,9 @@ impl Host for SqlHost {
     }
 
     fn declare_words(&self, table: &str, words: Option<TableWords>) -> Result<()> {
-        let Some((source, table, _)) = self.shared.sources.source_of(table) else {
+        // By its whole name: another table of the default database may have the name alone.
+        let found = self.shared.sources.source_of(table).filter(|(_, full, _)| full == table);
+        let Some((source, table, _)) = found else {
             return Err(nobody_followed());
         };
         let words = words.map(|TableWords { columns, settings }| DeclaredWords {

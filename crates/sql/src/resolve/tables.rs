@@ -74,6 +74,10 @@ impl<'a> SessionCatalog<'a> {
             let table = EngineTable::temporary(self.reader.clone(), name, table, zone);
             return Ok(Arc::new(table));
         }
+        let mut listed = name.each();
+        if name.each().nth(1).is_some() && listed.any(|it| transaction.temporary(&it).is_some()) {
+            return Err(Error::unsupported("temporary tables among several tables as one"));
+        }
         name.check(&self.session.identity, Verb::Select)?;
         let engine_name = name.engine_name(shared);
         for part in self.reader.parts(&engine_name) {

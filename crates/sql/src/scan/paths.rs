@@ -287,10 +287,20 @@ fn called(asked: &Asked<'_>, call: &ScalarFunction, depth: usize) -> Option<Filt
 
 /// What some number of a set must be for a comparison to hold; `None` of those that hold where none is something.
 fn numbers_of(path: &Indexed, name: &str, values: &[Expr]) -> Option<Filter> {
-    let literal = |expr: &Expr| match expr {
-        Expr::Literal(ScalarValue::Int64(Some(number)), _) => Some(PathValue::Int(*number)),
-        Expr::Literal(ScalarValue::UInt64(Some(number)), _) => Some(PathValue::Uint(*number)),
-        _ => None,
+    let literal = |expr: &Expr| {
+        let Expr::Literal(value, metadata) = expr else { return None };
+        if let Some(metadata) = metadata {
+            let field = Field::new("", value.data_type(), true);
+            // Moments look like numbers here.
+            if !ExprType::of_field(&field.with_metadata(metadata.to_hashmap())).is_integer() {
+                return None;
+            }
+        }
+        match value {
+            ScalarValue::Int64(Some(number)) => Some(PathValue::Int(*number)),
+            ScalarValue::UInt64(Some(number)) => Some(PathValue::Uint(*number)),
+            _ => None,
+        }
     };
     let is_null = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if value.is_null());
     let present = values.iter().filter(|value| !is_null(value));

@@ -197,7 +197,12 @@ async fn told(session: &SessionState, kind: &str, name: &TableName) -> Vec<(&'st
         return vec![("note", message.to_owned())];
     }
     if kind == "OPTIMIZE" && known.temporary.is_none() {
-        let denied = name.check(&session.identity, Verb::Insert).err();
+        let parts = known.table.schema.parts().iter();
+        let mut parts = parts.map(|part| TableName::of_engine(part, &session.shared));
+        let denied = name
+            .check(&session.identity, Verb::Insert)
+            .and_then(|()| parts.try_for_each(|part| part.check(&session.identity, Verb::Insert)))
+            .err();
         let database = session.shared.database.clone();
         let optimize = move || database.optimize(Some(&known.engine_name));
         let result = match denied {

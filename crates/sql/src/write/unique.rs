@@ -48,7 +48,8 @@ impl UniqueKey {
     pub(crate) fn of(table: &SqlTable, place: &TableStorage) -> Vec<Self> {
         let keys = table.keys.iter().filter(|key| match key.kind {
             KeyKind::Unique => true,
-            KeyKind::Primary => !is_by_bytes(table),
+            // The key of a table that SQL did not declare is the engine's: by its bytes.
+            KeyKind::Primary => table.schema.declared.is_some() && !is_by_bytes(table),
             _ => false,
         });
         let made = keys.filter_map(|key| {

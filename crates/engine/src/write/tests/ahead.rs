@@ -36,7 +36,7 @@ impl Random {
         let change = |_| {
             let key = Value::Int(self.below(keys) as i64);
             if self.below(4) == 0 {
-                return Change::Delete(vec![key].into());
+                return Change::Delete(vec![key]);
             }
             let words: Vec<&str> =
                 (0..self.below(4)).map(|_| WORDS[self.below(5) as usize]).collect();

@@ -283,6 +283,7 @@ impl FollowState {
                 // It was obeyed, or the session ended with it.
                 return replied.try_recv().unwrap_or(Err(Error::Cancelled));
             }
+            self.check_order(order)?;
             let positions =
                 vec![(words_key(&self.settings.name, &order.table), order.kept.clone())];
             let declared = vec![order.table.clone()];
@@ -291,6 +292,24 @@ impl FollowState {
             self.database.define_indexed(definitions, positions, ahead)?;
             drop(alone);
             return Ok(());
+        }
+    }
+
+    /// Whether the table still has the columns of an order: the stream went on while its rows were indexed.
+    fn check_order(&self, order: &WordsOrder) -> Result<()> {
+        let Some(words) = Kept::parse(Some(&order.kept)).declared() else { return Ok(()) };
+        let here = [hidden_name(&order.table), order.table.clone()];
+        let schema = here.iter().find_map(|name| self.database.schema(name).ok());
+        let Some(schema) = schema else {
+            return Err(Error::Setting(format!("table {} is not here any more", order.table)));
+        };
+        let missing = with_files(words, Some(&schema)).on(&schema, None).missing;
+        match missing.is_empty() {
+            true => Ok(()),
+            false => {
+                let message = format!("the words of table {}: {}", order.table, missing.join("; "));
+                Err(Error::Setting(message))
+            }
         }
     }
 
@@ -490,6 +509,10 @@ impl Draft<'_> {
 impl Applier {
     /// Declares other words at this place of the stream.
     pub fn declare_words(&mut self, order: &WordsOrder) -> Result<()> {
+        if let Err(error) = self.shared.check_order(order) {
+            let _ = order.reply.send(Err(error));
+            return Ok(());
+        }
         let key = words_key(&self.shared.settings.name, &order.table);
         let ahead = std::mem::take(&mut *order.ahead.lock());
         let outcome = self.define_indexed(Vec::new(), vec![(key, order.kept.clone())], ahead);

@@ -13,6 +13,7 @@ use super::{
         value::V,
     },
     comparison::called,
+    literals::number_of_digits,
 };
 use crate::{
     Error, Result, SqlType,
@@ -62,7 +63,12 @@ pub(super) fn compared(
         Operator::GtEq => ">=",
         _ => return None,
     };
-    Some(called(NUMBERS_OF, vec![set.clone(), lit(name), number.clone()], dialect))
+    Some(called(NUMBERS_OF, vec![set.clone(), lit(name), number_beside(number)], dialect))
+}
+
+/// What is compared with numbers: a literal that is written by its digits, `0x05`, is one.
+fn number_beside(expr: &Expr) -> Expr {
+    number_of_digits(expr).map_or_else(|| expr.clone(), |(number, _)| number)
 }
 
 /// Refuses a set on one side of what is compared by keys: a join by equal columns, a value sought in what a query
@@ -87,7 +93,7 @@ pub(super) fn listed(
     if kind.multi.is_none() || !types.iter().all(is_number) {
         return None;
     }
-    let args = [set.clone(), lit(name)].into_iter().chain(list.iter().cloned());
+    let args = [set.clone(), lit(name)].into_iter().chain(list.iter().map(number_beside));
     Some(called(NUMBERS_OF, args.collect(), dialect))
 }
 
@@ -103,9 +109,17 @@ impl Around {
         let whole = match value {
             V::Int(number) => Some(i128::from(*number)),
             V::Uint(number) => Some(i128::from(*number)),
-            V::Dec(number) if number.scale == 0 => number.units.to_i128(),
+            // Doubles have not all integers of 64 bits.
+            V::Text(text) => text.trim().parse().ok(),
             _ => None,
         };
+        if let V::Dec(number) = value
+            && let Some(units) = number.units.to_i128()
+            && let Some(one) = 10_i128.checked_pow(number.scale.into())
+        {
+            let below = units.div_euclid(one);
+            return Self { below, above: below + i128::from(units.rem_euclid(one) != 0) };
+        }
         let number = match whole {
             Some(number) => return Self { below: number, above: number },
             None => value.double(call),

@@ -89,11 +89,14 @@ async fn change(session: &mut Session, random: &mut Random, part: &str) {
     }
 }
 
-/// What a statement gives, and what SHOW META tells of it then, but for the time.
+/// What SHOW META tells of how it was found: times, and what lay in which segments.
+const WAYS: [&str; 5] = ["time|", "index_time|", "filter_time|", "segments|", "texts_read|"];
+
+/// What a statement gives, and what SHOW META tells of it then, but for the way.
 async fn told(session: &mut Session, statement: &str) -> String {
     let answer = sets(session, statement).await;
     let meta = rows(session, "SHOW META").await;
-    let meta = meta.lines().filter(|line| !line.starts_with("time|"));
+    let meta = meta.lines().filter(|line| !WAYS.iter().any(|way| line.starts_with(way)));
     format!("{answer}\n{}", meta.collect::<Vec<_>>().join("\n"))
 }
 
