@@ -7,7 +7,7 @@ use remora_words::{
     rank::{IdfKind, Ranker},
 };
 
-use crate::{AllowedIndexes, Filter, KeyValues, Position, SourcePositions, Value};
+use crate::{AllowedIndexes, Filter, FoundBy, KeyValues, Position, SourcePositions, Value};
 
 /// Which rows a request is about.
 #[derive(Clone, Debug, Default)]
@@ -238,6 +238,36 @@ pub struct FacetRequest {
     pub offset: usize,
     /// Whether the values alone are wanted: their counts may be any numbers above 0.
     pub values_only: bool,
+}
+
+/// The values of a column in their order, each once, with the number of its rows.
+#[derive(Clone, Debug, Default)]
+pub struct ValuesRequest {
+    /// Which rows.
+    pub selection: Selection,
+    /// The column.
+    pub column: String,
+    /// The number of the order of its texts; `None` by their bytes.
+    pub keyed: Option<u32>,
+    /// Greatest first.
+    pub descending: bool,
+    /// How many values to return.
+    pub limit: usize,
+    /// Whether the values alone are wanted: their counts may be any numbers above 0.
+    pub values_only: bool,
+}
+
+/// The answer to [`ValuesRequest`].
+#[derive(Clone, Debug)]
+pub struct ValuesReply {
+    /// The first values with their counts.
+    pub values: Vec<(Value, u64)>,
+    /// How many rows the selection has.
+    pub matched: u64,
+    /// The index that has the values in their order.
+    pub found_by: FoundBy,
+    /// How it was answered.
+    pub report: QueryReport,
 }
 
 /// The answer to FACET: values by count descending, ties by value ascending.

@@ -58,14 +58,7 @@ struct Part<'s> {
 impl Part<'_> {
     fn value(&self, doc: u32) -> OwnedCell {
         let cell = self.column.map_or(Cell::Null, |column| column.get(doc));
-        match (cell, self.order) {
-            (Cell::Bytes(text), Some(order)) => {
-                let mut key = Vec::new();
-                order.write_key(text, &mut key);
-                OwnedCell::Bytes(key)
-            }
-            (cell, _) => OwnedCell::new(cell),
-        }
+        OwnedCell::keyed(cell, self.order)
     }
 }
 

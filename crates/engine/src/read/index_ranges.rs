@@ -186,6 +186,18 @@ impl Asked {
         (self.values.len() == columns).then_some(self.bounds).flatten()
     }
 
+    /// Whether its rows are ranges that hold runs of the column at a place: all columns before have one value, and
+    /// nothing is said of those behind.
+    pub fn is_of_runs(&self, at: usize) -> bool {
+        let (before, rest) = self.values.split_at(self.values.len().min(at));
+        let is_last = match rest {
+            [] => before.len() == at,
+            [_] => self.bounds.is_none(),
+            _ => false,
+        };
+        is_last && before.iter().all(|values| values.len() == 1)
+    }
+
     /// Whether a look at the columns makes keys of texts.
     fn is_keyed(&self) -> bool {
         let parts = self.values.len() + usize::from(self.bounds.is_some());

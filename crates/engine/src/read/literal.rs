@@ -1,6 +1,6 @@
 //! Literals of a filter, turned into cells of the column they are compared with.
 
-use remora_index::column::Cell;
+use remora_index::{TextOrder, column::Cell};
 
 use crate::{
     ColumnDef, ColumnType, Decimal, Error, Literal, RequestPart, Result, Value,
@@ -35,6 +35,18 @@ impl OwnedCell {
             Cell::Null => Self::Null,
             Cell::Ordinal(ordinal) => Self::Ordinal(ordinal),
             Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+        }
+    }
+
+    /// What is compared in a text's place where texts have an order: its key.
+    pub fn keyed(cell: Cell<'_>, order: Option<TextOrder>) -> Self {
+        match (cell, order) {
+            (Cell::Bytes(text), Some(order)) => {
+                let mut key = Vec::new();
+                order.write_key(text, &mut key);
+                Self::Bytes(key)
+            }
+            (cell, _) => Self::new(cell),
         }
     }
 

@@ -8,7 +8,7 @@
 //! needs it by `bm25`, or by a query's keywords (`ranked`) (`occurrences` and `asked` say how often terms occur, `best` leaves out rows that
 //! cannot be on the page), `page` takes the rows of the page, along an index where one has its order
 //! (`index_order`), and `output` turns those few into a reply.
-//! COUNT stops after `select`, or sooner where an index knows (`index_count`); `facet` counts values instead. All of SEARCH and COUNT is put together
+//! COUNT stops after `select`, or sooner where an index knows (`index_count`); `facet` counts values instead, `runs` takes the first of them from an index. All of SEARCH and COUNT is put together
 //! in `search`.
 //!
 //! Rows whose keys are known take `get`, and `scan` reads columns of all that match instead of a
@@ -51,6 +51,7 @@ mod page;
 mod path_order;
 mod ranked;
 mod reader;
+mod runs;
 mod scan;
 mod score;
 mod search;

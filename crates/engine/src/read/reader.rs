@@ -11,6 +11,7 @@ use super::{
     key_page::keys_after,
     path_order::first_by_path,
     ranked::Ranked,
+    runs::values_in_order,
     scan::Scan,
     search::{access, best, count, first, first_access, search, search_access},
 };
@@ -18,7 +19,7 @@ use crate::{
     AccessPath, CountReply, Error, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues,
     KeywordCounts, KeywordQuery, KeywordReport, PathDef, PathOrder, Position, QueryReport, Result,
     Row, ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex,
-    Value,
+    Value, ValuesReply, ValuesRequest,
     encode::{decode_key, encode_key},
     error::no_table,
     indexing::path_specs,
@@ -359,6 +360,23 @@ impl Reader {
         let mut reply = facet(&table, request, self.moment())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
+    }
+
+    /// The first values of a column in their order, each once, with the number of its rows, along an index (a loose
+    /// scan); `None` if no index has them: where the condition says more than one value of each column before and
+    /// something of the column, the text is searched, more than some thousand values are asked for, or texts that are
+    /// one by their order are not the same bytes. Cost: two
+    /// searches in each segment for each value; where rows are deleted, a look at each row of these values.
+    ///
+    /// # Errors
+    /// As in [`Reader::facet`].
+    pub fn values_in_order(&self, request: &ValuesRequest) -> Result<Option<ValuesReply>> {
+        let table = self.table(&request.selection.table)?;
+        let reply = values_in_order(&table, request, self.moment())?;
+        Ok(reply.map(|mut reply| {
+            reply.report.sources = self.sources().clone();
+            reply
+        }))
     }
 
     /// The row with this primary key.

@@ -12,7 +12,7 @@ use std::{
 use remora_engine::{
     AllowedIndexes, Change, ChangeBatch, ColumnDef, ColumnType, Comparison, Database, Definition,
     FacetRequest, Filter, IndexColumn, IndexDef, Literal, ScanRequest, Schema, SearchRequest,
-    Selection, SortBy, SortKey, TableChanges, Value, register_text_key,
+    Selection, SortBy, SortKey, TableChanges, Value, ValuesReply, ValuesRequest, register_text_key,
 };
 
 use crate::common::*;
@@ -298,6 +298,7 @@ fn compare(database: &Database, random: &mut Random, orders: &[Order], times: us
             .filter(|column| *column > 0)
             .or_else(|| Some(1).filter(|_| selection.filter.is_none()));
         facet.iter().for_each(|column| compare_values(database, &selection, *column, &expected));
+        compare_values_in_order(database, random, &selection, &expected);
         let mut request = SearchRequest {
             selection,
             sort: keys,
@@ -344,6 +345,62 @@ fn compare_values(database: &Database, selection: &Selection, column: usize, row
     wanted.sort();
     wanted.dedup();
     assert_eq!(found, wanted, "{request:?}");
+}
+
+/// Compares the first values along an index with those that rows have, where an index has them.
+fn compare_values_in_order(
+    database: &Database,
+    random: &mut Random,
+    selection: &Selection,
+    rows: &[&Order],
+) {
+    let column = 1 + random.below(3) as usize;
+    let request = ValuesRequest {
+        selection: selection.clone(),
+        column: COLUMNS[column].to_owned(),
+        keyed: (column == 3 && random.below(2) == 0).then_some(FOLDED),
+        descending: random.below(2) == 0,
+        limit: random.below(90) as usize,
+        values_only: random.below(2) == 0,
+    };
+    if let Some(reply) = database.reader().values_in_order(&request).unwrap() {
+        assert_eq!(reply.matched, rows.len() as u64, "{request:?}");
+        compare_first_values(&request, reply, rows, column);
+    }
+}
+
+/// Compares an answer with what is counted of rows.
+fn compare_first_values(
+    request: &ValuesRequest,
+    reply: ValuesReply,
+    rows: &[&Order],
+    column: usize,
+) {
+    let key = |value: &Value| match (value, request.keyed) {
+        (Value::Text(text), Some(_)) => Value::Text(text.to_ascii_lowercase().into()),
+        (value, _) => value.clone(),
+    };
+    let in_order = |a: &Value, b: &Value| match (a.is_null(), b.is_null()) {
+        (false, false) => remora_engine::compare(a, b),
+        (a, b) => b.cmp(&a),
+    };
+    let mut all: Vec<(Value, Value)> =
+        rows.iter().map(|order| value(order, column)).map(|value| (key(&value), value)).collect();
+    all.sort_by(|a, b| in_order(&a.0, &b.0));
+    if request.descending {
+        all.reverse();
+    }
+    let groups = all.chunk_by(|a, b| in_order(&a.0, &b.0).is_eq()).take(request.limit);
+    let groups: Vec<&[(Value, Value)]> = groups.collect();
+    assert_eq!(reply.values.len(), groups.len(), "{request:?}");
+    for ((found, count), group) in reply.values.into_iter().zip(groups) {
+        // Texts that are one by their order are given where they are the same bytes alone.
+        assert!(group.iter().all(|(_, value)| *value == found), "{found:?} of {request:?}");
+        match request.values_only {
+            true => assert!(count > 0, "{request:?}"),
+            false => assert_eq!(count, group.len() as u64, "{found:?} of {request:?}"),
+        }
+    }
 }
 
 /// Deletes all rows of one status: its value is still among those of the segments.
@@ -433,6 +490,62 @@ fn searches_along_indexes_give_what_a_sort_gives() {
     database.close().unwrap();
     let report = Database::check(directory.path(), &mut |_| {}).unwrap();
     assert_eq!(report.problems, []);
+}
+
+#[test]
+fn the_first_values_of_a_column_are_taken_from_an_index() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut random = Random::seeded();
+    let database = Database::open(directory.path(), quick()).unwrap();
+    let mut orders = filled(&database, &mut random, all_indexes());
+    for _ in 0..3 {
+        let equal = Filter::Compare {
+            column: COLUMNS[1].to_owned(),
+            comparison: Comparison::Equal,
+            literal: Literal::Value(Value::Int(2)),
+        };
+        let above = |column: usize| Filter::Compare {
+            column: COLUMNS[column].to_owned(),
+            comparison: Comparison::Greater,
+            literal: Literal::Value(Value::Int(450)),
+        };
+        let every: &dyn Fn(&Order) -> bool = &|_| true;
+        // The conditions of an index's columns, and one of a column that none of them has.
+        let asked: [(usize, Option<Filter>, &dyn Fn(&Order) -> bool, bool); 5] = [
+            (1, None, every, true),
+            (2, None, every, true),
+            (2, Some(above(2)), &|order| order.2 > 450, true),
+            (2, Some(equal), &|order| order.1 == Some(2), true),
+            (2, Some(above(0)), &|order| order.0 > 450, false),
+        ];
+        for (column, filter, holds, is_answered) in asked {
+            let rows: Vec<&Order> = orders.iter().filter(|order| holds(order)).collect();
+            for (descending, values_only) in [(false, false), (true, false), (true, true)] {
+                let selection = Selection {
+                    table: ORDERS.to_owned(),
+                    filter: filter.clone(),
+                    ..Selection::default()
+                };
+                let column_name = COLUMNS[column].to_owned();
+                let (keyed, limit) = (None, 12);
+                let request = ValuesRequest {
+                    selection,
+                    column: column_name,
+                    keyed,
+                    descending,
+                    limit,
+                    values_only,
+                };
+                let reply = database.reader().values_in_order(&request).unwrap();
+                assert_eq!(reply.is_some(), is_answered, "{request:?}");
+                if let Some(reply) = reply {
+                    assert_eq!(reply.matched, rows.len() as u64, "{request:?}");
+                    compare_first_values(&request, reply, &rows, column);
+                }
+            }
+        }
+        change(&database, &mut random, &mut orders);
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use datafusion::{
     common::{
         config::ConfigOptions,
         exec_err,
-        tree_node::{Transformed, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
     },
     error::Result,
     logical_expr::{
@@ -17,6 +17,7 @@ use datafusion::{
         ScalarUDF, ScalarUDFImpl, Signature, Volatility, expr::ScalarFunction,
     },
     optimizer::AnalyzerRule,
+    physical_expr::{PhysicalExpr, ScalarFunctionExpr},
 };
 
 /// The rule.
@@ -79,6 +80,20 @@ fn without_key(plan: &Arc<LogicalPlan>) -> Result<Option<Arc<LogicalPlan>>> {
     Ok(Some(Arc::new(LogicalPlan::Projection(plan))))
 }
 
+/// A planned expression without the function, which says nothing once the plan is made.
+pub(crate) fn without_same(of: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+    let done = Arc::clone(of).transform_up(|each| {
+        let call = each.downcast_ref::<ScalarFunctionExpr>();
+        Ok(match call.map(|call| (call.name(), call.args())) {
+            Some((SAME, [of])) => Transformed::yes(Arc::clone(of)),
+            _ => Transformed::no(each),
+        })
+    })?;
+    Ok(done.data)
+}
+
+const SAME: &str = "same";
+
 /// Gives its argument.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Same {
@@ -87,7 +102,7 @@ struct Same {
 
 impl ScalarUDFImpl for Same {
     fn name(&self) -> &str {
-        "same"
+        SAME
     }
 
     fn signature(&self) -> &Signature {

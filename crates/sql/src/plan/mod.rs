@@ -22,6 +22,7 @@ mod united;
 mod watch;
 
 pub(crate) use extent::{Extent, has_joins, is_light};
+pub(crate) use keys::without_same;
 pub(crate) use measured::{Figures, MeasuredStep};
 pub(crate) use planner::{KeptPlan, Planner};
 pub(crate) use recursive::normalise_recursive;

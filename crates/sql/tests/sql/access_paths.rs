@@ -83,7 +83,7 @@ fn statement(random: &mut Random) -> String {
     let way = random.choose(&["", " DESC"]);
     let plain = random.choose(&PLAIN);
     let (id, limit) = (random.below(ROWS), 1 + random.below(30));
-    match random.below(11) {
+    match random.below(13) {
         0 => format!("SELECT COUNT(*), SUM(a), MIN(d), MAX(c) FROM t @ WHERE {filter}"),
         1 => format!("SELECT id, {plain} FROM t @ WHERE {filter} ORDER BY id{way}"),
         2 => format!("SELECT DISTINCT {plain} FROM t @ WHERE {filter} ORDER BY {plain}{way}"),
@@ -109,6 +109,20 @@ fn statement(random: &mut Random) -> String {
             let from = random.below(300) as i64 - 150;
             format!(
                 "SELECT a, id FROM t @ WHERE (a, id) > ({from}, {id}) ORDER BY a, id LIMIT {limit}"
+            )
+        }
+        9 => {
+            let (one, other) = (value(random, plain), value(random, plain));
+            let filter = random.choose(&["1 = 1", "b = 1", "# >= @1", "# BETWEEN @1 AND @2"]);
+            let filter = filter.replace('#', plain).replace("@1", &one).replace("@2", &other);
+            format!(
+                "SELECT DISTINCT {plain} FROM t @ WHERE {filter} ORDER BY {plain}{way} LIMIT {limit}"
+            )
+        }
+        10 => {
+            let filter = random.choose(&["", " WHERE b = 1", " WHERE b IN (0, 1)"]);
+            format!(
+                "SELECT {plain}, COUNT(*) FROM t @{filter} GROUP BY {plain} ORDER BY {plain}{way} LIMIT {limit}"
             )
         }
         _ => {

@@ -147,6 +147,60 @@ async fn explain_tells_joins_in_the_order_they_are_read_in() {
     assert_eq!(selects, [("1", "PRIMARY", "u"), ("2", "SUBQUERY", "o")]);
 }
 
+/// Of a derived table with groups, which no statistic says to be small, those groups are made that are joined.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_that_are_joined_are_looked_up() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    let session = &mut session;
+    let of_users = "SELECT u.id, t.n, t.total FROM users u JOIN (SELECT user, COUNT(*) AS n, SUM(total) AS total \
+                    FROM orders WHERE made >= '2026-05-02' GROUP BY user) t ON t.user = u.id WHERE";
+    let told = explained(session, &format!("{of_users} u.id IN (3, 5, 8)")).await;
+    let of_orders: Vec<&str> = told[1].iter().map(String::as_str).collect();
+    assert_eq!(
+        (of_orders[2], of_orders[5], of_orders[7]),
+        ("o", "user_made", "test.u.id"),
+        "{told:?}"
+    );
+    for condition in [
+        "u.id IN (3, 5, 8)",
+        "u.country = 'fr' ORDER BY u.id LIMIT 7",
+        "u.id > 1900 ORDER BY u.id DESC LIMIT 4",
+    ] {
+        let kept = rows(session, &format!("{of_users} {condition}")).await;
+        // A column behind an expression is found by no key.
+        let general = of_users.replace("u.id WHERE", "u.id + RAND() * 0 WHERE");
+        assert_eq!(kept, rows(session, &format!("{general} {condition}")).await, "{condition}");
+        assert!(!kept.is_empty(), "{condition}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn first_values_are_taken_from_an_index() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    let session = &mut session;
+    for (statement, told) in [
+        (
+            "SELECT DISTINCT user FROM orders ORDER BY user DESC LIMIT 3",
+            ["orders", "index", NULL, "user_made", "9", NULL, "3", "100"],
+        ),
+        (
+            "SELECT user, COUNT(*) FROM orders WHERE user > 1200 GROUP BY user ORDER BY user LIMIT 4",
+            ["orders", "range", "user_made", "user_made", "4", NULL, "4", "100"],
+        ),
+    ] {
+        check(session, statement, &[told]).await;
+        let extra = explained(session, statement).await.remove(0).remove(10);
+        assert!(extra.contains("Using index for group-by"), "{extra}");
+    }
+    let without = "SELECT user, COUNT(*) FROM orders WHERE user > 1200 AND total >= 0 GROUP BY user ORDER BY user LIMIT 4";
+    let extra = explained(session, without).await.remove(0).remove(10);
+    assert!(!extra.contains("Using index for group-by"), "{extra}");
+    let found = rows(session, "SELECT DISTINCT user FROM orders ORDER BY user DESC LIMIT 3").await;
+    assert_eq!(found, "1999\n1998\n1997\n");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_rows_that_are_looked_at_are_those_of_the_key() {
     let server = Server::new();

@@ -234,6 +234,25 @@ impl Asked<'_> {
 
     fn explain_facet(&self, work: &FacetWork) -> Result<Option<Access>> {
         let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
+        if let Some(request) = self.values_request(work, &selection)
+            && let Some(found) = self.reader.values_in_order(&request).map_err(failed)?
+        {
+            let path = self.reader.access(&selection).map_err(failed)?;
+            let examined = found.values.len() as u64;
+            let is_part = found.found_by.columns > 0 || found.found_by.is_bounded;
+            let path = remora_engine::AccessPath {
+                found_by: is_part.then_some(found.found_by).into_iter().collect(),
+                ordered_by: Some(found.found_by.index),
+                examined,
+                matching: examined,
+                scanned: 0,
+                ..path
+            };
+            let wanted = Wanted { in_order: true, has_condition: selection.filter.is_some() };
+            let mut access = self.access(&selection, &path, wanted);
+            access.say("Using index for group-by");
+            return Ok(Some(access));
+        }
         if let Some(collation) = work.collation {
             let (selection, column) = (selection.clone(), work.column.clone());
             let request =

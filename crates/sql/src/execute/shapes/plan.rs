@@ -127,6 +127,13 @@ pub(super) struct FacetWork {
     pub order: FacetOrder,
 }
 
+impl FacetWork {
+    /// Whether nothing depends on how many rows there are of a value.
+    pub fn values_only(&self) -> bool {
+        !self.counts.contains(&true) && self.order != FacetOrder::Frequent
+    }
+}
+
 /// In which order values come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FacetOrder {

@@ -3,7 +3,7 @@
 use datafusion::arrow::array::RecordBatch;
 use remora_engine::{
     Error as EngineError, FacetRequest, Filter, Hit, KeyValues, QueryReport, SearchRequest,
-    Selection, SortBy, Value, compare,
+    Selection, SortBy, Value, ValuesRequest, compare,
 };
 
 use remora_mysql::Collation;
@@ -416,7 +416,15 @@ impl Asked<'_> {
             false => (usize::MAX, 0),
         };
         let column = work.column.clone();
-        let values_only = !work.counts.contains(&true) && work.order != FacetOrder::Frequent;
+        if let Some(request) = self.values_request(work, &selection)
+            && let Some(found) = self.reader.values_in_order(&request).map_err(failed)?
+        {
+            let values = found.values.get(self.page.of(found.values.len())).unwrap_or_default();
+            let sent = self.send_values(session, work, values, reply).await?;
+            session.note_search(&selection, &found.report, found.matched);
+            return Ok(Some(sent));
+        }
+        let values_only = work.values_only();
         let request = FacetRequest { selection, column, limit, offset, values_only };
         let mut found = self.reader.facet(&request).map_err(failed)?;
         if let Some(collation) = work.collation {
@@ -434,10 +442,36 @@ impl Asked<'_> {
             let page = self.page.of(found.values.len());
             found.values = found.values.drain(page).collect();
         }
+        let sent = self.send_values(session, work, &found.values, reply).await?;
+        session.note_search(&request.selection, &found.report, found.matched);
+        Ok(Some(sent))
+    }
+
+    /// What is asked of an index that has the values in their order; `None` where they come in another.
+    pub fn values_request(&self, work: &FacetWork, selection: &Selection) -> Option<ValuesRequest> {
+        let FacetOrder::Value(descending) = work.order else { return None };
+        let last = self.page.offset.saturating_add(self.page.limit);
+        Some(ValuesRequest {
+            selection: selection.clone(),
+            column: work.column.clone(),
+            keyed: work.collation.map(|collation| u32::from(collation.0)),
+            descending,
+            limit: usize::try_from(last).unwrap_or(usize::MAX),
+            values_only: work.values_only(),
+        })
+    }
+
+    /// How many values were sent.
+    async fn send_values<R: Reply>(
+        &self,
+        session: &SessionState,
+        work: &FacetWork,
+        values: &[(Value, u64)],
+        reply: &mut R,
+    ) -> Result<u64> {
         reply.columns(&self.plan.columns)?;
         let zone = session.variables.time_zone.zone.clone();
-        let sent = found.values.len() as u64;
-        for chunk in found.values.chunks(CHUNK) {
+        for chunk in values.chunks(CHUNK) {
             for (value, count) in chunk {
                 let count = Value::Int(i64::try_from(*count).unwrap_or(i64::MAX));
                 let row: Vec<Value> = work
@@ -449,8 +483,7 @@ impl Asked<'_> {
             }
             reply.drain().await?;
         }
-        session.note_search(&request.selection, &found.report, found.matched);
-        Ok(Some(sent))
+        Ok(values.len() as u64)
     }
 
     fn ends<R: Reply>(

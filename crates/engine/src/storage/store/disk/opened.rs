@@ -11,7 +11,7 @@ use std::{
 
 use fjall::{
     CompressionType, Database, KeyspaceCreateOptions, PersistMode,
-    config::{BlockSizePolicy, CompressionPolicy, PartitioningPolicy},
+    config::{BlockSizePolicy, CompressionPolicy, PartitioningPolicy, RestartIntervalPolicy},
 };
 use parking_lot::RwLock;
 
@@ -30,6 +30,8 @@ use crate::{
 
 const ROW_BLOCK_BYTES: u32 = 4 << 10;
 const SMALL_BLOCK_BYTES: u32 = 4 << 10;
+/// Of so many keys of a block one is stored whole, not as what it adds to the one before.
+const WHOLE_KEYS: u8 = 4;
 const ROWS_PREFIX: &str = "rows-";
 /// Where each batch leaves its number, in "meta".
 pub(super) const BATCHES: &[u8] = b"batches";
@@ -239,6 +241,8 @@ fn open_keyspace(
             // of the first two levels stay in memory.
             .index_block_partitioning_policy(PartitioningPolicy::new([false, false, true]))
             .filter_block_partitioning_policy(PartitioningPolicy::new([false, true]))
+            // A read decodes the rows between two whole keys up to its own.
+            .data_block_restart_interval_policy(RestartIntervalPolicy::all(WHOLE_KEYS))
             // The index knows which keys there are, so a read almost never misses.
             .expect_point_read_hits(true)
     };

@@ -40,7 +40,7 @@ use crate::{
 /// A plan that was of too many rows so often in turn goes the general way, and is tried again each so many runs.
 const GIVEN_UP: u32 = 3;
 const TRIED_AGAIN: u32 = 16;
-/// So few rows are joined at once rather than by way of an order; of pages the factor by which more are tried.
+/// So few rows, or pages, are joined at once rather than by way of an order.
 const FEW_ROWS: u64 = 64;
 const FEW_PAGES: u64 = 4;
 /// How often the first rows of an order are tried.
@@ -483,7 +483,7 @@ impl Asked {
             if each_is_shown || is_all || batch.num_rows() as u64 == self.page.limit {
                 return Ok(Some(batch));
             }
-            count = count.saturating_mul(FEW_PAGES).min(MAX_PAGE_ROWS);
+            count = more_rows(count, batch.num_rows() as u64, last);
         }
         Ok(None)
     }
@@ -542,6 +542,14 @@ impl Asked {
             false => Ok(()),
         }
     }
+}
+
+/// How many first rows are tried where so many gave less than a page: as many as fill it if the others are like them,
+/// and some more.
+fn more_rows(tried: u64, found: u64, page: u64) -> u64 {
+    let likely = tried.saturating_mul(page) / found.max(1);
+    let likely = likely.saturating_add(likely / 4);
+    likely.clamp(tried.saturating_mul(2), tried.saturating_mul(2 * FEW_PAGES)).min(MAX_PAGE_ROWS)
 }
 
 /// The only value of a query's rows, or whether there are any; `None` if there are several.

@@ -8,6 +8,7 @@ use datafusion::{
         JoinSide, JoinType, NullEquality,
         tree_node::{TreeNode, TreeNodeRecursion},
     },
+    error::Result as PlanResult,
     physical_expr::{ScalarFunctionExpr, expressions::Column},
     physical_plan::{
         ExecutionPlan,
@@ -30,7 +31,7 @@ use super::{
     window::Window,
 };
 use crate::{
-    plan::{KeptPlan, RowQuery, Settled},
+    plan::{KeptPlan, RowQuery, Settled, without_same},
     scan::{
         FewScan, ScanExec,
         settled::{self, conditions_of},
@@ -252,7 +253,7 @@ fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
         return Some(Vec::new());
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-        let mut steps = vec![Step::Filter(Arc::clone(filter.predicate()))];
+        let mut steps = vec![Step::Filter(without_same(filter.predicate()).ok()?)];
         if let Some(places) = filter.projection().as_deref() {
             let (within, schema) = (filter.input().schema(), filter.schema());
             let column = |place: &usize| {
@@ -264,8 +265,9 @@ fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
     }
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         let expressions = projection.expr().iter();
-        let expressions = expressions.map(|each: &ProjectionExpr| Arc::clone(&each.expr));
-        return Some(vec![Step::Project(expressions.collect(), projection.schema())]);
+        let expressions = expressions.map(|each: &ProjectionExpr| without_same(&each.expr));
+        let expressions = expressions.collect::<PlanResult<_>>().ok()?;
+        return Some(vec![Step::Project(expressions, projection.schema())]);
     }
     if let Some(sort) = plan.downcast_ref::<SortExec>() {
         let sorted = Step::Sort(sort_keys(sort.expr()));
