@@ -159,7 +159,7 @@ async fn groups_that_are_joined_are_looked_up() {
     let of_orders: Vec<&str> = told[1].iter().map(String::as_str).collect();
     assert_eq!(
         (of_orders[2], of_orders[5], of_orders[7]),
-        ("o", "user_made", "test.u.id"),
+        ("orders", "user_made", "test.u.id"),
         "{told:?}"
     );
     for condition in [
