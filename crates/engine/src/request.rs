@@ -52,6 +52,9 @@ pub struct KeywordQuery {
     pub field_weights: Vec<(String, i32)>,
     /// What a row's weight is multiplied by.
     pub table_weight: Option<i32>,
+    /// What a row's weight is multiplied by beside that, by the engine's names of the tables as one that it is of; 1 for
+    /// others. With one that is not 1 all rows that are found are weighed, where only the best are asked for too.
+    pub part_weights: Vec<(String, i32)>,
     /// How idf is computed.
     pub idf: IdfKind,
     /// Where it stands among [`ScanRequest::scores`]: whether the column is to be of texts, which tell the factors

@@ -429,6 +429,7 @@ impl Recovering {
             defined: Position(0),
             changed,
             segments,
+            parts: Arc::default(),
             rows,
             staged: None,
             activity: Arc::default(),

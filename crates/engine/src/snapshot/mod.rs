@@ -72,6 +72,9 @@ pub(crate) struct TableView {
     pub changed: Position,
     /// The segments, oldest first. A live key is in exactly one of them.
     pub segments: Vec<SegmentView>,
+    /// Of tables as one, what each is called and how many of the segments are its own, in their order; of another
+    /// table nothing.
+    pub parts: Arc<[(String, usize)]>,
     /// The rows at the same position.
     pub rows: Arc<dyn RowReader>,
     /// The number under which rows of it are staged that are read in the place of the table's.

@@ -243,6 +243,7 @@ impl United {
             synonyms: Arc::clone(&definition.synonyms),
             changed: parts.iter().map(|part| part.changed).max().unwrap_or_default(),
             segments,
+            parts: parts.iter().map(|it| (it.schema.name.clone(), it.segments.len())).collect(),
             staged: None,
             activity: Arc::clone(&definition.activity),
             usage: Arc::clone(&definition.usage),

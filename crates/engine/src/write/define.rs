@@ -329,6 +329,7 @@ impl Drafted {
             defined,
             changed,
             segments,
+            parts: Arc::default(),
             rows,
             staged,
             activity,

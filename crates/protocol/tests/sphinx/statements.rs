@@ -422,14 +422,14 @@ fn places_outer_orders_and_weights() {
     );
     let weighed = Query {
         weights: vec![3, 1, 9],
-        index_weights: vec![("BOOKS".into(), 2), ("other".into(), 3)],
+        index_weights: vec![("BOOKS".into(), 2), ("other".into(), 3), ("a=1,b".into(), 4)],
         is_idf_plain: true,
         is_idf_undivided: true,
         ..query("x")
     };
     assert_eq!(
         short(&weighed),
-        "~ WHERE MATCH('x'), field_weights=(`title`=3, `body`=1), index_weights=(`BOOKS`=2), \
+        "~ WHERE MATCH('x'), field_weights=(`title`=3, `body`=1), index_weights=(`BOOKS`=2, `other`=3), \
          idf='plain,tfidf_unnormalized'"
     );
     let named = vec![("BODY".into(), 5), ("nope".into(), 6)];
@@ -600,4 +600,34 @@ fn sets_are_filtered_by_their_numbers() {
         search(&Query { select: "tags, wide".into(), ..query("") }, &with_sets()).unwrap();
     let kinds: Vec<_> = statement.outputs.iter().map(|output| output.kind).collect();
     assert_eq!(kinds, [AttributeKind::Set, AttributeKind::WideSet]);
+}
+
+#[test]
+fn rows_are_in_the_groups_of_all_their_numbers() {
+    let of = |function, column: &str, distinct: &str| {
+        let order = "@count desc".into();
+        let (column, distinct) = (column.to_owned().into(), distinct.to_owned().into());
+        let group = Group { function, column, order, distinct };
+        let query = Query { group, select: "@groupby".into(), ..query("x") };
+        search(&query, &with_sets()).map_err(|error| error.to_string())
+    };
+    for (column, kind) in [("tags", AttributeKind::Number), ("wide", AttributeKind::BigInt)] {
+        let statement = of(4, column, "").unwrap();
+        let expected = format!(
+            "WEIGHT() AS `c0`, `book``id` AS `c1`, `#each`(`{column}`) AS `@group` FROM \
+             `shop`.`books` WHERE MATCH('x')"
+        );
+        assert!(statement.rows.contains(&expected), "{}", statement.rows);
+        let order = "ORDER BY `@count` DESC, `@id` ASC, `@group` ASC LIMIT 0, 20";
+        assert!(statement.rows.contains(order), "{}", statement.rows);
+        assert_eq!(statement.outputs[0].kind, kind);
+    }
+    assert_eq!(
+        of(0, "tags", ""),
+        Err("index books: groups by times of the multi-value attribute 'tags'".to_owned())
+    );
+    assert_eq!(
+        of(4, "year", "tags"),
+        Err("index books: counts different numbers of the multi-value attribute 'tags'".to_owned())
+    );
 }

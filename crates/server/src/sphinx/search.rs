@@ -38,12 +38,8 @@ async fn try_answer(
 ) -> std::result::Result<Answer, String> {
     let begin = Instant::now();
     guest.begin_part(query.max_query_ms.into());
-    let shape = table::find(guest, identity, &query.indexes, UNKNOWN).await?;
-    let weights = query.index_weights.iter().map(|(name, weight)| (&**name, *weight));
-    if let Some(part) = table::weighed_part(guest, &shape, weights) {
-        return Err(format!("index {part}: the rows of several indexes as one weigh alike"));
-    }
-    let statement = search(query, &shape).map_err(|error| error.to_string())?;
+    let lots = table::find_lots(guest, identity, &query.indexes, UNKNOWN).await?;
+    let (shape, statement) = asked_of(query, lots)?;
     let failed = |error: remora_sql::Error| told(&shape, &error.message);
     let matches = matches(guest, &statement, room).await.map_err(failed)?;
     let (words, warning) = match statement.has_words {
@@ -68,6 +64,36 @@ async fn try_answer(
         fields: shape.fields,
     };
     Ok(Answer::Found { warning, found })
+}
+
+/// The tables that have what is asked for, and the statement: as `searchd` leaves out indexes without it.
+fn asked_of(
+    query: &Query<'_>,
+    lots: Vec<std::result::Result<TableShape, String>>,
+) -> std::result::Result<(TableShape, Statement), String> {
+    let (mut asked, mut refusal) = (Vec::new(), None);
+    for lot in lots {
+        let made = lot.and_then(|shape| {
+            let statement = search(query, &shape).map_err(|error| error.to_string())?;
+            Ok((shape, statement))
+        });
+        match made {
+            Ok(made) => asked.push(made),
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    let mut asked = asked.into_iter();
+    match (asked.next(), asked.next()) {
+        (Some(only), None) => Ok(only),
+        (Some((first, _)), Some((second, _))) => {
+            let (first, second) = (first.shown(), second.shown());
+            Err(format!(
+                "index {first}: it is not alike {second}, with which '*' would be searched as one: name the \
+                 indexes that are"
+            ))
+        }
+        (None, _) => Err(refusal.unwrap_or_default()),
+    }
 }
 
 /// What SQL says of a table, said of an index.

@@ -1,12 +1,14 @@
 //! Which table an index is, and what it is like.
 
-use remora_engine::{united_name, united_names};
+use remora_engine::united_name;
 use remora_protocol::sphinx::statement::{Column, ColumnKind, Indexes, TableShape};
 use remora_sql::{Access, Column as SqlColumn, Identity, SqlType};
 
 use super::rows::Rows;
 use crate::mysql::Guest;
 
+/// The refusal of a list that names no table.
+const NOTHING: &str = "no enabled local indexes to search";
 /// The number of the collation that says that texts are bytes.
 const BINARY: u16 = 63;
 
@@ -31,9 +33,54 @@ pub(super) async fn find(
             names.iter().map(one).collect::<Result<_, _>>()?
         }
     };
-    let Some(first) = found.first() else {
-        return Err("no enabled local indexes to search".to_owned());
-    };
+    shape_of(guest, &found, indexes).await
+}
+
+/// The same for a search: of `*` each lot of tables that can be read as one, where not all can.
+///
+/// # Errors
+/// As [`find`], for each lot.
+pub(super) async fn find_lots(
+    guest: &mut Guest,
+    identity: &Identity,
+    indexes: &str,
+    unknown: &str,
+) -> Result<Vec<Result<TableShape, String>>, String> {
+    if !matches!(Indexes::parse(indexes), Ok(Indexes::All)) {
+        return Ok(vec![Ok(find(guest, identity, indexes, unknown).await?)]);
+    }
+    let tables = all(guest, identity);
+    let reader = guest.side().shared.database.reader();
+    let names: Vec<String> = tables.iter().map(|table| table.stored.clone()).collect();
+    if reader.united_rows(&names).is_ok() {
+        return Ok(vec![shape_of(guest, &tables, indexes).await]);
+    }
+    let mut lots: Vec<Vec<Found>> = Vec::new();
+    for table in tables {
+        let is_alike = |lot: &&mut Vec<Found>| {
+            lot.first().is_some_and(|first| {
+                let both = [first.stored.clone(), table.stored.clone()];
+                first.database == table.database && reader.united_rows(&both).is_ok()
+            })
+        };
+        match lots.iter_mut().find(is_alike) {
+            Some(lot) => lot.push(table),
+            None => lots.push(vec![table]),
+        }
+    }
+    if lots.is_empty() {
+        return Err(NOTHING.to_owned());
+    }
+    let mut shapes = Vec::with_capacity(lots.len());
+    for lot in &lots {
+        shapes.push(shape_of(guest, lot, indexes).await);
+    }
+    Ok(shapes)
+}
+
+/// Tables as one.
+async fn shape_of(guest: &mut Guest, found: &[Found], indexes: &str) -> Result<TableShape, String> {
+    let Some(first) = found.first() else { return Err(NOTHING.to_owned()) };
     if found.iter().any(|other| other.database != first.database) {
         return Err(format!("tables of several databases are '{indexes}': name those of one"));
     }
@@ -99,26 +146,6 @@ fn readable(guest: &Guest, identity: &Identity) -> (Vec<String>, String) {
     let mut tables = shared.database.tables();
     tables.retain(|stored| identity.may_engine(stored, &default, Access::Read));
     (tables, default)
-}
-
-/// A part of the table of which a weight is said, by their last names: rows of parts weigh alike.
-pub(super) fn weighed_part<'n>(
-    guest: &Guest,
-    shape: &TableShape,
-    mut weights: impl Iterator<Item = (&'n str, u32)>,
-) -> Option<&'n str> {
-    let reader = guest.side().shared.database.reader();
-    let stored = |name: &str| {
-        let full = format!("{}.{name}", shape.database);
-        if reader.schema(&full).is_ok() { full } else { name.to_owned() }
-    };
-    let names: Vec<String> = united_names(&shape.name).map(stored).collect();
-    let parts = reader.parts(&united_name(names.iter().map(String::as_str)));
-    let is_of_part = |(name, weight): &(&str, u32)| {
-        let last = |part: &str| part.rsplit('.').next().is_some_and(|last| last == *name);
-        *weight != 1 && parts.iter().any(|part| last(part))
-    };
-    weights.find(is_of_part).map(|(name, _)| name)
 }
 
 fn fields(guest: &Guest, stored: &str) -> Vec<String> {

@@ -75,7 +75,7 @@ const NO_KILL_LIST: Meaning = Refused(
 const JSON_AS_IT_COMES: Meaning = Refused("JSON is kept as it comes: leave it out");
 const REMOVED: Meaning = Refused("Sphinx 2.2 has it no more: leave it out");
 
-const SOURCE: [(Meaning, bool, &str); 13] = [
+const SOURCE: [(Meaning, bool, &str); 11] = [
     (
         Used,
         false,
@@ -94,13 +94,14 @@ const SOURCE: [(Meaning, bool, &str); 13] = [
          tsvpipe_attr_string tsvpipe_attr_json csvpipe_field csvpipe_field_string csvpipe_attr_uint \
          csvpipe_attr_bool csvpipe_attr_timestamp csvpipe_attr_float csvpipe_attr_bigint csvpipe_attr_string \
          csvpipe_attr_json sql_attr_multi xmlpipe_attr_multi xmlpipe_attr_multi_64 tsvpipe_attr_multi \
-         tsvpipe_attr_multi_64 csvpipe_attr_multi csvpipe_attr_multi_64",
+         tsvpipe_attr_multi_64 csvpipe_attr_multi csvpipe_attr_multi_64 sql_joined_field sql_file_field \
+         unpack_mysqlcompress unpack_zlib",
     ),
+    (Used, false, "unpack_mysqlcompress_maxsize"),
     (
         Harmless,
         false,
-        "mysql_connect_flags mssql_winauth mssql_unicode sql_query_info sql_column_buffers \
-         unpack_mysqlcompress_maxsize",
+        "mysql_connect_flags mssql_winauth mssql_unicode sql_query_info sql_column_buffers",
     ),
     (Harmless, true, "sql_str2ordinal_column"),
     (
@@ -109,17 +110,6 @@ const SOURCE: [(Meaning, bool, &str); 13] = [
         "sql_sock",
     ),
     (NO_KILL_LIST, false, "sql_query_killlist"),
-    (Refused("join the texts in sql_query, as with GROUP_CONCAT"), true, "sql_joined_field"),
-    (
-        Refused("files are not read: give their texts by xmlpipe2 or in a column"),
-        true,
-        "sql_file_field",
-    ),
-    (
-        Refused("let sql_query give the text, as UNCOMPRESS(column)"),
-        true,
-        "unpack_mysqlcompress unpack_zlib",
-    ),
     (Refused("only MySQL and MariaDB are read"), false, "odbc_dsn sql_charset sql_role"),
     (
         Refused("let the command give UTF-8, as with '| iconv -c -f utf-8 -t utf-8'"),
@@ -139,7 +129,7 @@ const SOURCE: [(Meaning, bool, &str); 13] = [
     ),
 ];
 
-const INDEX: [(Meaning, bool, &str); 8] = [
+const INDEX: [(Meaning, bool, &str); 9] = [
     (
         Used,
         false,
@@ -167,24 +157,30 @@ const INDEX: [(Meaning, bool, &str); 8] = [
         "docinfo mlock embedded_limit charset_type enable_star ondisk_dict preopen inplace_enable \
          inplace_hit_gap inplace_docinfo_gap inplace_reloc_factor inplace_write_factor hit_format rt_mem_limit \
          dict index_field_lengths divide_remote_ranges ondisk_attrs ha_strategy agent_connect_timeout \
-         agent_query_timeout max_substring_len global_idf \
+         agent_query_timeout max_substring_len \
          access_plain_attrs access_blob_attrs access_doclists access_hitlists attr_update_reserve \
          docstore_block_size docstore_compression docstore_compression_level optimize_cutoff \
          read_buffer_docs read_buffer_hits stored_fields",
     ),
     // Of a distributed index they are refused.
     (Harmless, true, "agent agent_blackhole agent_persistent"),
+    (
+        Refused(
+            "weights are made of the counts of the table, or of all parts of a distributed one: leave it out",
+        ),
+        false,
+        "global_idf",
+    ),
     (Refused("token filters are not loaded: leave it out"), false, "index_token_filter"),
     (NO_KILL_LIST, true, "killlist_target"),
 ];
 
 const INDEXER: [(Meaning, bool, &str); 3] = [
-    (Used, false, "on_json_attr_error"),
+    (Used, false, "on_json_attr_error max_file_field_buffer on_file_field_error"),
     (
         Harmless,
         false,
-        "mem_limit max_iops max_iosize max_xmlpipe2_field max_file_field_buffer write_buffer \
-         on_file_field_error lemmatizer_cache ignore_non_plain",
+        "mem_limit max_iops max_iosize max_xmlpipe2_field write_buffer lemmatizer_cache ignore_non_plain",
     ),
     (JSON_AS_IT_COMES, false, "json_autoconv_numbers json_autoconv_keynames"),
 ];

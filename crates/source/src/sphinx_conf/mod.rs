@@ -7,13 +7,15 @@
 //! - `columns`, `listen`: what fields, attributes and addresses say;
 //! - `documents`, `command`: what a source gives, and the commands that give it;
 //! - `separated`, `docset`, `query`: documents of tsvpipe and csvpipe, of xmlpipe2, of a MySQL, with the numbers of
-//!   its multi-value attributes (`sets`), both in stretches (`range`);
+//!   its multi-value attributes (`sets`) and its joined fields (`joined`), in stretches (`range`), and what is
+//!   compressed or in files (`unpack`);
 //! - `plan`: an index as a table and the sources of its rows; `load`: the rows into the table.
 
 mod columns;
 mod command;
 mod docset;
 mod documents;
+mod joined;
 mod keys;
 mod listen;
 mod load;
@@ -23,6 +25,7 @@ mod range;
 mod separated;
 mod sets;
 mod text;
+mod unpack;
 
 #[cfg(test)]
 mod tests;

@@ -205,7 +205,10 @@ fn source(conf: &SphinxConf, setting: &Setting) -> Result<Source> {
         "xmlpipe2" => {
             Origin::Docset { command: command("xmlpipe_command")?, columns: columns(prefix) }
         }
-        _ => Origin::Query(Box::new(Query::of_section(&conf.file, section)?)),
+        _ => {
+            let indexer = conf.single(SectionKind::Indexer);
+            Origin::Query(Box::new(Query::of_section(&conf.file, section, indexer)?))
+        }
     };
     Ok(Source { name: format!("source '{}'", section.name), origin })
 }

@@ -1,6 +1,6 @@
 //! A mysql source: what `sql_query` selects, its first column the documents' numbers.
 //!
-//! A column that no attribute names is a field. With `sql_query_range` the query runs once for each stretch of
+//! A column that no attribute names is a field; `sql_joined_field` adds fields of other queries. With `sql_query_range` the query runs once for each stretch of
 //! numbers, which stand in it as `$start` and `$end`.
 
 use std::time::Duration;
@@ -8,9 +8,11 @@ use std::time::Duration;
 use super::{
     columns::{Column, Kind, document_number},
     documents::{Document, Taker},
+    joined::{self, Joined, Texts},
     range::{DEFAULT_STEP, Range, ranged},
     sets::{self, SetOf, Sets},
     text::Section,
+    unpack::Unpacking,
     wrong,
 };
 use crate::{
@@ -32,11 +34,20 @@ pub(super) struct Query {
     attributes: Vec<Column>,
     /// The multi-value attributes.
     sets: Vec<SetOf>,
+    /// Fields that other queries give.
+    joined: Vec<Joined>,
+    unpacking: Unpacking,
+}
+
+/// What other queries gave, by document.
+struct Beside {
+    texts: Vec<Texts>,
+    sets: Vec<Sets>,
 }
 
 impl Query {
-    /// What a section asks for.
-    pub fn of_section(file: &str, section: &Section) -> Result<Self> {
+    /// What a section asks for, and that of the indexer.
+    pub fn of_section(file: &str, section: &Section, indexer: Option<&Section>) -> Result<Self> {
         let missing =
             |key: &str| wrong(file, section.line, format!("source '{}' needs {key}", section.name));
         let number = |key: &str, default: u64| match section
@@ -95,7 +106,24 @@ impl Query {
         let sets = sets.collect::<Result<Vec<_>>>()?;
         let of_field = sets.iter().filter(|set| set.is_of_field());
         attributes.extend(of_field.map(|set| set.column.clone()));
-        Ok(Self { settings, before, query, range, after, after_index, attributes, sets })
+        let joined = section.all("sql_joined_field").filter(|setting| !setting.value.is_empty());
+        let joined = joined.map(|setting| {
+            Joined::of_value(&setting.value).map_err(|message| wrong(file, setting.line, message))
+        });
+        let joined = joined.collect::<Result<Vec<_>>>()?;
+        let unpacking = Unpacking::of_section(file, section, indexer)?;
+        Ok(Self {
+            settings,
+            before,
+            query,
+            range,
+            after,
+            after_index,
+            attributes,
+            sets,
+            joined,
+            unpacking,
+        })
     }
 
     /// Reads all documents.
@@ -110,8 +138,10 @@ impl Query {
             connection.run("SET character_set_results = utf8mb4")?;
         }
         let sets = sets::read(source, &self.sets, self.range.as_ref(), &mut connection)?;
+        let texts = joined::read(source, &self.joined, self.range.as_ref(), &mut connection)?;
+        let beside = Beside { texts, sets };
         let mut read = |connection: &mut Connection, query: &str| {
-            self.read_part(source, connection, query, &sets, taker)
+            self.read_part(source, connection, query, &beside, taker)
         };
         match &self.range {
             None => read(&mut connection, &self.query)?,
@@ -159,24 +189,30 @@ impl Query {
         source: &str,
         connection: &mut Connection,
         statement: &str,
-        sets: &[Sets],
+        beside: &Beside,
         taker: &mut dyn Taker,
     ) -> Result<()> {
         let mut document = Document::default();
-        let mut is_begun = false;
+        let (mut is_begun, mut places) = (false, Vec::new());
         connection.each_row(statement, &mut |names, cells| {
             if !is_begun {
                 is_begun = true;
                 taker.columns(&self.columns(source, names)?)?;
+                places = self.unpacking.places(source, names.get(1..).unwrap_or_default())?;
             }
             let Some(cells) = cells else { return Ok(()) };
             let mut cells = cells.into_iter();
             document.number = cells.next().unwrap_or_default();
             document.cells = cells.collect();
-            let number = document_number(&document.number);
-            let of_document = |sets: &Sets| number.and_then(|number| sets.get(&number).cloned());
-            document.cells.extend(sets.iter().map(|sets| of_document(sets).unwrap_or_default()));
             document.place = format!("document {}", String::from_utf8_lossy(&document.number));
+            if !self.unpacking.apply(source, &places, &mut document, taker)? {
+                return Ok(());
+            }
+            let number = document_number(&document.number);
+            // Texts and sets are alike: bytes by document.
+            let of_document = |found: &Texts| number.and_then(|number| found.get(&number).cloned());
+            let found = beside.texts.iter().chain(&beside.sets);
+            document.cells.extend(found.map(|found| of_document(found).unwrap_or_default()));
             taker.document(&document)
         })
     }
@@ -194,7 +230,8 @@ impl Query {
             declared.cloned().unwrap_or_else(|| Column::new(&name, Kind::Field))
         };
         let own = self.sets.iter().filter(|set| !set.is_of_field()).map(|set| set.column.clone());
-        let columns: Vec<Column> = names.iter().map(column).chain(own).collect();
+        let joined = self.joined.iter().map(|field| field.column.clone());
+        let columns: Vec<Column> = names.iter().map(column).chain(joined).chain(own).collect();
         let is_there = |wanted: &&Column| !columns.iter().any(|column| column.name == wanted.name);
         match self.attributes.iter().find(is_there) {
             Some(missing) => Err(Error::format(

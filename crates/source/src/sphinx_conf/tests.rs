@@ -106,6 +106,7 @@ fn what_is_refused_has_its_line_and_key() {
         ("index_token_filter = lib.so:f", "sphinx.conf:4: index_token_filter: "),
         ("morphology = lemmatize_en", "sphinx.conf:4: "),
         ("expand_keywords = 1", "sphinx.conf:4: "),
+        ("global_idf = words.idf", "sphinx.conf:4: global_idf: weights are made of"),
         ("rt_attr_uint = id", "a column is named id"),
         ("rt_attr_string = title", "column 'title' is there twice"),
         ("stopwords = /no/such/file", "/no/such/file"),
@@ -142,6 +143,14 @@ fn sources_are_checked_before_anything_runs() {
         (
             "type = mysql\nsql_host = h\nsql_query = SELECT 1\nsql_attr_multi = uint tag from",
             "sphinx.conf:5: sql_attr_multi: 'uint tag from' is not like",
+        ),
+        (
+            "type = mysql\nsql_host = h\nsql_query = SELECT 1\nsql_joined_field = t from payload-query; SELECT 1",
+            "sphinx.conf:5: sql_joined_field: payloads are not kept",
+        ),
+        (
+            "type = mysql\nsql_host = h\nsql_query = SELECT 1\nunpack_mysqlcompress_maxsize = x",
+            "sphinx.conf:5: unpack_mysqlcompress_maxsize: 'x' is no number of bytes",
         ),
         (
             "type = mysql\nsql_query_killlist = SELECT",

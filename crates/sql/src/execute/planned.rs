@@ -73,7 +73,7 @@ pub(super) fn step(
 }
 
 /// The names of steps.
-const STEPS: [(&str, &str); 15] = [
+const STEPS: [(&str, &str); 16] = [
     ("AggregateExec", "Aggregate"),
     ("BoundedWindowAggExec", "Window aggregate"),
     ("CrossJoinExec", "Cross join"),
@@ -87,6 +87,7 @@ const STEPS: [(&str, &str); 15] = [
     ("SortExec", "Sort"),
     ("SortMergeJoinExec", "Merge join"),
     ("SortPreservingMergeExec", "Merge sorted"),
+    ("UnfoldExec", "Unfold"),
     ("UnionExec", "Append"),
     ("WindowAggExec", "Window aggregate"),
 ];

@@ -37,6 +37,9 @@ pub(super) use folds::MAX_CONCAT_BYTES;
 use head::Head;
 pub(super) use head::{HEAD, PLACE};
 
+/// How many different numbers sets have: COUNT(DISTINCT …) of one.
+pub(crate) const COUNT_NUMBERS: &str = "#count_numbers";
+
 /// Digits that SUM adds to those of its argument.
 pub(crate) const SUM_DIGITS: u32 = 22;
 
@@ -53,6 +56,7 @@ pub(crate) fn aggregate_function(name: &str) -> Option<Arc<AggregateUDF>> {
         "json_arrayagg" => Kind::Fold("json_arrayagg"),
         "json_objectagg" => Kind::Fold("json_objectagg"),
         "any_value" => Kind::Fold("any_value"),
+        COUNT_NUMBERS => Kind::Fold(COUNT_NUMBERS),
         "bit_and" => Kind::Fold("bit_and"),
         "bit_or" => Kind::Fold("bit_or"),
         "bit_xor" => Kind::Fold("bit_xor"),

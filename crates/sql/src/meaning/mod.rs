@@ -44,10 +44,10 @@ use datafusion::{
 
 use crate::state::Context;
 
-pub(crate) use aggregate::aggregate_function;
+pub(crate) use aggregate::{COUNT_NUMBERS, aggregate_function};
 pub(crate) use compare::is_false_of_null;
 pub(crate) use declared::expr_type;
-pub(crate) use library::NUMBERS_OF;
+pub(crate) use library::{EACH, GROUP_KEY, NUMBERS_OF, UNFOLD};
 pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 
 /// The scalar function of this name, in lower case, as a session means it.

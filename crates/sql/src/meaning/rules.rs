@@ -73,7 +73,7 @@ fn mean(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             for group in &aggregate.group_expr {
                 if !matches!(group, Expr::GroupingSet(_)) && type_of(group, schema)?.multi.is_some()
                 {
-                    let what = "GROUP BY of a multi-value attribute";
+                    let what = "GROUP BY of a multi-value attribute of a view or a query in FROM";
                     return Err(external(Error::unsupported(what)));
                 }
             }
@@ -197,6 +197,10 @@ fn sorting(expr: Expr, schema: &DFSchema) -> Result<Expr> {
 
 fn sorted_window(mut window: Box<WindowFunction>, schema: &DFSchema) -> Result<Expr> {
     for each in &mut window.params.partition_by {
+        if type_of(each, schema)?.multi.is_some() {
+            let what = "groups and PARTITION BY of a multi-value attribute here";
+            return Err(external(Error::unsupported(what)));
+        }
         *each = sorting(each.clone(), schema)?;
     }
     if let [only] = window.params.order_by.as_slice() {

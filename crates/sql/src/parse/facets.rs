@@ -40,6 +40,8 @@ struct Facet {
 /// What may follow the values of a FACET, and what FROM and WHERE end at.
 const CLAUSES: [&str; 5] = ["BY", "DISTINCT", "ORDER", "LIMIT", "FACET"];
 const ENDS: [&str; 6] = ["GROUP", "HAVING", "ORDER", "LIMIT", "OPTION", "WITHIN"];
+/// What the rows of a group have in common.
+const GROUP: &str = "GROUPBY()";
 /// Behind these a word is a name.
 const BEFORE_NAMES: [&str; 14] = [
     "SELECT", "AS", "BY", "WHERE", "AND", "OR", "NOT", "FROM", "JOIN", "ON", "HAVING", "IN",
@@ -226,7 +228,12 @@ impl Facet {
             return Err(source.syntax_error(part.start));
         }
         let is_facet = source.is_word(part.start, "FACET") && source.is(part.start + 1, "(");
-        let text = if is_facet { self.groups().join(", ") } else { shown(source, part) };
+        let text = match (is_facet, self.groups().as_slice()) {
+            // Of a multi-value attribute that is a number, and not the set.
+            (true, [_]) => GROUP.to_owned(),
+            (true, groups) => groups.join(", "),
+            (false, _) => shown(source, part),
+        };
         Ok((text, is_descending))
     }
 }
@@ -246,6 +253,14 @@ fn value(source: &Source, part: Range<usize>) -> (String, Option<String>) {
     }
 }
 
+/// Whether a value is the name of a column, without its table.
+fn is_name(value: &str) -> bool {
+    let bare = value.strip_prefix('`').and_then(|value| value.strip_suffix('`')).unwrap_or(value);
+    !bare.is_empty()
+        && !bare.starts_with(|first: char| first.is_ascii_digit())
+        && bare.chars().all(|each| each.is_alphanumeric() || each == '_')
+}
+
 fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
@@ -257,7 +272,11 @@ impl Faceted {
     }
 
     fn select_of(&self, facet: &Facet) -> String {
+        let is_of_one = facet.by.is_empty() && facet.values.len() == 1;
         let item = |(value, alias): &(String, Option<String>)| match alias {
+            None if is_of_one && is_name(value) => {
+                format!("{GROUP} AS {}", quoted(value.trim_matches('`')))
+            }
             None => value.clone(),
             Some(alias) => format!("{value} AS {}", quoted(alias)),
         };

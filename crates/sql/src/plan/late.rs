@@ -7,7 +7,8 @@
 //!     Scan: id, body                                  Project: id, key
 //!                                                       Scan: id, key
 //! ```
-//! Plans in which anything else reads the texts, or has the excerpts, stay as they are.
+//! Plans in which anything else reads the texts, or has the excerpts, stay as they are. What a ranking expression weighs
+//! rows by, PACKEDFACTORS(), is made late too: it is a column of the scan, which weighs all rows that are found for it.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -55,11 +56,55 @@ const ROWS: usize = 16;
 
 /// The plan with excerpts made of the rows that limits leave.
 pub(super) fn late(plan: Plan) -> Result<Plan> {
+    let plan = projecting(plan)?;
     let done = plan.transform_down(|node| match Moving::of(&node)? {
         Some(made) => Ok(Transformed::new(made, true, TreeNodeRecursion::Jump)),
         None => Ok(Transformed::no(node)),
     });
     done.map(|done| done.data)
+}
+
+/// The plan with a projection above each scan that tells factors and whose rows are put in order or cut: factors are made
+/// late where a projection makes them.
+fn projecting(plan: Plan) -> Result<Plan> {
+    let done = plan.transform_up(|node| {
+        let [below] = node.children()[..] else { return Ok(Transformed::no(node)) };
+        if !passes_rows(&node) || told_by(below).is_empty() {
+            return Ok(Transformed::no(node));
+        }
+        let schema = below.schema();
+        let fields = schema.fields().iter().enumerate();
+        let columns = fields.map(|(place, field)| {
+            let column = Arc::new(Column::new(field.name(), place)) as Arc<dyn PhysicalExpr>;
+            (column, field.name().clone())
+        });
+        let below = ProjectionExec::try_new(columns.collect::<Vec<Named>>(), Arc::clone(below))?;
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        Ok(Transformed::yes(node.replace_children(vec![Arc::new(below)], options)?))
+    });
+    done.map(|done| done.data)
+}
+
+/// The places of a scan's columns that tell factors, behind conditions too; none of another plan.
+fn told_by(plan: &Plan) -> BTreeSet<usize> {
+    if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+        return (0..plan.schema().fields().len())
+            .filter(|place| scan.tells_factors(*place))
+            .collect();
+    }
+    let filter = plan.downcast_ref::<FilterExec>();
+    let ([below], true) = (&plan.children()[..], filter.is_some() || plan.is::<CooperativeExec>())
+    else {
+        return BTreeSet::new();
+    };
+    let told = told_by(below);
+    match filter.and_then(|filter| filter.projection().as_ref()) {
+        Some(chosen) => {
+            let places = chosen.iter().enumerate().filter(|(_, from)| told.contains(from));
+            places.map(|(place, _)| place).collect()
+        }
+        None => told,
+    }
 }
 
 /// Nodes that rows pass as they are, down to a projection that makes excerpts.
@@ -83,9 +128,10 @@ impl<'p> Moving<'p> {
         let (mut above, mut node, mut is_limited) = (Vec::new(), top, false);
         loop {
             if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
+                let told = told_by(projection.input());
                 let exprs = projection.expr().iter().enumerate();
-                let late = exprs.filter(|(_, each)| is_late(&each.expr)).map(|(place, _)| place);
-                let late: BTreeSet<usize> = late.collect();
+                let late = exprs.filter(|(_, each)| is_late(&each.expr, &told));
+                let late: BTreeSet<usize> = late.map(|(place, _)| place).collect();
                 if !late.is_empty() {
                     return is_limited.then_some(Self { above, projection, late });
                 }
@@ -208,9 +254,10 @@ struct LateRead {
     columns: LateColumns,
 }
 
-/// Whether an expression has a function that is evaluated late, and none beside it whose value depends on when it is.
-fn is_late(expr: &Arc<dyn PhysicalExpr>) -> bool {
-    let (mut has_late, mut has_others) = (false, false);
+/// Whether an expression has a function that is evaluated late, or one of these columns, which tell factors, and nothing
+/// beside it whose value depends on when it is evaluated.
+fn is_late(expr: &Arc<dyn PhysicalExpr>, told: &BTreeSet<usize>) -> bool {
+    let (mut has_late, mut has_others) = (!places_of(expr).is_disjoint(told), false);
     // Nothing fails on the way.
     let _ = expr.apply(|each| {
         if let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() {

@@ -18,6 +18,7 @@ mod recursive;
 mod rules;
 mod settle;
 mod subquery;
+mod unfold;
 mod united;
 mod watch;
 

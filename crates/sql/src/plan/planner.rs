@@ -34,6 +34,7 @@ use super::{
     rules,
     settle::{RowQuery, Settled, settle},
     subquery::Subqueries,
+    unfold::{UnfoldPlanner, Unfolding},
     united, watch,
 };
 use crate::{MAX_DIRECT_ROWS, Result, error::from_plan, meaning, state::Context};
@@ -81,7 +82,8 @@ fn base() -> PlanState {
     options.optimizer.prefer_existing_sort = true;
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MIN_JOIN_KEYS;
     options.optimizer.hash_join_inlist_pushdown_max_size = MAX_JOIN_KEY_BYTES;
-    let mut analyzing: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Laterals)];
+    let mut analyzing: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
+        vec![Arc::new(Laterals), Arc::new(Unfolding)];
     analyzing.extend(meaning::analyzer_rules());
     analyzing.push(Arc::new(Subqueries));
     analyzing.push(Arc::new(SidesWithoutKeys));
@@ -90,6 +92,7 @@ fn base() -> PlanState {
         .with_config(config)
         .with_analyzer_rules(rules::analyzing(analyzing))
         .with_expr_planners(SessionStateDefaults::default_expr_planners())
+        .with_query_planner(Arc::new(UnfoldPlanner))
         .build()
 }
 

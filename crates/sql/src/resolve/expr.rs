@@ -11,12 +11,13 @@ use super::{
     Env, Resolver, factors, highlight, keywords,
     places::{SelectKind, Standing},
     scope::{Clause, Scope, unknown_column, written},
-    sphinx,
+    sets, sphinx,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, meaning::COUNT_NUMBERS};
 
 /// Functions of many rows.
-pub(super) const AGGREGATES: [&str; 24] = [
+pub(super) const AGGREGATES: [&str; 25] = [
+    COUNT_NUMBERS,
     "any_value",
     "avg",
     "bit_and",
@@ -245,7 +246,10 @@ impl Walk<'_, '_> {
         if let Some(meant) = highlight::call(function, self.scope, tables, weight.as_ref())? {
             return Ok(Some(meant));
         }
-        match factors::call(function, weight.as_ref(), self.place.clause)? {
+        if let Some(meant) = factors::call(function, weight.as_ref(), self.place.clause)? {
+            return Ok(Some(meant));
+        }
+        match sets::distinct(function, tables) {
             Some(meant) => Ok(Some(meant)),
             None => keywords::snippet(function, tables),
         }

@@ -13,6 +13,7 @@ use super::{
     expr::is_aggregate,
     heads, keywords,
     scope::{Clause, Scope, unknown_column},
+    sets,
 };
 use crate::{Error, Result, parse::function_call};
 
@@ -206,6 +207,14 @@ impl VisitorMut for Walk<'_> {
         }
         let is_head = matches!(grouping.beside, Beside::Head(_) | Beside::First(..));
         let is_group = grouping.groups.contains(&expr.to_string());
+        if is_group
+            && sets::is_each(expr)
+            && let Beside::First(..) = grouping.beside
+        {
+            // Above the windows only what they give is known.
+            let number = self.beside(expr.clone());
+            return self.keep(expr, |_| number);
+        }
         // Texts of a group may be written in several ways: the best row's is shown.
         let is_plain = is_group && !(is_head && matches!(expr, Expr::CompoundIdentifier(_)));
         if is_plain || matches!(expr, Expr::Subquery(_) | Expr::Exists { .. }) {

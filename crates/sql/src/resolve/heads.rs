@@ -18,10 +18,13 @@ use super::{
     grouping::{Beside, Grouping, Where, has_aggregate},
     keywords,
     scope::{Clause, Scope, unknown_column},
+    scores::Tables,
     select::{Item, position},
+    sets::{self, Rank, rank},
 };
 use crate::{
     Error, Result,
+    meaning::GROUP_KEY,
     parse::{GroupRows, function_call},
 };
 
@@ -102,10 +105,13 @@ impl Heads {
     ) -> Result<()> {
         // Heads that are ordered as rows are within groups have their places as one value.
         let by_place = order.is_empty() && self.is_plain && self.count == 1;
+        let numbers: Vec<OrderByExpr> =
+            groups.iter().filter(|group| sets::is_each(group)).cloned().map(ascending).collect();
         if !by_place {
             let weight = self.weight.iter().filter(|_| order.is_empty());
             let parts: Vec<OrderByExpr> = weight.chain(&self.keys).cloned().collect();
-            order.extend(parts);
+            // One row may be the best of the groups of several of its numbers.
+            order.extend(parts.into_iter().chain(numbers.iter().cloned()));
         }
         let (of_items, of_groups) = match self.count {
             1 => {
@@ -139,6 +145,7 @@ impl Heads {
             select.having = having;
             if by_place {
                 order.push(ascending(function_call(PLACE, self.parts())));
+                order.extend(numbers);
             }
             return Ok(());
         }
@@ -207,34 +214,54 @@ fn number_of(number: u64) -> Expr {
     Expr::Value(ValueWithSpan::from(Value::Number(number.to_string(), false)))
 }
 
-/// Replaces GROUPBY() by what is grouped by.
-pub(super) fn replace_group(node: &mut impl VisitMut, groups: &[Expr]) -> Result<()> {
-    match node.visit(&mut Group(groups)) {
+/// What GROUPBY() is: what is grouped by, of several columns a number that they have in common. `None` without groups.
+pub(super) fn group_of(groups: &[Expr], tables: &Tables) -> Option<Expr> {
+    let (first, others) = groups.split_first()?;
+    if others.is_empty() {
+        return Some(first.clone());
+    }
+    // In the order in which Sphinx has attributes: numbers as the table has them, its key, what is computed, texts.
+    let mut parts: Vec<(Rank, Expr)> =
+        groups.iter().map(|group| (rank(group, tables), group.clone())).collect();
+    parts.sort_by_key(|(rank, _)| *rank);
+    let mut known: Vec<Expr> = Vec::new();
+    for (_, part) in parts {
+        if !known.contains(&part) {
+            known.push(part);
+        }
+    }
+    Some(function_call(GROUP_KEY, known))
+}
+
+/// Whether an expression is GROUPBY().
+pub(super) fn is_group(expr: &Expr) -> bool {
+    let Expr::Function(function) = expr else { return false };
+    let has_none = matches!(&function.args, FunctionArguments::List(list) if list.args.is_empty());
+    has_none && function.name.to_string().eq_ignore_ascii_case("groupby")
+}
+
+/// Replaces GROUPBY().
+pub(super) fn replace_group(node: &mut impl VisitMut, group: Option<&Expr>) -> Result<()> {
+    match node.visit(&mut Group(group)) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
-struct Group<'g>(&'g [Expr]);
+struct Group<'g>(Option<&'g Expr>);
 
 impl VisitorMut for Group<'_> {
     type Break = Error;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        let Expr::Function(function) = &*expr else { return ControlFlow::Continue(()) };
-        let has_none =
-            matches!(&function.args, FunctionArguments::List(list) if list.args.is_empty());
-        if !has_none || !function.name.to_string().eq_ignore_ascii_case("groupby") {
+        if !is_group(expr) {
             return ControlFlow::Continue(());
         }
-        match self.0 {
-            [group] => *expr = group.clone(),
-            [] => {
-                let message = "GROUPBY() is allowed only in GROUP BY queries";
-                return ControlFlow::Break(Error::new(ErrorCode::ParseError, message));
-            }
-            _ => return ControlFlow::Break(Error::unsupported("GROUPBY() of several groups")),
-        }
+        let Some(group) = self.0 else {
+            let message = "GROUPBY() is allowed only in GROUP BY queries";
+            return ControlFlow::Break(Error::new(ErrorCode::ParseError, message));
+        };
+        *expr = group.clone();
         ControlFlow::Continue(())
     }
 }

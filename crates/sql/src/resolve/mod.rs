@@ -24,6 +24,7 @@ mod rows;
 mod scope;
 mod scores;
 mod select;
+mod sets;
 mod sphinx;
 mod tables;
 mod values;

@@ -19,6 +19,7 @@ use super::{
     hints, items, keywords,
     places::Standing,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
+    sets::Grouped,
 };
 use crate::{
     Error, Result,
@@ -72,7 +73,7 @@ impl Resolver<'_> {
         )?;
         let aliases: Vec<Alias> = items.iter().map(alias_of).collect();
         let said = take_group_rows(select);
-        let groups = self.groups(select, &items, &aliases, &scope, env)?;
+        let mut groups = self.groups(select, &items, &aliases, &scope, env)?;
         let is_of_rows = is_of_rows(select, &items, &groups.0);
         let said = self.group_rows(said, is_grouped(&items, &groups.0));
         let place = ClauseContext {
@@ -91,7 +92,10 @@ impl Resolver<'_> {
         self.order(order, &items, &aliases, &scope, env)?;
         let heads = self.heads(said, (&items, &groups.0), &aliases, &scope, env)?;
         self.weight = outer_weight;
-        replace_groups(select, order, &groups.0, &mut items)?;
+        let grouped = Grouped { by_heads: heads.is_some(), has_rollup: groups.1 };
+        self.unfold(select, order, &mut groups.0, &mut items, grouped)?;
+        let group = heads::group_of(&groups.0, &self.tables);
+        replace_groups(select, order, group.as_ref(), &mut items)?;
         self.group(select, order, groups, &mut items, (&scope, heads))?;
         for each in order.iter_mut() {
             by_name(each, &items);
@@ -336,16 +340,16 @@ impl Resolver<'_> {
 fn replace_groups(
     select: &mut Select,
     order: &mut [OrderByExpr],
-    groups: &[Expr],
+    group: Option<&Expr>,
     items: &mut [Item],
 ) -> Result<()> {
     for item in items {
-        heads::replace_group(&mut item.expr, groups)?;
+        heads::replace_group(&mut item.expr, group)?;
     }
     if let Some(having) = &mut select.having {
-        heads::replace_group(having, groups)?;
+        heads::replace_group(having, group)?;
     }
-    order.iter_mut().try_for_each(|each| heads::replace_group(&mut each.expr, groups))
+    order.iter_mut().try_for_each(|each| heads::replace_group(&mut each.expr, group))
 }
 
 /// Whether a SELECT gives rows as they are: neither groups nor distinct ones.

@@ -12,7 +12,7 @@ use remora_mysql::ErrorCode;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Resolver, alias, keywords, limit,
+    Resolver, alias, heads, keywords, limit,
     scope::{Scope, quoted},
 };
 use crate::{
@@ -134,7 +134,8 @@ impl Resolver<'_> {
             return Ok(());
         }
         let named = |item: &SelectItem| match item {
-            SelectItem::ExprWithAlias { expr, alias } => {
+            // What is grouped by may be called as the column is that it is made of.
+            SelectItem::ExprWithAlias { expr, alias } if !heads::is_group(expr) => {
                 Some((alias.value.to_lowercase(), expr.clone()))
             }
             _ => None,

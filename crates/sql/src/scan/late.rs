@@ -1,4 +1,5 @@
-//! Columns that are read late: of the rows that are shown, by their keys, and not of all that are found.
+//! Columns that are read late: of the rows that are shown, by their keys, and not of all that are found. The factors of a
+//! ranking expression are such too: each row's are made by weighing it once more.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use datafusion::{
     },
 };
 use jiff::tz::TimeZone;
-use remora_engine::{ColumnType, KeyValues, Row, Value};
+use remora_engine::{ColumnType, Filter, KeyValues, Literal, Row, ScanRequest, TextQuery, Value};
+use rustc_hash::FxHashMap;
 
 use super::{
     array,
@@ -29,13 +31,26 @@ use crate::{catalog::Reader, meaning::expr_type};
 pub(crate) struct LateColumns {
     reader: Reader,
     table: String,
+    /// The key's place in the engine's table, and its name.
+    key: (usize, String),
     /// The engine's columns.
     columns: Vec<usize>,
     kinds: Vec<ColumnType>,
+    /// What each of the fields is.
+    sources: Vec<Source>,
     fields: Vec<FieldRef>,
     /// Whether keys may be below zero.
     is_signed: bool,
     zone: TimeZone,
+}
+
+/// Where a field's values come from.
+#[derive(Clone)]
+enum Source {
+    /// The column in this place among those that are read.
+    Column(usize),
+    /// The factors that a query weighs by.
+    Factors(TextQuery),
 }
 
 impl ScanExec {
@@ -56,18 +71,43 @@ impl ScanExec {
         }
         let (mut columns, mut subjects) = (self.columns.clone(), self.subjects.clone());
         let mut fields: Vec<FieldRef> = self.schema.fields().iter().cloned().collect();
-        let mut late = self.late_columns(matches!(kind, ColumnType::Int(_)));
+        let key_name = sql.schema.columns.get(key)?.name.clone();
+        let mut late = self.late_columns((key, key_name), matches!(kind, ColumnType::Int(_)));
+        // The scores that are left, and where each place stands among them.
+        let mut scores: Vec<Option<TextQuery>> = self.scores.iter().cloned().map(Some).collect();
+        let mut told: Vec<usize> = Vec::new();
         for &place in places {
             let at = *self.places.get(place)?;
-            let position = columns.get_mut(at)?;
             let field = fields.get_mut(place)?;
-            late.columns.push(*position);
-            late.kinds.push(sql.schema.columns.get(*position)?.kind);
+            match columns.get_mut(at) {
+                Some(position) => {
+                    late.sources.push(Source::Column(late.columns.len()));
+                    late.columns.push(*position);
+                    late.kinds.push(sql.schema.columns.get(*position)?.kind);
+                    *position = key;
+                }
+                None => {
+                    let query = scores.get_mut(at.checked_sub(columns.len())?)?.take()?;
+                    late.sources.push(Source::Factors(query));
+                    told.push(place);
+                }
+            }
             late.fields.push(Arc::clone(field));
-            *position = key;
             *field = Arc::new(Field::new(field.name(), key_field.data_type().clone(), false));
             *subjects.get_mut(place)? = None;
         }
+        let before = columns.len();
+        columns.extend(told.iter().map(|_| key));
+        let moved = |(place, at): (usize, &usize)| {
+            if let Some(number) = told.iter().position(|it| *it == place) {
+                return before + number;
+            }
+            let Some(score) = at.checked_sub(before) else { return *at };
+            let left = scores.iter().take(score).filter(|score| score.is_some()).count();
+            before + told.len() + left
+        };
+        let moved: Vec<usize> = self.places.iter().enumerate().map(moved).collect();
+        let scores: Vec<TextQuery> = scores.into_iter().flatten().collect();
         let schema = Arc::new(ArrowSchema::new(fields));
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
@@ -76,21 +116,33 @@ impl ScanExec {
             Boundedness::Bounded,
         );
         let properties = Arc::new(properties);
-        Some((Self { columns, subjects, schema, properties, ..self.clone() }, late))
+        let scan =
+            Self { columns, subjects, scores, places: moved, schema, properties, ..self.clone() };
+        Some((scan, late))
     }
 
-    /// Whether these places of the projection are columns of the table.
+    /// Whether these places of the projection are columns of the table, or tell factors.
     pub(crate) fn is_of_columns(&self, places: &[usize]) -> bool {
-        let is_column = |at: &usize| *at < self.columns.len();
-        places.iter().all(|place| self.places.get(*place).is_some_and(is_column))
+        let is_column =
+            |place: &usize| self.places.get(*place).is_some_and(|at| *at < self.columns.len());
+        places.iter().all(|place| is_column(place) || self.tells_factors(*place))
     }
 
-    fn late_columns(&self, is_signed: bool) -> LateColumns {
+    /// Whether a place of the projection tells factors.
+    pub(crate) fn tells_factors(&self, place: usize) -> bool {
+        let score = self.places.get(place).and_then(|at| at.checked_sub(self.columns.len()));
+        let query = score.and_then(|score| self.scores.get(score));
+        matches!(query, Some(TextQuery::Keywords(asked)) if asked.factors.is_some())
+    }
+
+    fn late_columns(&self, key: (usize, String), is_signed: bool) -> LateColumns {
         LateColumns {
             reader: self.reader.clone(),
             table: self.table.clone(),
+            key,
             columns: Vec::new(),
             kinds: Vec::new(),
+            sources: Vec::new(),
             fields: Vec::new(),
             is_signed,
             zone: self.zone.clone(),
@@ -108,19 +160,60 @@ impl LateColumns {
     pub(crate) fn read(&self, keys: &ArrayRef) -> Result<Vec<ArrayRef>> {
         let keys = self.key_values(keys);
         let mut rows: Vec<Row> = vec![Row::new(); keys.len()];
-        let read = self.reader.get_many(&self.table, &keys, &self.columns, &mut |place, row| {
-            if let Some(slot) = rows.get_mut(place) {
-                *slot = std::mem::take(row);
+        if !self.columns.is_empty() {
+            let read =
+                self.reader.get_many(&self.table, &keys, &self.columns, &mut |place, row| {
+                    if let Some(slot) = rows.get_mut(place) {
+                        *slot = std::mem::take(row);
+                    }
+                    Ok(())
+                });
+            read.map_err(external)?;
+        }
+        let mut made = Vec::with_capacity(self.sources.len());
+        for (source, field) in self.sources.iter().zip(&self.fields) {
+            let values = match source {
+                Source::Column(at) => {
+                    let kind = self.kinds.get(*at).copied().unwrap_or(ColumnType::Text);
+                    let values = rows.iter().map(|row| row.get(*at).unwrap_or(&Value::Null));
+                    column(kind, values, rows.len())
+                }
+                Source::Factors(query) => {
+                    let texts = self.factors(query, &keys)?;
+                    column(ColumnType::Text, texts.iter(), texts.len())
+                }
+            };
+            made.push(array(values, field.data_type(), &self.zone)?);
+        }
+        Ok(made)
+    }
+
+    /// What a query weighs the rows with these keys by, as texts.
+    fn factors(&self, query: &TextQuery, keys: &[KeyValues]) -> Result<Vec<Value>> {
+        let (key, name) = &self.key;
+        let literals = keys.iter().filter_map(|key| key.first().cloned()).map(Literal::Value);
+        let request = ScanRequest {
+            table: self.table.clone(),
+            filter: Some(Filter::In(name.clone(), literals.collect())),
+            columns: vec![*key],
+            scores: vec![query.clone()],
+            batch_rows: keys.len().max(1),
+            ..ScanRequest::default()
+        };
+        let mut told: FxHashMap<u64, Value> = FxHashMap::default();
+        for batch in self.reader.scan(request).map_err(external)? {
+            let batch = batch.map_err(external)?;
+            let [keys, texts] = batch.columns.as_slice() else { continue };
+            for row in 0..batch.rows {
+                told.insert(bits_of(&keys.value(row)), texts.value(row));
             }
-            Ok(())
-        });
-        read.map_err(external)?;
-        let columns = self.kinds.iter().zip(&self.fields).enumerate();
-        let columns = columns.map(|(at, (kind, field))| {
-            let values = rows.iter().map(|row| row.get(at).unwrap_or(&Value::Null));
-            array(column(*kind, values, rows.len()), field.data_type(), &self.zone)
-        });
-        columns.collect()
+        }
+        let nothing = || Value::Text("".into());
+        let text = |key: &KeyValues| {
+            let told = key.first().and_then(|key| told.get(&bits_of(key)));
+            told.cloned().unwrap_or_else(nothing)
+        };
+        Ok(keys.iter().map(text).collect())
     }
 
     /// The keys of an array of whole numbers.
@@ -136,5 +229,14 @@ impl LateColumns {
             Some(keys) => keys.values().iter().map(|&number| key(number)).collect(),
             None => Vec::new(),
         }
+    }
+}
+
+/// A whole number by its bits.
+fn bits_of(key: &Value) -> u64 {
+    match key {
+        Value::Int(number) => number.cast_unsigned(),
+        Value::Uint(number) => *number,
+        _ => 0,
     }
 }

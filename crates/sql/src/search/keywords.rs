@@ -74,23 +74,14 @@ fn set(asked: &mut KeywordQuery, schema: &Schema, name: &str, value: &str) -> Re
             let (is_json, is_without_closeness) = (is("json=1"), is("no_atc=1"));
             asked.factors = Some(FactorsForm { is_json, is_without_closeness });
         }
-        "#held" => (asked.ranker, asked.table_weight) = (Ranker::None, None),
+        "#held" => {
+            (asked.ranker, asked.table_weight) = (Ranker::None, None);
+            asked.part_weights.clear();
+        }
         "field_weights" => asked.field_weights = pairs(value).ok_or_else(bad)?,
         "index_weights" => {
             let weights = pairs(value).ok_or_else(bad)?;
-            let last = |name: &'_ str| name.rsplit('.').next().unwrap_or(name).to_owned();
-            let short = last(table);
-            let of_parts: Vec<String> = schema.parts().iter().map(|part| last(part)).collect();
-            let is_of_part = |(name, weight): &(String, i32)| {
-                *weight != 1 && of_parts.iter().any(|part| part.eq_ignore_ascii_case(name))
-            };
-            if let Some((name, _)) = weights.iter().find(|it| is_of_part(it)) {
-                let what =
-                    format!("OPTION index_weights=({name}=…) of a part of several tables as one");
-                return Err(Error::unsupported(what));
-            }
-            let mine = weights.into_iter().filter(|(name, _)| name.eq_ignore_ascii_case(&short));
-            asked.table_weight = mine.map(|(_, weight)| weight).next_back();
+            index_weights(asked, schema, &weights)?;
         }
         "idf" => {
             for part in value.split(',').map(str::trim) {
@@ -112,6 +103,41 @@ fn set(asked: &mut KeywordQuery, schema: &Schema, name: &str, value: &str) -> Re
         // Those of the whole statement are read with it.
         _ => return check_option(name, value),
     }
+    Ok(())
+}
+
+/// What the rows of a table weigh, and those of each of several tables as one.
+fn index_weights(
+    asked: &mut KeywordQuery,
+    schema: &Schema,
+    weights: &[(String, i32)],
+) -> Result<()> {
+    let weight_of = |stored: &str| {
+        let short = stored.rsplit('.').next().unwrap_or(stored);
+        let given = weights.iter().filter(|(name, _)| name.eq_ignore_ascii_case(short));
+        given.map(|(_, weight)| *weight).next_back()
+    };
+    let parts = schema.parts();
+    let named: Vec<&str> = united_names(&schema.name).collect();
+    match named.as_slice() {
+        [table] => asked.table_weight = weight_of(table),
+        listed => {
+            // Of a distributed table in a list it is not known here which parts are its own.
+            let is_weighed = |name: &&&str| {
+                let is_part = parts.iter().any(|part| part == **name);
+                !is_part && weight_of(name).is_some_and(|weight| weight != 1)
+            };
+            if let Some(name) = listed.iter().find(is_weighed) {
+                let short = name.rsplit('.').next().unwrap_or(name);
+                let what = format!(
+                    "OPTION index_weights=({short}=…) of a distributed table in a list of tables: name its parts"
+                );
+                return Err(Error::unsupported(what));
+            }
+        }
+    }
+    let of_part = |part: &String| Some((part.clone(), weight_of(part)?));
+    asked.part_weights = parts.iter().filter_map(of_part).collect();
     Ok(())
 }
 

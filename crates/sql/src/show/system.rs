@@ -18,7 +18,7 @@ use remora_mysql::{CHARSETS, COLLATIONS, Collation};
 use super::{
     grid::{Grid, text, unknown_table},
     keys, privileges, processes, server,
-    tables::{self, CATALOG, ENGINE, Known},
+    tables::{self, CATALOG, Known},
     views,
 };
 use crate::{
@@ -228,7 +228,7 @@ pub(super) fn table_row(
         text(&known.name.database),
         text(&known.name.table),
         text("BASE TABLE"),
-        text(ENGINE),
+        text(known.engine()),
         Value::Int(10),
         text("Dynamic"),
         Value::Uint(statistics.rows),

@@ -19,6 +19,9 @@ use crate::{
 pub(super) const CATALOG: &str = "def";
 /// The engine that tables are said to have, so that tools offer what MySQL's has.
 pub(super) const ENGINE: &str = "InnoDB";
+/// The engine that distributed tables are said to have: mysqldump takes their definitions, and not the rows of their
+/// parts once more.
+const ENGINE_OF_PARTS: &str = "MRG_MyISAM";
 
 /// A table.
 pub(super) struct Known {
@@ -83,6 +86,11 @@ pub(super) fn one(session: &SessionState, name: &TableName) -> Result<Known> {
 }
 
 impl Known {
+    /// The engine that it is said to have.
+    pub(super) fn engine(&self) -> &'static str {
+        if self.table.schema.parts().is_empty() { ENGINE } else { ENGINE_OF_PARTS }
+    }
+
     /// The next AUTO_INCREMENT value.
     pub(super) fn next(&self, session: &SessionState) -> Result<Option<u64>> {
         let Some(position) = self.table.auto_increment() else { return Ok(None) };

@@ -7,6 +7,7 @@ mod dialect;
 mod distributed;
 mod endings;
 mod groups;
+mod multi;
 mod shown;
 
 use std::fmt::Write as _;

@@ -119,7 +119,9 @@ impl Ranked {
         let taken: f32 = contributors.words.iter().map(|word| (-word.idf).max(0.0)).sum();
         let lowest = f64::from(taken + 1.0) * 1000.0 * f64::from(self.table_weight);
         let is_bounded = lowest < f64::from(i32::MAX);
-        (is_counted && is_bounded && self.table_weight >= 1).then_some(contributors)
+        // Bounds are those of one weight of all rows.
+        let is_even = self.segment_weights.is_empty();
+        (is_counted && is_bounded && is_even && self.table_weight >= 1).then_some(contributors)
     }
 
     fn run(

@@ -14,7 +14,7 @@ mod vocabulary;
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use remora_index::{DocSet, words::WordsIndex};
+use remora_index::{DocSet, segment::Segment, words::WordsIndex};
 use remora_words::{
     WordsError,
     matching::{Candidates, Counts, Document, Hit, Matcher},
@@ -40,6 +40,8 @@ pub(crate) struct Ranked {
     id: u32,
     scorer: Scorer,
     table_weight: i32,
+    /// What the weights of segments are multiplied by that are not multiplied by [`Ranked::table_weight`].
+    segment_weights: Vec<(Arc<Segment>, i32)>,
     report: KeywordReport,
     schema: Arc<Schema>,
     /// How many fields there are.
@@ -133,6 +135,7 @@ impl Ranked {
             id: words.segment_id(),
             scorer: Scorer::new(asked.ranker.clone(), about),
             table_weight: asked.table_weight.unwrap_or(1),
+            segment_weights: segment_weights(view, asked),
             report,
             schema: Arc::clone(&view.schema),
             fields: count,
@@ -351,10 +354,18 @@ impl Ranked {
         texts.collect()
     }
 
+    /// What the weights of a segment's rows are multiplied by.
+    fn weight_of(&self, view: &SegmentView) -> i32 {
+        let mut weights = self.segment_weights.iter();
+        let own = weights.find(|(segment, _)| Arc::ptr_eq(segment, &view.segment));
+        own.map_or(self.table_weight, |(_, weight)| *weight)
+    }
+
     fn all_weights(&self, view: &SegmentView, docs: &DocSet) -> Result<Weights> {
         let mut weights = Vec::with_capacity(docs.count() as usize);
         let (Some(matcher), Some(words)) = (&self.matcher, view.segment.words(self.id)) else {
-            docs.for_each(|doc| weights.push((doc, self.table_weight)));
+            let weight = self.weight_of(view);
+            docs.for_each(|doc| weights.push((doc, weight)));
             return Ok(weights);
         };
         let mut weighing = Weighing::new(self, matcher, words, view)?;
@@ -397,7 +408,7 @@ impl<'a> Weighing<'a> {
     ) -> Result<Self> {
         let document = SegmentDocument::new(ranked, matcher, words, view)?;
         let scorer = ranked.scorer.clone();
-        let (table_weight, needs) = (ranked.table_weight, scorer.needs());
+        let (table_weight, needs) = (ranked.weight_of(view), scorer.needs());
         Ok(Self { matcher, document, scorer, table_weight, needs, hits: Vec::new() })
     }
 
@@ -440,6 +451,25 @@ fn until<E>(result: std::result::Result<(), E>, failed: &mut Option<E>) -> Contr
             ControlFlow::Break(())
         }
     }
+}
+
+/// The segments of tables as one whose rows weigh otherwise than those of others.
+fn segment_weights(view: &TableView, asked: &KeywordQuery) -> Vec<(Arc<Segment>, i32)> {
+    let table = asked.table_weight.unwrap_or(1);
+    let mut segments = view.segments.iter();
+    let mut weighed = Vec::new();
+    for (part, count) in view.parts.iter() {
+        let given = asked.part_weights.iter().filter(|(name, _)| name == part);
+        let weight = given.map(|(_, weight)| *weight).next_back().unwrap_or(1);
+        let own = segments.by_ref().take(*count);
+        if weight != 1 {
+            let weight = weight.wrapping_mul(table);
+            weighed.extend(own.map(|view| (Arc::clone(&view.segment), weight)));
+        } else {
+            own.for_each(drop);
+        }
+    }
+    weighed
 }
 
 /// The declared words of a table.

@@ -144,6 +144,7 @@ pub fn view(schema: Schema, segments: Vec<Vec<Stored>>) -> TableView {
         defined,
         changed,
         segments: views,
+        parts: Arc::default(),
         rows,
         staged: None,
         activity: Arc::default(),

@@ -30,7 +30,10 @@ pub fn common(group: &Group<'_>, names: &Names<'_>) -> Result<Term> {
         return Err(refuse(format!("groups by '{name}', which has no exact values")));
     }
     if term.kind.is_set() {
-        return Err(refuse(format!("groups by the numbers of the multi-value attribute '{name}'")));
+        return match group.function {
+            BY_VALUE => Ok(each_number(term)),
+            _ => Err(refuse(format!("groups by times of the multi-value attribute '{name}'"))),
+        };
     }
     let is_number = term.kind != ColumnKind::Text;
     match group.function {
@@ -46,6 +49,15 @@ pub fn common(group: &Group<'_>, names: &Names<'_>) -> Result<Term> {
         )),
         mode => Err(refuse(format!("invalid group-by mode (mode={mode})"))),
     }
+}
+
+/// Each number of a set: a row is in the groups of all its numbers.
+fn each_number(set: Term) -> Term {
+    let kind = match set.kind {
+        ColumnKind::WideSet => ColumnKind::BigInt,
+        _ => ColumnKind::Number,
+    };
+    Term::made_of(format!("`#each`({})", set.sql), kind, &[set])
 }
 
 /// The day, the first day of the week, the month or the year, as one number.

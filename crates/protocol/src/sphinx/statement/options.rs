@@ -38,9 +38,12 @@ pub fn options(query: &Query<'_>, shape: &TableShape) -> Result<String> {
     let mut options = vec![format!("ranker={}", ranker(query))];
     let fields = weights(field_weights(query, shape), "field", shape)?;
     options.extend(fields.map(|list| format!("field_weights=({list})")));
-    let is_table = |name: &&str| name.eq_ignore_ascii_case(&shape.name);
+    // Of the table, and of each of several as one; others mean nothing, and what is no name of an index is none of them.
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|each| each.is_alphanumeric() || each == '_')
+    };
     let index = query.index_weights.iter().map(|(name, weight)| (&**name, *weight));
-    let index = weights(index.filter(|(name, _)| is_table(name)).collect(), "index", shape)?;
+    let index = weights(index.filter(|(name, _)| is_name(name)).collect(), "index", shape)?;
     options.extend(index.map(|list| format!("index_weights=({list})")));
     let idf = [
         query.is_idf_plain.then_some("plain"),

@@ -339,6 +339,10 @@ impl Building<'_, '_> {
         }
         let missing = || format!("distinct-count attribute '{distinct}' not found");
         let term = self.names.find(distinct).ok_or_else(|| self.names.shape.refuse(missing()))?;
+        if term.kind.is_set() {
+            let why = format!("counts different numbers of the multi-value attribute '{distinct}'");
+            return Err(self.names.shape.refuse(why));
+        }
         let value = self.place(term.operand());
         windows.push_str(&format!(", DENSE_RANK() {OVER} ORDER BY {value}) AS `@rank`"));
         Ok(Grouping { common, windows, has_distinct: true })
@@ -358,6 +362,10 @@ impl Building<'_, '_> {
             _ => Some(self.place(names.find(name)?.ordered())),
         })?;
         values.push("`@id` ASC".to_owned());
+        if names.find(&*self.query.group.column).is_some_and(|term| term.kind.is_set()) {
+            // One row may stand for the groups of several of its numbers.
+            values.push("`@group` ASC".to_owned());
+        }
         Ok(values)
     }
 

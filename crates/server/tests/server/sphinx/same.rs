@@ -7,7 +7,7 @@ use crate::{
     sphinx::{
         BOOKS, books,
         reader::Reader,
-        wire::{Client, SEARCH_VERSION, captured, resent, search, search_in},
+        wire::{Client, SEARCH_VERSION, captured, grouped, resent, search, search_in},
     },
     support::TestServer,
 };
@@ -73,6 +73,60 @@ fn sets_of_numbers() {
     let (request, theirs) = captured("raw_update");
     assert_eq!(resent(&server, &request), theirs);
     compare(&server, "raw_mva_updated");
+}
+
+/// As `searchd` 2.2.11 groups: each number of a set has its group, an empty set none.
+#[test]
+fn groups_of_each_number() {
+    let server = books("");
+    let asked = grouped("tags", "@groupby, @count, tags", "@group asc");
+    let reply = Client::connect(&server).ask(0, SEARCH_VERSION, &asked);
+    let answer = Reader(&reply.2).answers(SEARCH_VERSION, reply.0).remove(0);
+    let Answer::Found { found, .. } = answer else { panic!("{answer:?}") };
+    assert_eq!(found.total_found, 5);
+    let rows: Vec<_> = found.matches.into_iter().map(|row| (row.id, row.values)).collect();
+    let row = |id, number, count, set: &[u32]| {
+        (id, vec![Value::Number(number), Value::Number(count), Value::Set(set.to_vec())])
+    };
+    assert_eq!(
+        rows,
+        [
+            row(1, 1, 1, &[1, 2, 3]),
+            row(1, 2, 2, &[1, 2, 3]),
+            row(1, 3, 1, &[1, 2, 3]),
+            row(5_000_000_007, 4, 1, &[4, 9]),
+            row(5_000_000_007, 9, 1, &[4, 9]),
+        ]
+    );
+}
+
+/// Of all indexes those are searched that have what is asked for.
+#[test]
+fn all_indexes_are_those_with_the_attributes() {
+    let server = books("");
+    let mut sql = crate::sphinx::sql(&server, "", "");
+    for statement in [
+        "CREATE TABLE notes (id BIGINT UNSIGNED PRIMARY KEY, note TEXT, depth INT UNSIGNED NOT NULL) words='note'",
+        "INSERT INTO notes VALUES (77, 'reef', 5)",
+    ] {
+        sql.query_drop(statement).unwrap();
+    }
+    let found = |select: &str, order: &str| {
+        let asked = search_in("*", "reef", 1, select, order);
+        let reply = Client::connect(&server).ask(0, SEARCH_VERSION, &asked);
+        Reader(&reply.2).answers(SEARCH_VERSION, reply.0).remove(0)
+    };
+    let ids = |answer: Answer| match answer {
+        Answer::Found { found, .. } => found.matches.iter().map(|row| row.id).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(ids(found("depth", "@id asc")), [77]);
+    assert_eq!(ids(found("year", "@id asc")), [1, 2, 5_000_000_007]);
+    assert_eq!(ids(found("id", "depth asc")), [77]);
+    let Answer::Error(error) = found("id", "@id asc") else { panic!("it was answered") };
+    assert!(error.starts_with("index books: it is not alike notes"), "{error}");
+    let Answer::Error(error) = found("nowhere", "@id asc") else { panic!("it was answered") };
+    assert!(error.contains("nowhere"), "{error}");
 }
 
 /// Distances are computed with 64 bits here and with 32 there.

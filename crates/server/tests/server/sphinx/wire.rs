@@ -98,21 +98,34 @@ pub const SEARCH_VERSION: u16 = 0x119;
 
 /// The body of a search for all rows of `books`, so many times, with a select list and an order.
 pub fn search(times: u32, select: &str, order: &str) -> Vec<u8> {
-    asked(("books", ""), &vec![0; times as usize], select, order)
+    asked(("books", "", ""), &vec![0; times as usize], select, order)
+}
+
+/// The values of books grouped by those of a column, in an order of groups.
+pub fn grouped(column: &str, select: &str, order: &str) -> Vec<u8> {
+    asked(("books", "", column), &[0], select, order)
 }
 
 /// The same once for each of these, which are the milliseconds that the search may take; 0 is any number.
 pub fn timed(limits_ms: &[u32], select: &str, order: &str) -> Vec<u8> {
-    asked(("books", ""), limits_ms, select, order)
+    asked(("books", "", ""), limits_ms, select, order)
 }
 
 /// The same of these indexes, for what a query finds.
 pub fn search_in(indexes: &str, query: &str, times: u32, select: &str, order: &str) -> Vec<u8> {
-    asked((indexes, query), &vec![0; times as usize], select, order)
+    asked((indexes, query, ""), &vec![0; times as usize], select, order)
 }
 
-fn asked((indexes, query): (&str, &str), limits_ms: &[u32], select: &str, order: &str) -> Vec<u8> {
+fn asked(
+    (indexes, query, group): (&str, &str, &str),
+    limits_ms: &[u32],
+    select: &str,
+    order: &str,
+) -> Vec<u8> {
     const EXTENDED: u32 = 4;
+    const BY_VALUE: u32 = 4;
+    let row_order = if group.is_empty() { order } else { "@id asc" };
+    let group_order = if group.is_empty() { "@group desc" } else { order };
     let mut body = Vec::new();
     let put = |body: &mut Vec<u8>, numbers: &[u32]| {
         numbers.iter().for_each(|number| body.extend(number.to_be_bytes()));
@@ -121,17 +134,16 @@ fn asked((indexes, query): (&str, &str), limits_ms: &[u32], select: &str, order:
     for &limit_ms in limits_ms {
         // Offset, limit, mode, ranker, order.
         put(&mut body, &[0, 100, EXTENDED, 0, EXTENDED]);
-        put_text(&mut body, order);
+        put_text(&mut body, row_order);
         put_text(&mut body, query);
         put(&mut body, &[0]);
         put_text(&mut body, indexes);
         // Any key, no filters.
         put(&mut body, &[1, 0, 0, 0, 0, 0]);
-        // No groups.
-        put(&mut body, &[0]);
-        put_text(&mut body, "");
+        put(&mut body, &[BY_VALUE]);
+        put_text(&mut body, group);
         put(&mut body, &[1000]);
-        put_text(&mut body, "@group desc");
+        put_text(&mut body, group_order);
         // Cutoff, retries and their delay.
         put(&mut body, &[0, 0, 0]);
         put_text(&mut body, "");

@@ -111,6 +111,11 @@ impl Table {
         column.hidden.or_else(|| self.sql.column(&column.name))
     }
 
+    /// Whether the column at a position holds sets of integers.
+    pub fn is_set(&self, position: usize) -> bool {
+        self.sql.columns.get(position).is_some_and(|spec| spec.kind.multi().is_some())
+    }
+
     /// The position of a column of text; one that may be NULL has no negation here.
     pub fn text_position(&self, column: &ColumnName, positive: bool) -> Option<usize> {
         let position = self.position(column)?;

@@ -14,7 +14,8 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Error, Result};
+use super::COUNT_NUMBERS;
+use crate::{Error, Result, multi::numbers};
 
 /// Most bytes of a GROUP_CONCAT, and one more: what is longer is cut with a warning where
 /// `group_concat_max_len` is known.
@@ -50,6 +51,7 @@ pub(super) fn result(name: &str, kind: &ExprType) -> ExprType {
         "group_concat" => ExprType::text(super::super::types::UNBOUNDED, kind.collation),
         "json_arrayagg" | "json_objectagg" => ExprType::json(),
         "bit_and" | "bit_or" | "bit_xor" => ExprType::uint(21).not_null(),
+        COUNT_NUMBERS => ExprType::int(21).not_null(),
         _ => kind.clone(),
     }
 }
@@ -57,7 +59,7 @@ pub(super) fn result(name: &str, kind: &ExprType) -> ExprType {
 /// The type of what a fold gives to another part's.
 pub(super) fn state_type(name: &str, result: &FieldRef) -> FieldRef {
     match name {
-        "group_concat" => Arc::new(ExprType::binary(u32::MAX).field(name)),
+        "group_concat" | COUNT_NUMBERS => Arc::new(ExprType::binary(u32::MAX).field(name)),
         _ => Arc::clone(result),
     }
 }
@@ -66,6 +68,7 @@ pub(super) fn state_type(name: &str, result: &FieldRef) -> FieldRef {
 pub(super) fn new(name: &str, distinct: bool) -> Box<dyn Fold> {
     match name {
         "group_concat" => Box::new(Joined { distinct, ..Joined::default() }),
+        COUNT_NUMBERS => Box::new(Counted::default()),
         "json_arrayagg" => Box::new(Elements::default()),
         "json_objectagg" => Box::new(Members::default()),
         "bit_and" => Box::new(Bits { bits: u64::MAX, of: |a, b| a & b }),
@@ -107,6 +110,41 @@ impl Fold for Best {
 
     fn bytes(&self) -> usize {
         self.value.octets().map_or(0, |bytes| bytes.len())
+    }
+}
+
+/// COUNT(DISTINCT set): the numbers of all sets.
+#[derive(Default)]
+struct Counted {
+    seen: FxHashSet<i64>,
+}
+
+impl Fold for Counted {
+    fn add(&mut self, args: &[V<'_>], _call: &Call<'_>) -> Result<()> {
+        if let Some(V::Json(set)) = args.first() {
+            self.seen.extend(numbers(set));
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, args: &[V<'_>], _call: &Call<'_>) -> Result<()> {
+        if let Some(V::Bytes(state)) = args.first() {
+            let (numbers, _) = state.as_chunks::<8>();
+            self.seen.extend(numbers.iter().map(|bytes| i64::from_be_bytes(*bytes)));
+        }
+        Ok(())
+    }
+
+    fn value(&self) -> V<'_> {
+        V::Int(i64::try_from(self.seen.len()).unwrap_or(i64::MAX))
+    }
+
+    fn state(&self) -> V<'_> {
+        V::bytes(self.seen.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<u8>>())
+    }
+
+    fn bytes(&self) -> usize {
+        self.seen.capacity() * (size_of::<i64>() + 1)
     }
 }
 

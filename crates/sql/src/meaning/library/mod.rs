@@ -6,6 +6,7 @@ mod casts;
 mod comparison;
 mod control;
 mod dates;
+mod groups;
 mod highlight;
 mod intervals;
 mod json;
@@ -26,7 +27,8 @@ use super::function::Definition;
 
 pub(crate) use comparison::{compared_sides, text_key};
 pub(crate) use control::{common_type, converted, typed};
-pub(crate) use multi::{NUMBERS_OF, check_sought};
+pub(crate) use groups::GROUP_KEY;
+pub(crate) use multi::{EACH, NUMBERS_OF, UNFOLD, check_sought};
 
 /// All functions.
 pub(crate) const TABLES: &[&[Definition]] = &[
@@ -36,6 +38,7 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     comparison::FUNCTIONS,
     control::FUNCTIONS,
     dates::FUNCTIONS,
+    groups::FUNCTIONS,
     highlight::FUNCTIONS,
     intervals::FUNCTIONS,
     json::FUNCTIONS,

@@ -1,4 +1,5 @@
-//! Sets of integers compared with numbers: a comparison holds of one number of a set, of none, or of all of them.
+//! Sets of integers: compared with numbers, of which a comparison holds of one number, of none, or of all of them, and
+//! taken apart, so that a row is there for each number.
 
 use std::ops::Range;
 
@@ -17,14 +18,21 @@ use super::{
 };
 use crate::{
     Error, Result, SqlType,
-    multi::{Multi, Numbers, numbers},
+    multi::{Multi, Numbers, count, numbers},
 };
 
 /// The comparison of a set with numbers: the set, what must hold, and the numbers.
 pub(crate) const NUMBERS_OF: &str = "numbers of";
 
+/// Each number of a set, where rows are there for each by [`UNFOLD`].
+pub(crate) const EACH: &str = "#each";
+/// A condition of rows that become one for each number of a set: of [`EACH`].
+pub(crate) const UNFOLD: &str = "#unfold";
+
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("any", 1, 1, |typing| quantified(typing, Numbers::Any), same),
+    Definition::new(EACH, 1, 1, each_type, each),
+    Definition::truth(UNFOLD, 1, 1, has_numbers),
     Definition::new("all", 1, 1, |typing| quantified(typing, Numbers::All), same),
     Definition::truth(NUMBERS_OF, 3, MANY, numbers_of),
 ];
@@ -39,6 +47,27 @@ fn quantified(typing: &Typing<'_>, of: Numbers) -> Result<ExprType> {
 
 fn same<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(args.first().cloned().unwrap_or(V::Null))
+}
+
+fn each_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let multi = typing.get(0).multi.ok_or_else(not_taken_apart)?;
+    Ok(if multi.is_wide { ExprType::int(20) } else { ExprType::uint(10) }.not_null())
+}
+
+/// Plans have a column in its place.
+fn each<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    Err(not_taken_apart())
+}
+
+fn not_taken_apart() -> Error {
+    Error::unsupported("the numbers of a multi-value attribute here")
+}
+
+fn has_numbers<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    match args {
+        [V::Json(set)] => Ok(V::truth(count(set) > 0)),
+        _ => Err(not_taken_apart()),
+    }
 }
 
 /// A comparison of which one side is a set and the other a number; `None` of another.

@@ -12,7 +12,7 @@ use rustc_hash::FxBuildHasher;
 use super::{call, function_name, literal, number, special};
 use crate::{
     Error, Result,
-    meaning::aggregate::{HEAD, PLACE},
+    meaning::aggregate::{COUNT_NUMBERS, HEAD, PLACE},
 };
 
 /// Whether a name is an aggregate's.
@@ -38,6 +38,7 @@ pub(super) fn is_aggregate(name: &str) -> bool {
             | "var_pop"
             | "var_samp"
             | "variance"
+            | COUNT_NUMBERS
             | HEAD
             | PLACE
     )

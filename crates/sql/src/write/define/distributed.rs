@@ -47,7 +47,8 @@ pub(super) async fn create(
     name: &TableName,
     tokens: &mut Tokens<'_>,
 ) -> Result<()> {
-    let parts = parts(session, name, tokens)?;
+    // A dump has it before its parts, as it goes by their names.
+    let parts = parts(session, name, true, tokens)?;
     let shared = Arc::clone(&session.shared);
     let _alone = session.wait_for(shared.naming.lock()).await?;
     check_name(session, name)?;
@@ -86,15 +87,21 @@ pub(super) async fn alter(
         rename_all(session, vec![(name, to)]).await?;
         return Ok(Outcome::default());
     }
-    let parts = parts(session, &name, tokens)?;
+    let parts = parts(session, &name, false, tokens)?;
     let schema = Schema::distributed(engine_name, parts);
     define(session, vec![Definition::Alter { schema, fills: Vec::new() }], Vec::new()).await?;
     Ok(Outcome::default())
 }
 
-/// Reads options up to the end; the engine's names of the parts, which can be read as one.
-fn parts(session: &SessionState, name: &TableName, tokens: &mut Tokens<'_>) -> Result<Vec<String>> {
-    let mut parts: Vec<String> = Vec::new();
+/// Reads options up to the end; the engine's names of the parts, of which those that are there can be read as one. Others
+/// are warned of, if some `may_lack`.
+fn parts(
+    session: &SessionState,
+    name: &TableName,
+    may_lack: bool,
+    tokens: &mut Tokens<'_>,
+) -> Result<Vec<String>> {
+    let (mut parts, mut present): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     while !tokens.at_end() {
         let option = tokens.name()?.to_lowercase();
         if option != LOCAL {
@@ -113,23 +120,41 @@ fn parts(session: &SessionState, name: &TableName, tokens: &mut Tokens<'_>) -> R
             Some((database, table)) => TableName::new(database, table),
             None => TableName::new(name.database.as_str(), named),
         };
-        parts.push(part_of(session, &part, &parts)?);
+        let (part, is_there) = part_of(session, &part, &parts, may_lack && part != *name)?;
+        present.extend(is_there.then(|| part.clone()));
+        parts.push(part);
         tokens.take(",");
     }
     if parts.is_empty() {
         let message = format!("a distributed table has parts: name each by {LOCAL}='table'");
         return Err(Error::new(ErrorCode::ParseError, message));
     }
-    session.reader().united_rows(&parts).map_err(|error| from_engine(&error))?;
+    if !present.is_empty() {
+        session.reader().united_rows(&present).map_err(|error| from_engine(&error))?;
+    }
     Ok(parts)
 }
 
-/// The engine's name of a part that may be read.
-fn part_of(session: &SessionState, part: &TableName, others: &[String]) -> Result<String> {
+/// The engine's name of a part that may be read, and whether it is there.
+fn part_of(
+    session: &SessionState,
+    part: &TableName,
+    others: &[String],
+    may_lack: bool,
+) -> Result<(String, bool)> {
     let engine_name = part.engine_name(&session.shared);
     part.check(&session.identity, Verb::Select)?;
-    let schema = session.reader().schema(&engine_name).map_err(|_| part.missing())?;
-    if !schema.parts().is_empty() {
+    let schema = match session.reader().schema(&engine_name) {
+        Ok(schema) => Some(schema),
+        Err(_) if may_lack => {
+            let message =
+                format!("'{part}' is not there: the distributed table is read once it is");
+            session.warn(ErrorCode::NoSuchTable, message);
+            None
+        }
+        Err(_) => return Err(part.missing()),
+    };
+    if schema.as_ref().is_some_and(|schema| !schema.parts().is_empty()) {
         let message = format!("'{part}' is distributed itself: name its parts");
         return Err(Error::new(ErrorCode::NotSupported, message));
     }
@@ -137,5 +162,5 @@ fn part_of(session: &SessionState, part: &TableName, others: &[String]) -> Resul
         let message = format!("'{part}' is a part twice");
         return Err(Error::new(ErrorCode::NotSupported, message));
     }
-    Ok(engine_name)
+    Ok((engine_name, schema.is_some()))
 }

@@ -3,7 +3,10 @@
 
 use remora_sql::Session;
 
-use super::{all, sets, support::Server, support::run};
+use super::{
+    all, sets,
+    support::{Server, rows, run},
+};
 
 const BOOKS: [&str; 3] = [
     "CREATE TABLE books (id INT PRIMARY KEY, title VARCHAR(100), content TEXT, note VARCHAR(50)) \
@@ -268,5 +271,45 @@ async fn factors_of_rows_are_told() {
         ("SELECT PACKEDFACTORS(1) FROM books WHERE MATCH('one')", "error in your SQL syntax"),
     ] {
         refuse(&mut session, statement, part).await;
+    }
+}
+
+/// Factors of the rows that a limit leaves are those that they have without it, and are made of no others.
+#[tokio::test(flavor = "multi_thread")]
+async fn factors_are_made_of_rows_that_are_shown_alone() {
+    for server in [Server::new(), Server::optimizing()] {
+        let mut session = server.session();
+        all(
+            &mut session,
+            &[
+                "CREATE TABLE f (id INT PRIMARY KEY, n INT, body TEXT) words='body'",
+                "INSERT INTO f SELECT n, n % 7, CONCAT('coral ', REPEAT('reef ', n % 5), IF(n % 3, 'sea', 'fish')) \
+                 FROM (WITH RECURSIVE s AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM s WHERE n < 300) \
+                 SELECT n FROM s) s",
+            ],
+        )
+        .await;
+        for order in ["", "ORDER BY n DESC, id", "ORDER BY WEIGHT(), id"] {
+            for items in [
+                "id, PACKEDFACTORS()",
+                "CONCAT(id, ' ', PACKEDFACTORS({json=1})), n",
+                "PACKEDFACTORS() AS f, WEIGHT() AS w, FACTORS({no_atc=1}), SNIPPET(body, 'reef')",
+            ] {
+                let asked = |limit: &str| {
+                    format!(
+                        "SELECT {items} FROM f WHERE MATCH('reef | fish') {order} {limit} \
+                         OPTION ranker=expr('sum(lcs*user_weight)*1000+bm25')"
+                    )
+                };
+                let whole = rows(&mut session, &asked("")).await;
+                assert!(whole.lines().count() > 200 && whole.contains("bm25"), "{whole}");
+                let expected: Vec<&str> = whole.lines().skip(3).take(20).collect();
+                let some = rows(&mut session, &asked("LIMIT 3, 20")).await;
+                assert_eq!(some, expected.join("\n"), "{}", asked("LIMIT 3, 20"));
+                let explain = format!("EXPLAIN FORMAT=TREE {}", asked("LIMIT 3, 20"));
+                let told = rows(&mut session, &explain).await;
+                assert!(told.contains("Excerpts of the rows that are left"), "{told}");
+            }
+        }
     }
 }

@@ -1,0 +1,334 @@
+//! `unpack_zlib` and `unpack_mysqlcompress`: columns of a mysql source that are compressed; `sql_file_field`: columns that
+//! name files, whose texts are the field.
+
+use std::{fs::File, io::Read};
+
+use flate2::read::ZlibDecoder;
+
+use super::{
+    documents::{Document, Taker},
+    text::{Section, Setting},
+    wrong,
+};
+use crate::{Error, Result, files::MAX_RECORD_BYTES};
+
+/// Bytes of a text that COMPRESS() made, where nothing is said.
+const DEFAULT_UNPACKED_BYTES: u64 = 16 << 20;
+/// Bytes of a file, where nothing is said.
+const DEFAULT_FILE_BYTES: u64 = 8 << 20;
+/// Bits of the length that COMPRESS() writes.
+const LENGTH_BITS: u32 = 0x3fff_ffff;
+
+/// What is done where the file of a document cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnError {
+    /// The field is empty.
+    Ignore,
+    /// The document is left out.
+    Skip,
+    /// The load ends.
+    Fail,
+}
+
+/// How a column's text is made of what `sql_query` gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Zlib,
+    MysqlCompress,
+    File,
+}
+
+/// The columns whose texts are made of others.
+#[derive(Debug)]
+pub(super) struct Unpacking {
+    /// By the columns' names in small letters, in the order in which they are done.
+    steps: Vec<(String, Step)>,
+    most_unpacked_bytes: u64,
+    most_file_bytes: u64,
+    on_error: OnError,
+}
+
+impl Unpacking {
+    /// What a source says, and the section of the indexer.
+    pub fn of_section(file: &str, section: &Section, indexer: Option<&Section>) -> Result<Self> {
+        let mut steps = Vec::new();
+        for (key, step) in [
+            ("unpack_zlib", Step::Zlib),
+            ("unpack_mysqlcompress", Step::MysqlCompress),
+            ("sql_file_field", Step::File),
+        ] {
+            let named = section.all(key).filter(|setting| !setting.value.is_empty());
+            steps.extend(named.map(|setting| (setting.value.trim().to_lowercase(), step)));
+        }
+        let bytes = |setting: Option<&Setting>, default: u64| match setting {
+            Some(setting) if !setting.value.is_empty() => size(&setting.value).ok_or_else(|| {
+                let message = format!("{}: '{}' is no number of bytes", setting.key, setting.value);
+                wrong(file, setting.line, message)
+            }),
+            _ => Ok(default),
+        };
+        let of_indexer = |key: &str| indexer.and_then(|section| section.get(key));
+        let on_error = match of_indexer("on_file_field_error") {
+            None => OnError::Ignore,
+            Some(setting) => match setting.value.as_str() {
+                "" | "ignore_field" => OnError::Ignore,
+                "skip_document" => OnError::Skip,
+                "fail_index" => OnError::Fail,
+                other => {
+                    let message = format!(
+                        "on_file_field_error: '{other}' is none of ignore_field, skip_document and fail_index"
+                    );
+                    return Err(wrong(file, setting.line, message));
+                }
+            },
+        };
+        let most = MAX_RECORD_BYTES as u64;
+        let unpacked = section.get("unpack_mysqlcompress_maxsize");
+        let of_files = of_indexer("max_file_field_buffer");
+        Ok(Self {
+            steps,
+            most_unpacked_bytes: bytes(unpacked, DEFAULT_UNPACKED_BYTES)?.min(most),
+            most_file_bytes: bytes(of_files, DEFAULT_FILE_BYTES)?.min(most),
+            on_error,
+        })
+    }
+
+    /// The places of the columns among these names, as what [`Unpacking::apply`] takes.
+    ///
+    /// # Errors
+    /// [`Error::Format`] where one is not there.
+    pub fn places(&self, source: &str, names: &[String]) -> Result<Vec<Place>> {
+        let place = |(wanted, step): &(String, Step)| {
+            let at = names.iter().position(|name| name.to_lowercase() == *wanted);
+            at.map(|at| Place { at, step: *step }).ok_or_else(|| {
+                let key = step.key();
+                let message = format!("sql_query selects no column '{wanted}', which {key} names");
+                Error::format(source, message)
+            })
+        };
+        self.steps.iter().map(place).collect()
+    }
+
+    /// Makes the texts of a document; `false` if it is to be left out.
+    ///
+    /// # Errors
+    /// [`Error::Format`] where a file cannot be read and `on_file_field_error` is `fail_index`.
+    pub fn apply(
+        &self,
+        source: &str,
+        places: &[Place],
+        document: &mut Document,
+        taker: &mut dyn Taker,
+    ) -> Result<bool> {
+        for Place { at, step } in places {
+            let Some(cell) = document.cells.get_mut(*at).filter(|cell| !cell.is_empty()) else {
+                continue;
+            };
+            let made = match step {
+                Step::Zlib => inflated(cell, MAX_RECORD_BYTES as u64),
+                Step::MysqlCompress => self.uncompressed(cell),
+                Step::File => read_file(cell, self.most_file_bytes),
+            };
+            let why = match made {
+                Ok(text) => {
+                    *cell = text;
+                    continue;
+                }
+                Err(why) => why,
+            };
+            cell.clear();
+            let message = format!("{}: {}: {why}", document.place, step.key());
+            match self.on_error {
+                OnError::Fail if *step == Step::File => return Err(Error::format(source, message)),
+                OnError::Skip if *step == Step::File => {
+                    taker.warning(message);
+                    return Ok(false);
+                }
+                // As Sphinx does: the text is empty.
+                _ => taker.warning(message),
+            }
+        }
+        Ok(true)
+    }
+
+    /// What COMPRESS() made: the length of the text, then zlib's stream.
+    fn uncompressed(&self, packed: &[u8]) -> std::result::Result<Vec<u8>, String> {
+        let Some((length, stream)) = packed.split_first_chunk::<4>() else {
+            return Err("it is shorter than what COMPRESS() makes".to_owned());
+        };
+        let length = u64::from(u32::from_le_bytes(*length) & LENGTH_BITS);
+        if length > self.most_unpacked_bytes {
+            return Err(format!(
+                "it has {length} bytes: raise unpack_mysqlcompress_maxsize, which is {}",
+                self.most_unpacked_bytes
+            ));
+        }
+        inflated(stream, length)
+    }
+}
+
+/// A column whose text is made of what `sql_query` gives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    at: usize,
+    step: Step,
+}
+
+impl Step {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Zlib => "unpack_zlib",
+            Self::MysqlCompress => "unpack_mysqlcompress",
+            Self::File => "sql_file_field",
+        }
+    }
+}
+
+/// The text of zlib's stream, which has so many bytes at most.
+fn inflated(stream: &[u8], most: u64) -> std::result::Result<Vec<u8>, String> {
+    let mut text = Vec::new();
+    let read = ZlibDecoder::new(stream).take(most + 1).read_to_end(&mut text);
+    read.map_err(|error| format!("it cannot be unpacked: {error}"))?;
+    match text.len() as u64 > most {
+        true => Err(format!("it has more than {most} bytes")),
+        false => Ok(text),
+    }
+}
+
+fn read_file(name: &[u8], most: u64) -> std::result::Result<Vec<u8>, String> {
+    let name = std::str::from_utf8(name).map_err(|_| "its name is not UTF-8".to_owned())?;
+    let failed = |error: std::io::Error| format!("file '{name}' cannot be read: {error}");
+    let file = File::open(name).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(format!("'{name}' is no file"));
+    }
+    let mut text = Vec::new();
+    file.take(most + 1).read_to_end(&mut text).map_err(failed)?;
+    match text.len() as u64 > most {
+        true => {
+            Err(format!("file '{name}' has more than {most} bytes: raise max_file_field_buffer"))
+        }
+        false => Ok(text),
+    }
+}
+
+/// A number of bytes, of KiB with `K` behind it, of MiB with `M`.
+fn size(value: &str) -> Option<u64> {
+    let value = value.trim().to_ascii_lowercase();
+    let (digits, unit) = match value.as_bytes().last()? {
+        b'k' => (value.get(..value.len() - 1)?, 1 << 10),
+        b'm' => (value.get(..value.len() - 1)?, 1 << 20),
+        _ => (value.as_str(), 1),
+    };
+    digits.trim().parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::{Compression, write::ZlibEncoder};
+
+    use super::*;
+    use crate::sphinx_conf::columns::Column;
+
+    fn packed(text: &[u8]) -> Vec<u8> {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn compressed(text: &[u8]) -> Vec<u8> {
+        let mut made = u32::try_from(text.len()).unwrap().to_le_bytes().to_vec();
+        made.extend(packed(text));
+        made
+    }
+
+    fn unpacking(on_error: OnError) -> Unpacking {
+        let steps = [("a", Step::Zlib), ("B", Step::MysqlCompress), ("c", Step::File)];
+        Unpacking {
+            steps: steps.iter().map(|(name, step)| (name.to_lowercase(), *step)).collect(),
+            most_unpacked_bytes: 1_000,
+            most_file_bytes: 8,
+            on_error,
+        }
+    }
+
+    #[derive(Default)]
+    struct Told(Vec<String>);
+
+    impl Taker for Told {
+        fn columns(&mut self, _: &[Column]) -> Result<()> {
+            Ok(())
+        }
+
+        fn document(&mut self, _: &Document) -> Result<()> {
+            Ok(())
+        }
+
+        fn warning(&mut self, message: String) {
+            self.0.push(message);
+        }
+    }
+
+    /// A document's texts, whether it is kept, and what is told.
+    fn made(on_error: OnError, cells: &[&[u8]]) -> Result<(Vec<Vec<u8>>, bool, Vec<String>)> {
+        let names: Vec<String> = ["A", "b", "C"].iter().map(|name| (*name).to_owned()).collect();
+        let unpacking = unpacking(on_error);
+        let places = unpacking.places("source 's'", &names).unwrap();
+        let cells = cells.iter().map(|cell| cell.to_vec()).collect();
+        let mut document = Document { place: "document 7".to_owned(), number: Vec::new(), cells };
+        let mut told = Told::default();
+        let kept = unpacking.apply("source 's'", &places, &mut document, &mut told)?;
+        Ok((document.cells, kept, told.0))
+    }
+
+    #[test]
+    fn texts_are_unpacked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("text");
+        std::fs::write(&path, "whale").unwrap();
+        let name = path.to_str().unwrap().as_bytes();
+        let (one, two) = (packed(b"coral reef"), compressed(b"deep sea"));
+        let (cells, kept, told) = made(OnError::Fail, &[&one, &two, name]).unwrap();
+        assert_eq!(cells, [b"coral reef".to_vec(), b"deep sea".to_vec(), b"whale".to_vec()]);
+        assert!(kept && told.is_empty(), "{told:?}");
+        let (cells, kept, told) = made(OnError::Fail, &[b"", b"", b""]).unwrap();
+        assert!(cells.iter().all(Vec::is_empty) && kept && told.is_empty(), "{told:?}");
+        std::fs::write(&path, "longer than eight").unwrap();
+        let (cells, _, told) = made(OnError::Ignore, &[b"none", &two, name]).unwrap();
+        assert_eq!(cells, [Vec::new(), b"deep sea".to_vec(), Vec::new()]);
+        assert!(told[0].starts_with("document 7: unpack_zlib: it cannot be unpacked"), "{told:?}");
+        assert!(told[1].contains("raise max_file_field_buffer"), "{told:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_unpacked_is_told() {
+        let long = compressed(&[b'x'; 1_001]);
+        let mut lying = compressed(b"deep sea");
+        lying[0] = 3;
+        for (cell, part) in [
+            (&long[..], "raise unpack_mysqlcompress_maxsize, which is 1000"),
+            (&lying[..], "more than 3 bytes"),
+            (&b"abc"[..], "shorter than"),
+            (&b"\x05\0\0\0nothing"[..], "cannot be unpacked"),
+        ] {
+            let (cells, kept, told) = made(OnError::Fail, &[b"", cell, b""]).unwrap();
+            assert!(cells[1].is_empty() && kept && told[0].contains(part), "{told:?}");
+        }
+        let missing = b"/nowhere/at/all";
+        let error = made(OnError::Fail, &[b"", b"", missing]).unwrap_err().to_string();
+        assert!(error.contains("sql_file_field: file '/nowhere/at/all'"), "{error}");
+        let (_, kept, told) = made(OnError::Skip, &[b"", b"", missing]).unwrap();
+        assert!(!kept && told.len() == 1, "{told:?}");
+        let names = ["a".to_owned(), "c".to_owned()];
+        let error = unpacking(OnError::Skip).places("source 's'", &names).unwrap_err().to_string();
+        assert!(error.contains("no column 'b', which unpack_mysqlcompress names"), "{error}");
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!((size("16M"), size("2 k"), size("7")), (Some(16 << 20), Some(2048), Some(7)));
+        assert_eq!((size(""), size("x"), size("99999999999999999999m")), (None, None, None));
+    }
+}

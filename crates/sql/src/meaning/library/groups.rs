@@ -1,0 +1,100 @@
+//! GROUPBY() of several columns: one number for all of them, as Sphinx 2.2.11 makes it.
+
+use super::super::{
+    call::{Call, Typing},
+    function::{Definition, MANY},
+    types::ExprType,
+    value::V,
+};
+use crate::Result;
+
+/// The number of what rows are grouped by.
+pub(crate) const GROUP_KEY: &str = "#group_key";
+
+pub(super) const FUNCTIONS: &[Definition] =
+    &[Definition::new(GROUP_KEY, 1, MANY, key_type, group_key)];
+
+fn key_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(20))
+}
+
+/// FNV-1a of 64 bits.
+struct Hash(u64);
+
+impl Hash {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// An attribute: its value in 64 bits.
+    fn number(&mut self, bits: u64) {
+        self.add(&bits.to_le_bytes());
+    }
+
+    /// Reals are attributes of 32 bits.
+    fn real(&mut self, number: f64) {
+        self.number((number as f32).to_bits().into());
+    }
+
+    /// A text: each byte of its small letters as a number of 32 bits; nothing of an empty one.
+    fn text(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.add(&u32::from(byte.to_ascii_lowercase()).to_le_bytes());
+        }
+    }
+}
+
+fn group_key<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let mut hash = Hash::new();
+    for (place, value) in args.iter().enumerate() {
+        match value {
+            // NULL is 0 or an empty text to Sphinx.
+            V::Null if call.type_of(place).is_some_and(ExprType::is_string) => {}
+            V::Null => hash.number(0),
+            V::Int(number) => hash.number(number.cast_unsigned()),
+            V::Uint(number) => hash.number(*number),
+            V::Float(_) | V::Double(_) | V::Dec(_) => hash.real(value.double(call)),
+            value => hash.text(value.string().unwrap_or_default().as_bytes()),
+        }
+    }
+    Ok(V::Int(hash.0.cast_signed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `searchd` 2.2.11 showed as GROUPBY().
+    #[test]
+    fn keys_are_sphinxs() {
+        let of = |add: &dyn Fn(&mut Hash)| {
+            let mut hash = Hash::new();
+            add(&mut hash);
+            hash.0.cast_signed()
+        };
+        let numbers = |numbers: &[u64]| of(&|hash| numbers.iter().for_each(|it| hash.number(*it)));
+        assert_eq!(numbers(&[1, 10]), 7_993_273_937_335_365_998);
+        assert_eq!(numbers(&[1, 20]), -5_988_839_322_439_006_800);
+        assert_eq!(numbers(&[1]), -8_517_097_267_634_966_620);
+        let text = |number: u64, text: &str| {
+            of(&|hash| {
+                hash.number(number);
+                hash.text(text.as_bytes());
+            })
+        };
+        assert_eq!(text(1, "reef one"), -6_220_680_372_190_866_204);
+        assert_eq!(text(1, "Reef ONE"), -6_220_680_372_190_866_204);
+        assert_eq!(text(3, "fish five"), 267_303_071_211_169_854);
+        let real = of(&|hash| {
+            hash.number(1);
+            hash.real(15.0);
+        });
+        assert_eq!(real, 5_814_674_118_272_006_711);
+    }
+}

@@ -1,0 +1,386 @@
+//! A row for each number of a set: what GROUP BY of a multi-value attribute groups.
+//!
+//! ```text
+//! Aggregate: groups of #each(t.tags)            Aggregate: groups of the column that is called so
+//!   Filter: … AND #unfold(#each(t.tags))  ──→     Unfold: a row for each number of t.tags, and the number
+//!     Scan: t                                       Filter: … AND #unfold(t.tags)
+//!                                                     Scan: t
+//! ```
+//! What a row has besides is repeated with each of its numbers; a row without numbers is left out. Rows are made a batch
+//! at a time, however many numbers the sets have.
+
+use std::{cmp::Ordering, collections::VecDeque, fmt, sync::Arc};
+
+use async_trait::async_trait;
+use datafusion::{
+    arrow::{
+        array::{Array, ArrayRef, Int64Array, RecordBatch, StringViewArray, UInt32Array},
+        compute::{cast, take_arrays},
+        datatypes::{FieldRef, SchemaRef},
+    },
+    catalog::Session,
+    common::{
+        Column, DFSchema, DFSchemaRef,
+        config::ConfigOptions,
+        exec_err, plan_err,
+        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+    },
+    error::Result,
+    execution::{SendableRecordBatchStream, TaskContext, context::QueryPlanner},
+    logical_expr::{
+        Expr, ExprSchemable, Extension, LogicalPlan, UserDefinedLogicalNode,
+        UserDefinedLogicalNodeCore, expr::ScalarFunction, expr_rewriter::NamePreserver,
+        physical_planning_context::PhysicalPlanningContext, utils::merge_schema,
+    },
+    optimizer::AnalyzerRule,
+    physical_expr::{EquivalenceProperties, PhysicalExpr},
+    physical_plan::{
+        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
+        ExecutionPlanProperties, PlanProperties, ReplaceChildrenOptions,
+        stream::RecordBatchStreamAdapter,
+    },
+    physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner},
+};
+use futures::{StreamExt, TryStreamExt};
+
+use super::watch;
+use crate::{
+    meaning::{EACH, UNFOLD},
+    multi::numbers,
+};
+
+/// Rows that are made at once.
+const ROWS: usize = 8_192;
+
+/// The rule that puts in what makes rows of numbers.
+#[derive(Debug)]
+pub(super) struct Unfolding;
+
+impl AnalyzerRule for Unfolding {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut is_asked = false;
+        plan.apply_with_subqueries(|node| {
+            if let LogicalPlan::Filter(filter) = node {
+                is_asked |= filter.predicate.exists(|expr| Ok(is_call(expr, UNFOLD)))?;
+            }
+            Ok(if is_asked { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })?;
+        if !is_asked {
+            return Ok(plan);
+        }
+        plan.transform_up_with_subqueries(unfolded).map(|done| done.data)
+    }
+
+    fn name(&self) -> &str {
+        "unfolding"
+    }
+}
+
+fn is_call(expr: &Expr, name: &str) -> bool {
+    matches!(expr, Expr::ScalarFunction(call) if call.name() == name)
+}
+
+/// A node over what is unfolded, or the one whose rows are.
+fn unfolded(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let below = merge_schema(&plan.inputs());
+    let names = NamePreserver::new(&plan);
+    let mut asked: Vec<Expr> = Vec::new();
+    let done = plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let new = expr.transform_down(|expr| Ok(meant(expr, &below, &mut asked)))?;
+        let (new, is_new) = (name.restore(new.data), new.transformed);
+        Ok(Transformed::new(new, is_new, TreeNodeRecursion::Continue))
+    })?;
+    if !done.transformed {
+        return Ok(Transformed::no(done.data));
+    }
+    let mut plan = done.data.recompute_schema()?;
+    for each in asked {
+        let node = Unfold::of(plan, &each)?;
+        plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
+    }
+    Ok(Transformed::yes(plan))
+}
+
+/// What an expression becomes: a number the column that holds it, where there is one.
+fn meant(expr: Expr, below: &DFSchema, asked: &mut Vec<Expr>) -> Transformed<Expr> {
+    let Expr::ScalarFunction(call) = &expr else { return Transformed::no(expr) };
+    if call.name() == UNFOLD
+        && let [each @ Expr::ScalarFunction(of)] = call.args.as_slice()
+        && of.name() == EACH
+    {
+        if !asked.contains(each) {
+            asked.push(each.clone());
+        }
+        let call = ScalarFunction { func: Arc::clone(&call.func), args: of.args.clone() };
+        return Transformed::new(Expr::ScalarFunction(call), true, TreeNodeRecursion::Jump);
+    }
+    if call.name() == EACH {
+        let name = expr.schema_name().to_string();
+        if below.has_column_with_unqualified_name(&name) {
+            return Transformed::yes(Expr::Column(Column::new_unqualified(name)));
+        }
+    }
+    Transformed::no(expr)
+}
+
+/// A row for each number of a set.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Unfold {
+    input: LogicalPlan,
+    set: Column,
+    number: FieldRef,
+    /// The input's columns, then the number.
+    schema: DFSchemaRef,
+}
+
+impl Unfold {
+    /// Each number of a set, of the rows of a plan.
+    fn of(input: LogicalPlan, each: &Expr) -> Result<Self> {
+        let Expr::ScalarFunction(call) = each else { return plan_err!("a set has numbers") };
+        let [Expr::Column(set)] = call.args.as_slice() else {
+            return plan_err!("a set whose numbers are grouped by is a column");
+        };
+        let (_, field) = each.to_field(input.schema().as_ref())?;
+        let number = field.as_ref().clone().with_name(each.schema_name().to_string());
+        Self::new(input, set.clone(), Arc::new(number))
+    }
+
+    fn new(input: LogicalPlan, set: Column, number: FieldRef) -> Result<Self> {
+        let columns = input.schema().iter();
+        let mut fields: Vec<_> =
+            columns.map(|(table, field)| (table.cloned(), Arc::clone(field))).collect();
+        fields.push((None, Arc::clone(&number)));
+        // No key of the rows below is one of these.
+        let metadata = input.schema().metadata().clone();
+        let schema = Arc::new(DFSchema::new_with_metadata(fields, metadata)?);
+        Ok(Self { input, set, number, schema })
+    }
+}
+
+impl PartialOrd for Unfold {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        (self == other).then_some(Ordering::Equal)
+    }
+}
+
+impl UserDefinedLogicalNodeCore for Unfold {
+    fn name(&self) -> &str {
+        "Unfold"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        vec![Expr::Column(self.set.clone())]
+    }
+
+    fn fmt_for_explain(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Unfold: {}", self.set)
+    }
+
+    fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
+        match (exprs.as_slice(), <[LogicalPlan; 1]>::try_from(inputs)) {
+            ([Expr::Column(set)], Ok([input])) => {
+                Self::new(input, set.clone(), Arc::clone(&self.number))
+            }
+            _ => plan_err!("numbers are those of a column of one input"),
+        }
+    }
+
+    fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
+        let columns = self.input.schema().fields().len();
+        let set = self.input.schema().index_of_column(&self.set).ok()?;
+        let passed = output_columns.iter().copied().filter(|column| *column < columns);
+        let mut needed: Vec<usize> = passed.chain([set]).collect();
+        needed.sort_unstable();
+        needed.dedup();
+        Some(vec![needed])
+    }
+}
+
+/// Plans what this module adds.
+#[derive(Debug)]
+pub(super) struct UnfoldPlanner;
+
+#[async_trait]
+impl QueryPlanner for UnfoldPlanner {
+    async fn create_physical_plan(
+        &self,
+        plan: &LogicalPlan,
+        session: &dyn Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(Self)]);
+        planner.create_physical_plan(plan, session).await
+    }
+}
+
+#[async_trait]
+impl ExtensionPlanner for UnfoldPlanner {
+    async fn plan_extension(
+        &self,
+        _planner: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        logical_inputs: &[&LogicalPlan],
+        physical_inputs: &[Arc<dyn ExecutionPlan>],
+        _session: &dyn Session,
+        _context: &PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let (Some(unfold), [below], [input]) =
+            (node.as_any().downcast_ref::<Unfold>(), logical_inputs, physical_inputs)
+        else {
+            return Ok(None);
+        };
+        let set = below.schema().index_of_column(&unfold.set)?;
+        let schema = Arc::clone(unfold.schema.inner());
+        Ok(Some(Arc::new(UnfoldExec::new(Arc::clone(input), set, schema))))
+    }
+}
+
+/// Makes the rows.
+#[derive(Clone, Debug)]
+struct UnfoldExec {
+    input: Arc<dyn ExecutionPlan>,
+    /// The place of the set.
+    set: usize,
+    properties: Arc<PlanProperties>,
+}
+
+impl UnfoldExec {
+    fn new(input: Arc<dyn ExecutionPlan>, set: usize, schema: SchemaRef) -> Self {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema),
+            input.output_partitioning().clone(),
+            input.pipeline_behavior(),
+            input.boundedness(),
+        );
+        Self { input, set, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for UnfoldExec {
+    fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("A row for each number of a set")
+    }
+}
+
+impl ExecutionPlan for UnfoldExec {
+    fn name(&self) -> &'static str {
+        "UnfoldExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match children.into_iter().next() {
+            Some(input) => Ok(Arc::new(Self::new(input, self.set, self.schema()))),
+            None => exec_err!("numbers are those of an input's sets"),
+        }
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let options = Arc::clone(context.session_config().options());
+        let (set, schema) = (self.set, self.schema());
+        let input = self.input.execute(partition, context)?;
+        let rows = input.and_then(move |batch| {
+            let (schema, options) = (Arc::clone(&schema), Arc::clone(&options));
+            futures::future::ready(Batches::new(batch, set, schema, options))
+        });
+        let rows = rows.map_ok(futures::stream::iter).try_flatten().boxed();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+    }
+}
+
+/// The rows of one batch's numbers, a batch at a time.
+struct Batches {
+    batch: RecordBatch,
+    sets: StringViewArray,
+    schema: SchemaRef,
+    options: Arc<ConfigOptions>,
+    /// The next row of the batch.
+    next: usize,
+    /// Numbers of the row before that are not given yet.
+    left: VecDeque<i64>,
+}
+
+impl Batches {
+    fn new(
+        batch: RecordBatch,
+        set: usize,
+        schema: SchemaRef,
+        options: Arc<ConfigOptions>,
+    ) -> Result<Self> {
+        let sets = batch.columns().get(set);
+        let sets = sets.and_then(|sets| sets.as_any().downcast_ref::<StringViewArray>()).cloned();
+        let Some(sets) = sets else { return exec_err!("a set is held as a text") };
+        Ok(Self { batch, sets, schema, options, next: 0, left: VecDeque::new() })
+    }
+
+    fn made(&self, rows: Vec<u32>, numbers: Vec<i64>) -> Result<RecordBatch> {
+        watch::check(&self.options)?;
+        let rows = UInt32Array::from(rows);
+        let mut columns = take_arrays(self.batch.columns(), &rows, None)?;
+        let numbers = Arc::new(Int64Array::from(numbers)) as ArrayRef;
+        let number = self.schema.field(self.schema.fields().len().saturating_sub(1));
+        columns.push(cast(&numbers, number.data_type())?);
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (mut rows, mut given) = (Vec::new(), Vec::new());
+        while given.len() < ROWS {
+            if let Some(number) = self.left.pop_front() {
+                // The row that they are of was passed.
+                rows.push(u32::try_from(self.next.saturating_sub(1)).unwrap_or(u32::MAX));
+                given.push(number);
+            } else if self.next < self.sets.len() {
+                if !self.sets.is_null(self.next) {
+                    self.left.extend(numbers(self.sets.value(self.next)));
+                }
+                self.next += 1;
+            } else {
+                break;
+            }
+        }
+        (!given.is_empty()).then(|| self.made(rows, given))
+    }
+}
