@@ -135,8 +135,29 @@ pub struct SegmentIndex<'s> {
     width: u32,
     doc_count: u32,
     parts: Vec<ReadPart<'s>>,
-    /// The key that was made last.
-    key: cell::Cell<Vec<u8>>,
+    /// The key that was made last, of values of which there are often few.
+    key: cell::Cell<LastKey>,
+}
+
+/// The key of a text.
+#[derive(Default)]
+struct LastKey {
+    text: Vec<u8>,
+    /// The number of the order; `None` before the first.
+    order: Option<u32>,
+    key: Vec<u8>,
+}
+
+impl LastKey {
+    fn of(&mut self, text: &[u8], order: TextOrder) -> &[u8] {
+        if self.order != Some(order.number) || self.text != text {
+            self.text.clear();
+            self.text.extend_from_slice(text);
+            self.order = Some(order.number);
+            order.write_key(text, &mut self.key);
+        }
+        &self.key
+    }
 }
 
 /// A part with the values that its order is by.
@@ -296,10 +317,9 @@ impl<'s> SegmentIndex<'s> {
         for (part, wanted) in self.parts.iter().zip(wanted) {
             let ordering = match (part.cell(doc), part.order) {
                 (Cell::Bytes(text), Some(order)) => {
-                    let mut key = self.key.take();
-                    order.write_key(text, &mut key);
-                    let ordering = Cell::Bytes(&key).cmp(&wanted);
-                    self.key.set(key);
+                    let mut last = self.key.take();
+                    let ordering = Cell::Bytes(last.of(text, order)).cmp(&wanted);
+                    self.key.set(last);
                     ordering
                 }
                 (cell, _) => cell.cmp(&wanted),
