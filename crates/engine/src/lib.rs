@@ -53,7 +53,8 @@ pub use remora_words::matching::Counts as KeywordCounts;
 pub use request::{
     ColumnLetters, CountReply, FacetReply, FacetRequest, FactorsForm, Highlight, Hit, KeywordQuery,
     KeywordReport, LetterClasses, PathOrder, Piece, PieceMatch, QueryReport, ScanRequest,
-    SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery, ValuesReply, ValuesRequest,
+    SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery, ValueRow, ValuesReply,
+    ValuesRequest,
 };
 pub use schema::{
     ColumnDef, ColumnType, Comparison, DeclaredTable, DeclaredView, Filter, HIDDEN_KEY,

@@ -258,13 +258,26 @@ pub struct ValuesRequest {
     pub limit: usize,
     /// Whether the values alone are wanted: their counts may be any numbers above 0.
     pub values_only: bool,
+    /// Of which columns the least value of each value's rows is wanted, or the greatest.
+    pub ends: Vec<(String, bool)>,
+}
+
+/// One of the values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueRow {
+    /// The value.
+    pub value: Value,
+    /// How many rows have it.
+    pub count: u64,
+    /// What was asked for by [`ValuesRequest::ends`]; NULL where its rows have no value.
+    pub ends: Vec<Value>,
 }
 
 /// The answer to [`ValuesRequest`].
 #[derive(Clone, Debug)]
 pub struct ValuesReply {
-    /// The first values with their counts.
-    pub values: Vec<(Value, u64)>,
+    /// The first values.
+    pub values: Vec<ValueRow>,
     /// How many rows the selection has.
     pub matched: u64,
     /// The index that has the values in their order.

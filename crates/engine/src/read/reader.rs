@@ -362,11 +362,11 @@ impl Reader {
         Ok(reply)
     }
 
-    /// The first values of a column in their order, each once, with the number of its rows, along an index (a loose
-    /// scan); `None` if no index has them: where the condition says more than one value of each column before and
-    /// something of the column, the text is searched, more than some thousand values are asked for, or texts that are
-    /// one by their order are not the same bytes. Cost: two
-    /// searches in each segment for each value; where rows are deleted, a look at each row of these values.
+    /// The first values of a column in their order, each once, with the number of its rows and the ends of another column,
+    /// along an index (a loose scan). `None` if no index has them: where the condition says more than one value of each
+    /// column before and something of the column, an end is asked of another column than the index's next, a text is
+    /// searched, there are more than some thousand values, or texts that are one by their order are not the same bytes.
+    /// Cost: two searches in each segment for each value; where rows are deleted, a look at each row of these values.
     ///
     /// # Errors
     /// As in [`Reader::facet`].

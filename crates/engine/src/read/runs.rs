@@ -3,7 +3,7 @@
 //! Equal values are a run of an index, and two searches find its end: rows within a run are not looked at. The segments'
 //! runs are merged by value. How long a run is counts its rows; of a segment with deleted rows they are looked at. What
 //! is said of rows must be said of the columns before, one value each, and of the column itself: what else is said
-//! would have to be asked of each row.
+//! would have to be asked of each row. The least and greatest values of the next column stand at the ends of a run.
 
 use std::{cmp::Reverse, ops::Range, time::Instant};
 
@@ -14,10 +14,11 @@ use remora_index::{
 };
 
 use super::{
-    columns::indexed, filter::Condition, index_ranges::Asked, literal::OwnedCell, select::Plan,
+    columns::indexed, distinct::distinct, filter::Condition, index_ranges::Asked,
+    literal::OwnedCell, select::Plan,
 };
 use crate::{
-    ColumnDef, FoundBy, Position, RequestPart, Result, TableIndex, Value, ValuesReply,
+    ColumnDef, FoundBy, Position, RequestPart, Result, TableIndex, ValueRow, ValuesReply,
     ValuesRequest,
     encode::decode_cell,
     indexing::allowed_specs,
@@ -25,8 +26,10 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most values that are asked for: of more it costs less to count all rows by value.
+/// Most values: of more it costs less to count all rows by value.
 const MAX_VALUES: usize = 4_096;
+/// Most texts of a segment of which keys are made to see whether some are one value.
+const MAX_TEXTS: usize = 256;
 /// Most rows of a run whose texts are compared, where texts of one key are one value.
 const MAX_COMPARED: u32 = 4_096;
 
@@ -38,15 +41,19 @@ pub(crate) fn values_in_order(
 ) -> Result<Option<ValuesReply>> {
     let started = Instant::now();
     let column = indexed(&view.schema, &request.column, RequestPart::Facet)?;
-    if request.limit > MAX_VALUES {
-        return Ok(None);
-    }
+    let ends = request.ends.iter();
+    let ends = ends.map(|(name, greatest)| {
+        Ok(End { column: indexed(&view.schema, name, RequestPart::Facet)?, greatest: *greatest })
+    });
+    let ends: Vec<End<'_>> = ends.collect::<Result<_>>()?;
     let plan = Plan::new(view, &request.selection, unless)?;
     let allowed = request.selection.indexes.find.indexes;
     let mut along = match plan.expression {
         None => allowed_specs(&view.schema, allowed)
             .into_iter()
-            .filter_map(|(index, spec)| Along::of(index, spec, column, &plan, request)),
+            .filter_map(|(index, spec)| Along::of(index, spec, column, &plan, request))
+            .filter(|along| ends.iter().all(|end| along.has(end)))
+            .filter(|along| along.is_of_few(view, request)),
         Some(_) => return Ok(None),
     };
     let Some((along, mut segments)) =
@@ -55,7 +62,7 @@ pub(crate) fn values_in_order(
         return Ok(None);
     };
     let mut looks = Looks::new(unless);
-    let Some(values) = merged(column, &mut segments, request, &mut looks)? else {
+    let Some(values) = merged((column, &ends), &mut segments, request, &mut looks)? else {
         return Ok(None);
     };
     if plan.condition.is_none() {
@@ -66,6 +73,12 @@ pub(crate) fn values_in_order(
     report.returned = values.len() as u64;
     report.total_time = started.elapsed();
     Ok(Some(ValuesReply { values, matched, found_by: along.found_by, report }))
+}
+
+/// What is asked of the next column of an index: its least or greatest value beside each value.
+struct End<'s> {
+    column: &'s ColumnDef,
+    greatest: bool,
 }
 
 /// An index that has the values in their order.
@@ -116,6 +129,19 @@ impl Along {
         asked.is_of_runs(at).then_some(asked)
     }
 
+    /// Whether the rows of each value are in the order of another column.
+    fn has(&self, end: &End<'_>) -> bool {
+        let next = self.spec.parts.get(self.parts);
+        next.is_some_and(|next| next.column == end.column.id && next.order.is_none())
+    }
+
+    /// Whether there are few values: as many as are asked for, or about as many as there are.
+    fn is_of_few(&self, view: &TableView, request: &ValuesRequest) -> bool {
+        let few = |count: u64| count <= MAX_VALUES as u64;
+        request.limit <= MAX_VALUES
+            || distinct(view, self.found_by.index, self.parts).is_some_and(few)
+    }
+
     /// The runs of all segments; `None` if one of them has no such index.
     fn segments<'v>(&self, view: &'v TableView) -> Option<Vec<Runs<'v>>> {
         let runs = view.segments.iter().map(|segment| Runs::of(self, segment));
@@ -131,6 +157,11 @@ struct Runs<'v> {
     column: Option<&'v Column>,
     /// How its texts are ordered.
     order: Option<TextOrder>,
+    /// Whether no two of its texts are one value.
+    is_plain: bool,
+    /// The column behind it.
+    next_column: Option<&'v Column>,
+    is_next_descending: bool,
     parts: usize,
     reversed: bool,
     /// Where they lie, the next ones last.
@@ -154,7 +185,20 @@ impl<'v> Runs<'v> {
         let (parts, reversed) = (along.parts, along.reversed);
         let part = along.spec.parts.get(parts.checked_sub(1)?)?;
         let (column, order) = (view.segment.column(part.column), part.order);
-        let mut this = Self { view, index, column, order, parts, reversed, ranges, next: None };
+        let next = along.spec.parts.get(parts);
+        let mut this = Self {
+            view,
+            index,
+            column,
+            order,
+            is_plain: order.is_none_or(|order| is_plain(column, order)),
+            next_column: next.and_then(|part| view.segment.column(part.column)),
+            is_next_descending: next.is_some_and(|part| part.descending),
+            parts,
+            reversed,
+            ranges,
+            next: None,
+        };
         this.advance();
         Some(this)
     }
@@ -179,7 +223,7 @@ impl<'v> Runs<'v> {
     /// How many live rows a run has, or whether there are any; `None` if their texts are not all the same bytes, or
     /// there are too many to see that.
     fn live(&self, run: &Range<u32>, values_only: bool) -> Option<u64> {
-        if self.order.is_some() && !self.is_of_one_text(run) {
+        if !self.is_plain && !self.is_of_one_text(run) {
             return None;
         }
         if self.view.deleted.is_none() {
@@ -199,6 +243,30 @@ impl<'v> Runs<'v> {
         run.len() as u32 <= MAX_COMPARED && others.all(|other| other == first)
     }
 
+    /// The least or greatest value of live rows of a run in the next column; NULL where all are.
+    fn end(&self, run: &Range<u32>, greatest: bool, looks: &mut Looks) -> Result<OwnedCell> {
+        let Some(column) = self.next_column else { return Ok(OwnedCell::Null) };
+        let cell = |at: u32| column.get(self.index.doc(at));
+        // NULL is the least.
+        let is_null = |doc: u32| column.get(doc) == Cell::Null;
+        let range = match self.is_next_descending {
+            false => self.index.partition_point(run.clone(), is_null)..run.end,
+            true => run.start..self.index.partition_point(run.clone(), |doc| !is_null(doc)),
+        };
+        let is_live = |at: &u32| !self.view.is_deleted(self.index.doc(*at));
+        let mut steps = 0;
+        let mut counted = |at: &u32| {
+            steps += 1;
+            is_live(at)
+        };
+        let found = match greatest == self.is_next_descending {
+            true => range.into_iter().find(&mut counted),
+            false => range.into_iter().rev().find(&mut counted),
+        };
+        looks.steps(steps)?;
+        Ok(found.map_or(OwnedCell::Null, |at| OwnedCell::new(cell(at))))
+    }
+
     /// The value of a run as it is stored.
     fn value(&self, run: &Range<u32>) -> OwnedCell {
         let doc = self.index.doc(run.start);
@@ -206,13 +274,24 @@ impl<'v> Runs<'v> {
     }
 }
 
-/// The first values that live rows have; `None` if texts that are one value are not the same bytes.
+/// Whether no two texts of a column are one value, where that is seen by a look at few.
+fn is_plain(column: Option<&Column>, order: TextOrder) -> bool {
+    let Some(texts) = column.map(|column| column.distinct_values()) else { return true };
+    let Some(texts) = texts else { return false };
+    let mut keys: Vec<OwnedCell> =
+        texts.take(MAX_TEXTS + 1).map(|text| OwnedCell::keyed(text, Some(order))).collect();
+    keys.sort_unstable();
+    keys.len() <= MAX_TEXTS && keys.windows(2).all(|pair| pair.first() != pair.last())
+}
+
+/// The first values that live rows have; `None` if texts that are one value are not the same bytes, or there are more
+/// values than are looked for.
 fn merged(
-    column: &ColumnDef,
+    (column, ends): (&ColumnDef, &[End<'_>]),
     segments: &mut [Runs<'_>],
     request: &ValuesRequest,
     looks: &mut Looks,
-) -> Result<Option<Vec<(Value, u64)>>> {
+) -> Result<Option<Vec<ValueRow>>> {
     let mut values = Vec::new();
     while values.len() < request.limit {
         let keys = segments.iter().filter_map(|runs| runs.next.as_ref().map(|(key, _)| key));
@@ -221,25 +300,62 @@ fn merged(
             false => keys.min().cloned(),
         };
         let Some(first) = first else { break };
-        let (mut count, mut value): (u64, Option<OwnedCell>) = (0, None);
-        for runs in segments.iter_mut() {
-            let Some((_, run)) = runs.next.take_if(|(key, _)| *key == first) else {
-                continue;
-            };
-            looks.steps(1 + if runs.view.deleted.is_some() { run.len() } else { 0 })?;
-            let Some(live) = runs.live(&run, request.values_only) else { return Ok(None) };
-            if live > 0 {
-                let mine = runs.value(&run);
-                if value.as_ref().is_some_and(|value| *value != mine) {
-                    return Ok(None);
-                }
-                (count, value) = (count + live, Some(mine));
-            }
-            runs.advance();
+        let Some(group) = group(&first, ends, segments, request, looks)? else { return Ok(None) };
+        let Some(value) = group.value else { continue };
+        if values.len() == MAX_VALUES {
+            return Ok(None);
         }
-        if let Some(value) = value {
-            values.push((decode_cell(column.kind, value.as_cell()), count));
-        }
+        let decoded =
+            |(end, cell): (&End<'_>, OwnedCell)| decode_cell(end.column.kind, cell.as_cell());
+        values.push(ValueRow {
+            value: decode_cell(column.kind, value.as_cell()),
+            count: group.count,
+            ends: ends.iter().zip(group.ends).map(decoded).collect(),
+        });
     }
     Ok(Some(values))
+}
+
+/// The live rows of one value; without one there are none.
+struct Group {
+    value: Option<OwnedCell>,
+    count: u64,
+    ends: Vec<OwnedCell>,
+}
+
+/// Takes the runs of a value off the segments; `None` if its texts are not the same bytes.
+fn group(
+    key: &OwnedCell,
+    ends: &[End<'_>],
+    segments: &mut [Runs<'_>],
+    request: &ValuesRequest,
+    looks: &mut Looks,
+) -> Result<Option<Group>> {
+    let mut group = Group { value: None, count: 0, ends: vec![OwnedCell::Null; ends.len()] };
+    for runs in segments {
+        let Some((_, run)) = runs.next.take_if(|(own, _)| own == key) else { continue };
+        looks.steps(1 + if runs.view.deleted.is_some() { run.len() } else { 0 })?;
+        let Some(live) = runs.live(&run, request.values_only) else { return Ok(None) };
+        if live > 0 {
+            let mine = runs.value(&run);
+            if group.value.as_ref().is_some_and(|value| *value != mine) {
+                return Ok(None);
+            }
+            (group.count, group.value) = (group.count + live, Some(mine));
+            for (end, known) in ends.iter().zip(&mut group.ends) {
+                let mine = runs.end(&run, end.greatest, looks)?;
+                let is_better = match end.greatest {
+                    true => mine > *known,
+                    false => {
+                        mine != OwnedCell::Null && (*known == OwnedCell::Null || mine < *known)
+                    }
+                };
+                if is_better {
+                    *known = mine;
+                }
+            }
+        }
+        runs.advance();
+    }
+    Ok(Some(group))
 }

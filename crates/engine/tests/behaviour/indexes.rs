@@ -362,11 +362,22 @@ fn compare_values_in_order(
         descending: random.below(2) == 0,
         limit: random.below(90) as usize,
         values_only: random.below(2) == 0,
+        ends: (0..random.below(3)).map(|_| any_end(random, column)).collect(),
     };
     if let Some(reply) = database.reader().values_in_order(&request).unwrap() {
         assert_eq!(reply.matched, rows.len() as u64, "{request:?}");
         compare_first_values(&request, reply, rows, column);
     }
+}
+
+/// One end of a column that some index has behind another.
+fn any_end(random: &mut Random, column: usize) -> (String, bool) {
+    let behind = match (column, random.below(2)) {
+        (1, 0) | (3, 1) => 2,
+        (1, _) => 3,
+        _ => 1,
+    };
+    (COLUMNS[behind].to_owned(), random.below(2) == 0)
 }
 
 /// Compares an answer with what is counted of rows.
@@ -384,22 +395,32 @@ fn compare_first_values(
         (false, false) => remora_engine::compare(a, b),
         (a, b) => b.cmp(&a),
     };
-    let mut all: Vec<(Value, Value)> =
-        rows.iter().map(|order| value(order, column)).map(|value| (key(&value), value)).collect();
+    let of_row = |order: &&Order| (key(&value(order, column)), value(order, column), row(order));
+    let mut all: Vec<(Value, Value, Vec<Value>)> = rows.iter().map(of_row).collect();
     all.sort_by(|a, b| in_order(&a.0, &b.0));
     if request.descending {
         all.reverse();
     }
     let groups = all.chunk_by(|a, b| in_order(&a.0, &b.0).is_eq()).take(request.limit);
-    let groups: Vec<&[(Value, Value)]> = groups.collect();
+    let groups: Vec<&[(Value, Value, Vec<Value>)]> = groups.collect();
     assert_eq!(reply.values.len(), groups.len(), "{request:?}");
-    for ((found, count), group) in reply.values.into_iter().zip(groups) {
+    for (found, group) in reply.values.into_iter().zip(groups) {
         // Texts that are one by their order are given where they are the same bytes alone.
-        assert!(group.iter().all(|(_, value)| *value == found), "{found:?} of {request:?}");
+        let is_one = group.iter().all(|(_, value, _)| *value == found.value);
+        assert!(is_one, "{found:?} of {request:?}");
         match request.values_only {
-            true => assert!(count > 0, "{request:?}"),
-            false => assert_eq!(count, group.len() as u64, "{found:?} of {request:?}"),
+            true => assert!(found.count > 0, "{request:?}"),
+            false => assert_eq!(found.count, group.len() as u64, "{found:?} of {request:?}"),
         }
+        let ends = request.ends.iter().map(|(name, greatest)| {
+            let column = COLUMNS.iter().position(|column| column == name).unwrap();
+            let values = group.iter().map(|(.., row)| row[column].clone());
+            let mut values: Vec<Value> = values.filter(|value| !value.is_null()).collect();
+            values.sort_by(remora_engine::compare);
+            let end = if *greatest { values.last() } else { values.first() };
+            end.cloned().unwrap_or(Value::Null)
+        });
+        assert_eq!(found.ends, ends.collect::<Vec<_>>(), "{request:?}");
     }
 }
 
@@ -535,6 +556,7 @@ fn the_first_values_of_a_column_are_taken_from_an_index() {
                     descending,
                     limit,
                     values_only,
+                    ends: Vec::new(),
                 };
                 let reply = database.reader().values_in_order(&request).unwrap();
                 assert_eq!(reply.is_some(), is_answered, "{request:?}");
@@ -544,6 +566,16 @@ fn the_first_values_of_a_column_are_taken_from_an_index() {
                 }
             }
         }
+        // All values, with the ends of the index's next column.
+        let request = ValuesRequest {
+            selection: Selection { table: ORDERS.to_owned(), ..Selection::default() },
+            column: COLUMNS[1].to_owned(),
+            limit: usize::MAX,
+            ends: vec![(COLUMNS[2].to_owned(), false), (COLUMNS[2].to_owned(), true)],
+            ..ValuesRequest::default()
+        };
+        let reply = database.reader().values_in_order(&request).unwrap().unwrap();
+        compare_first_values(&request, reply, &orders.iter().collect::<Vec<_>>(), 1);
         change(&database, &mut random, &mut orders);
     }
 }

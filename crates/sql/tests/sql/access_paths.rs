@@ -121,8 +121,12 @@ fn statement(random: &mut Random) -> String {
         }
         10 => {
             let filter = random.choose(&["", " WHERE b = 1", " WHERE b IN (0, 1)"]);
+            let by = random.choose(&PLAIN);
+            let what = random.choose(&["COUNT(*)", "MIN(#), MAX(#)", "MAX(#), COUNT(*)"]);
+            let what = what.replace('#', by);
+            let limit = random.choose(&["", " LIMIT 9"]);
             format!(
-                "SELECT {plain}, COUNT(*) FROM t @{filter} GROUP BY {plain} ORDER BY {plain}{way} LIMIT {limit}"
+                "SELECT {plain}, {what} FROM t @{filter} GROUP BY {plain} ORDER BY {plain}{way}{limit}"
             )
         }
         _ => {

@@ -194,6 +194,13 @@ async fn first_values_are_taken_from_an_index() {
         let extra = explained(session, statement).await.remove(0).remove(10);
         assert!(extra.contains("Using index for group-by"), "{extra}");
     }
+    let ends = "SELECT user, MAX(made), MIN(made), COUNT(*) FROM orders @ GROUP BY user ORDER BY user DESC LIMIT 6";
+    let by_index = ends.replace('@', "");
+    let extra = explained(session, &by_index).await.remove(0).remove(10);
+    assert!(extra.contains("Using index for group-by"), "{extra}");
+    let found = rows(session, &by_index).await;
+    assert_eq!(found, rows(session, &ends.replace('@', "IGNORE INDEX (user_made)")).await);
+    assert!(found.starts_with("1999|2026-05-"), "{found}");
     let without = "SELECT user, COUNT(*) FROM orders WHERE user > 1200 AND total >= 0 GROUP BY user ORDER BY user LIMIT 4";
     let extra = explained(session, without).await.remove(0).remove(10);
     assert!(!extra.contains("Using index for group-by"), "{extra}");

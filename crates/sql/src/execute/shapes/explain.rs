@@ -253,6 +253,9 @@ impl Asked<'_> {
             access.say("Using index for group-by");
             return Ok(Some(access));
         }
+        if !work.ends.is_empty() {
+            return Ok(None);
+        }
         if let Some(collation) = work.collation {
             let (selection, column) = (selection.clone(), work.column.clone());
             let request =

@@ -122,15 +122,26 @@ pub(super) struct FacetWork {
     pub column: String,
     /// How its texts compare, where that is not as their bytes do.
     pub collation: Option<Collation>,
-    /// For each item whether it is the number of rows.
-    pub counts: Vec<bool>,
+    /// What is selected.
+    pub items: Vec<FacetItem>,
+    /// The columns of which the least or, if so, the greatest value is selected too.
+    pub ends: Vec<(String, bool)>,
     pub order: FacetOrder,
+}
+
+/// What is selected of a value's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FacetItem {
+    Value,
+    Count,
+    /// The end of this number.
+    End(usize),
 }
 
 impl FacetWork {
     /// Whether nothing depends on how many rows there are of a value.
     pub fn values_only(&self) -> bool {
-        !self.counts.contains(&true) && self.order != FacetOrder::Frequent
+        !self.items.contains(&FacetItem::Count) && self.order != FacetOrder::Frequent
     }
 }
 
@@ -369,37 +380,55 @@ fn ends(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
     let tests = Tests::new(select.condition.as_ref(), table)?;
     let (mut ends, mut columns) = (Vec::new(), Vec::new());
     for item in &select.items {
-        let (column, greatest, name) = match item {
-            Item::One(Value::Least(column), name) => (column, false, name),
-            Item::One(Value::Greatest(column), name) => (column, true, name),
-            _ => return None,
-        };
-        let position = table.position(column)?;
-        let kind = table.schema().columns.get(position)?.kind;
-        let is_number = matches!(kind, ColumnType::Int(_) | ColumnType::Uint(_));
-        let is_time = matches!(kind, ColumnType::Date | ColumnType::DateTime);
-        if !is_number && !is_time && !matches!(kind, ColumnType::Decimal(..)) {
-            return None;
-        }
-        let mut described = ExprType::null().column_named(name);
-        let of_column = table.described(position, name)?;
-        described.kind = of_column.kind;
-        described.unsigned = of_column.unsigned;
-        described.collation = of_column.collation;
-        described.length = of_column.length;
-        described.decimals = of_column.decimals;
-        let column = sortable(position, table)?;
-        // The order of the keys is at hand.
-        let by = match table.schema().primary_key.first() == Some(&position) {
-            true => SortBy::Key,
-            false => SortBy::Column(column.clone()),
-        };
-        let nullable = table.schema().columns.get(position)?.nullable;
-        ends.push(End { column, nullable, sort: SortKey { by, descending: greatest } });
+        let (end, described) = end(item, table)?;
+        ends.push(end);
         columns.push(described);
     }
     let plain_numbers = columns.iter().all(|column| column.collation == Collation::BINARY.0);
     (plain && plain_numbers).then_some((Work::Ends(tests, ends), columns))
+}
+
+/// MIN or MAX of a column, as it is found and as it is described.
+fn end(item: &Item, table: &Table) -> Option<(End, Column)> {
+    let (column, greatest, name) = match item {
+        Item::One(Value::Least(column), name) => (column, false, name),
+        Item::One(Value::Greatest(column), name) => (column, true, name),
+        _ => return None,
+    };
+    let position = table.position(column)?;
+    let kind = table.schema().columns.get(position)?.kind;
+    let is_number = matches!(kind, ColumnType::Int(_) | ColumnType::Uint(_));
+    let is_time = matches!(kind, ColumnType::Date | ColumnType::DateTime);
+    if !is_number && !is_time && !matches!(kind, ColumnType::Decimal(..)) {
+        return None;
+    }
+    let mut described = ExprType::null().column_named(name);
+    let of_column = table.described(position, name)?;
+    described.kind = of_column.kind;
+    described.unsigned = of_column.unsigned;
+    described.collation = of_column.collation;
+    described.length = of_column.length;
+    described.decimals = of_column.decimals;
+    let column = sortable(position, table)?;
+    // The order of the keys is at hand.
+    let by = match table.schema().primary_key.first() == Some(&position) {
+        true => SortBy::Key,
+        false => SortBy::Column(column.clone()),
+    };
+    let nullable = table.schema().columns.get(position)?.nullable;
+    Some((End { column, nullable, sort: SortKey { by, descending: greatest } }, described))
+}
+
+/// Whether an index has the rows of each value of a column in the order of another column.
+fn has_ends(grouped: usize, end: &str, table: &Table) -> bool {
+    let schema = table.schema();
+    schema.indexes.iter().any(|index| match index.columns.as_slice() {
+        [first, next, ..] => {
+            let is_end = schema.columns.get(next.column).is_some_and(|column| column.name == end);
+            first.column == grouped && is_end && next.order.is_none()
+        }
+        _ => false,
+    })
 }
 
 fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Column>)> {
@@ -411,23 +440,34 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
         return None;
     }
     let collation = table.asked(select.group.as_ref()?)?.collation;
-    let (mut counts, mut columns) = (Vec::new(), Vec::new());
+    let (mut selected, mut ends, mut columns) = (Vec::new(), Vec::new(), Vec::new());
     for item in items {
         match item {
+            // Which index has them is known before what is asked where that is nothing.
+            Item::One(Value::Least(_) | Value::Greatest(_), _) if select.condition.is_none() => {
+                let (end, described) = end(item, table)?;
+                if !has_ends(grouped, &end.column, table) {
+                    return None;
+                }
+                selected.push(FacetItem::End(ends.len()));
+                ends.push((end.column, end.sort.descending));
+                columns.push(described);
+            }
             Item::One(Value::CountRows, name) => {
-                counts.push(true);
+                selected.push(FacetItem::Count);
                 columns.push(ExprType::int(21).not_null().column_named(name));
             }
             Item::One(Value::Column(column), _) if table.position(column)? == grouped => {
                 let (_, mut described) = fields(std::slice::from_ref(item), table)?;
-                counts.push(false);
+                selected.push(FacetItem::Value);
                 columns.append(&mut described);
             }
             _ => return None,
         }
     }
     let order = match select.order.as_slice() {
-        [] => FacetOrder::Frequent,
+        [] if ends.is_empty() => FacetOrder::Frequent,
+        [] => FacetOrder::Value(false),
         [(by, descending)] => match ordered(by, select, table)? {
             Ordered::Count if *descending => FacetOrder::Frequent,
             Ordered::Column(position) if position == grouped => FacetOrder::Value(*descending),
@@ -445,8 +485,12 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
         }
         _ => return None,
     };
+    if !ends.is_empty() && order == FacetOrder::Frequent {
+        return None;
+    }
     let column = table.schema().columns.get(grouped)?.name.clone();
-    Some((Work::Facet(FacetWork { tests, column, collation, counts, order }), columns))
+    let work = FacetWork { tests, column, collation, items: selected, ends, order };
+    Some((Work::Facet(work), columns))
 }
 
 /// What a part of ORDER BY means: an alias before a column.

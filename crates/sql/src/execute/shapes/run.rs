@@ -3,7 +3,7 @@
 use datafusion::arrow::array::RecordBatch;
 use remora_engine::{
     Error as EngineError, FacetRequest, Filter, Hit, KeyValues, QueryReport, SearchRequest,
-    Selection, SortBy, Value, ValuesRequest, compare,
+    Selection, SortBy, Value, ValueRow, ValuesRequest, compare,
 };
 
 use remora_mysql::Collation;
@@ -14,8 +14,8 @@ use super::{
     lift::Constants,
     output::send,
     plan::{
-        End, FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, PageField, PageWork, Plan,
-        Work,
+        End, FacetItem, FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, PageField,
+        PageWork, Plan, Work,
     },
 };
 use crate::{
@@ -419,10 +419,14 @@ impl Asked<'_> {
         if let Some(request) = self.values_request(work, &selection)
             && let Some(found) = self.reader.values_in_order(&request).map_err(failed)?
         {
-            let values = found.values.get(self.page.of(found.values.len())).unwrap_or_default();
-            let sent = self.send_values(session, work, values, reply).await?;
+            let mut values = found.values;
+            let page = self.page.of(values.len());
+            let sent = self.send_values(session, work, values.drain(page).collect(), reply).await?;
             session.note_search(&selection, &found.report, found.matched);
             return Ok(Some(sent));
+        }
+        if !work.ends.is_empty() {
+            return Ok(None);
         }
         let values_only = work.values_only();
         let request = FacetRequest { selection, column, limit, offset, values_only };
@@ -442,7 +446,9 @@ impl Asked<'_> {
             let page = self.page.of(found.values.len());
             found.values = found.values.drain(page).collect();
         }
-        let sent = self.send_values(session, work, &found.values, reply).await?;
+        let values = found.values.into_iter();
+        let values = values.map(|(value, count)| ValueRow { value, count, ends: Vec::new() });
+        let sent = self.send_values(session, work, values.collect(), reply).await?;
         session.note_search(&request.selection, &found.report, found.matched);
         Ok(Some(sent))
     }
@@ -458,6 +464,7 @@ impl Asked<'_> {
             descending,
             limit: usize::try_from(last).unwrap_or(usize::MAX),
             values_only: work.values_only(),
+            ends: work.ends.clone(),
         })
     }
 
@@ -466,19 +473,23 @@ impl Asked<'_> {
         &self,
         session: &SessionState,
         work: &FacetWork,
-        values: &[(Value, u64)],
+        values: Vec<ValueRow>,
         reply: &mut R,
     ) -> Result<u64> {
         reply.columns(&self.plan.columns)?;
         let zone = session.variables.time_zone.zone.clone();
         for chunk in values.chunks(CHUNK) {
-            for (value, count) in chunk {
-                let count = Value::Int(i64::try_from(*count).unwrap_or(i64::MAX));
-                let row: Vec<Value> = work
-                    .counts
-                    .iter()
-                    .map(|is_count| if *is_count { count.clone() } else { value.clone() })
-                    .collect();
+            for of_value in chunk {
+                let item = |item: &FacetItem| match item {
+                    FacetItem::Value => of_value.value.clone(),
+                    FacetItem::Count => {
+                        Value::Int(i64::try_from(of_value.count).unwrap_or(i64::MAX))
+                    }
+                    FacetItem::End(place) => {
+                        of_value.ends.get(*place).cloned().unwrap_or(Value::Null)
+                    }
+                };
+                let row: Vec<Value> = work.items.iter().map(item).collect();
                 send(reply, &self.plan.columns, &row, &zone)?;
             }
             reply.drain().await?;
