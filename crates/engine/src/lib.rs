@@ -57,9 +57,9 @@ pub use request::{
     ValuesRequest,
 };
 pub use schema::{
-    ColumnDef, ColumnType, Comparison, DeclaredTable, DeclaredView, Filter, HIDDEN_KEY,
-    HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, PathDef, PathTest, PathValue, Schema, TextDef,
-    WordsDef, register_text_key, united_name, united_names,
+    ColumnDef, ColumnType, Comparison, ComputeRow, Computing, DeclaredTable, DeclaredView, Filter,
+    HIDDEN_KEY, HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, PathDef, PathTest, PathValue,
+    Schema, TextDef, WordsDef, register_computing, register_text_key, united_name, united_names,
 };
 pub use shared::IndexedAhead;
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};

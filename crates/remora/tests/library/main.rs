@@ -7,6 +7,8 @@ mod opening;
 mod paths;
 #[cfg(feature = "follow")]
 mod replica;
+#[cfg(feature = "follow")]
+mod replica_keys;
 mod sessions;
 mod statements;
 mod tables;
