@@ -99,18 +99,10 @@ impl Query {
         let mut attributes = Column::of_section(section, "sql_");
         // What that made of the words of a set's declaration.
         attributes.retain(|column| column.kind != Kind::Multi);
-        let declared = section.all("sql_attr_multi").filter(|setting| !setting.value.is_empty());
-        let sets = declared.map(|setting| {
-            SetOf::of_value(&setting.value).map_err(|message| wrong(file, setting.line, message))
-        });
-        let sets = sets.collect::<Result<Vec<_>>>()?;
+        let sets = sets_of(file, section)?;
         let of_field = sets.iter().filter(|set| set.is_of_field());
         attributes.extend(of_field.map(|set| set.column.clone()));
-        let joined = section.all("sql_joined_field").filter(|setting| !setting.value.is_empty());
-        let joined = joined.map(|setting| {
-            Joined::of_value(&setting.value).map_err(|message| wrong(file, setting.line, message))
-        });
-        let joined = joined.collect::<Result<Vec<_>>>()?;
+        let joined = joined_fields(file, section)?;
         let unpacking = Unpacking::of_section(file, section, indexer)?;
         Ok(Self {
             settings,
@@ -241,6 +233,22 @@ impl Query {
             None => Ok(columns),
         }
     }
+}
+
+fn sets_of(file: &str, section: &Section) -> Result<Vec<SetOf>> {
+    let declared = section.all("sql_attr_multi").filter(|setting| !setting.value.is_empty());
+    let sets = declared.map(|setting| {
+        SetOf::of_value(&setting.value).map_err(|message| wrong(file, setting.line, message))
+    });
+    sets.collect()
+}
+
+fn joined_fields(file: &str, section: &Section) -> Result<Vec<Joined>> {
+    let declared = section.all("sql_joined_field").filter(|setting| !setting.value.is_empty());
+    let fields = declared.map(|setting| {
+        Joined::of_value(&setting.value).map_err(|message| wrong(file, setting.line, message))
+    });
+    fields.collect()
 }
 
 fn tls(section: &Section) -> Tls {

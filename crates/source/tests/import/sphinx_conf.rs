@@ -186,6 +186,22 @@ fn mysql_conf(server: &Server, query: &str) -> String {
     )
 }
 
+/// The same rows out of compressed texts, with a field that a query of its own gives.
+fn compressed_and_joined(place: &Place, server: &Server, rows: &[Vec<Value>]) {
+    let packed = mysql_conf(
+        server,
+        "sql_query = SELECT id, COMPRESS(title) AS title, author, year, UNIX_TIMESTAMP(at) AS at FROM books\n\
+         unpack_mysqlcompress = title\n\
+         sql_joined_field = tags from query; SELECT id, author FROM books UNION ALL SELECT 1, 'whale' ORDER BY 1, 2",
+    );
+    place.load(&packed, "books").unwrap();
+    let tags = ["Melville whale", "X", ""].map(text);
+    let with_tags = rows.iter().zip(tags).map(|(row, tags)| [&row[..], &[tags]].concat());
+    assert_eq!(place.rows("books"), with_tags.collect::<Vec<_>>());
+    let fields = place.database.schema("books").unwrap().words.clone().unwrap().columns;
+    assert_eq!(fields, [1, 2, 5]);
+}
+
 #[test]
 fn a_mysql_is_asked_as_its_own_clients_ask() {
     let server = Server::start(Kind::MariaDb1011, &["--default-time-zone=+02:00"]).unwrap();
@@ -225,18 +241,7 @@ fn a_mysql_is_asked_as_its_own_clients_ask() {
     );
     let schema = place.database.schema("books").unwrap();
     assert_eq!(schema.words.as_ref().unwrap().columns, [1, 2]);
-    let packed = mysql_conf(
-        &server,
-        "sql_query = SELECT id, COMPRESS(title) AS title, author, year, UNIX_TIMESTAMP(at) AS at FROM books\n\
-         unpack_mysqlcompress = title\n\
-         sql_joined_field = tags from query; SELECT id, author FROM books UNION ALL SELECT 1, 'whale' ORDER BY 1, 2",
-    );
-    place.load(&packed, "books").unwrap();
-    let tags = ["Melville whale", "X", ""].map(text);
-    let with_tags = rows.iter().zip(tags).map(|(row, tags)| [&row[..], &[tags]].concat());
-    assert_eq!(place.rows("books"), with_tags.collect::<Vec<_>>());
-    let fields = place.database.schema("books").unwrap().words.clone().unwrap().columns;
-    assert_eq!(fields, [1, 2, 5]);
+    compressed_and_joined(&place, &server, &rows);
     let counter: Option<i64> = root.query_first("SELECT last FROM shop.counter").unwrap();
     assert_eq!(counter, Some(3500));
     let ranged = mysql_conf(

@@ -68,17 +68,18 @@ pub(super) fn late(plan: Plan) -> Result<Plan> {
 /// late where a projection makes them.
 fn projecting(plan: Plan) -> Result<Plan> {
     let done = plan.transform_up(|node| {
-        let [below] = node.children()[..] else { return Ok(Transformed::no(node)) };
-        if !passes_rows(&node) || told_by(below).is_empty() {
-            return Ok(Transformed::no(node));
-        }
+        let below = match node.children().as_slice() {
+            [below] if passes_rows(&node) && !told_by(below).is_empty() => Some(Arc::clone(below)),
+            _ => None,
+        };
+        let Some(below) = below else { return Ok(Transformed::no(node)) };
         let schema = below.schema();
         let fields = schema.fields().iter().enumerate();
         let columns = fields.map(|(place, field)| {
             let column = Arc::new(Column::new(field.name(), place)) as Arc<dyn PhysicalExpr>;
             (column, field.name().clone())
         });
-        let below = ProjectionExec::try_new(columns.collect::<Vec<Named>>(), Arc::clone(below))?;
+        let below = ProjectionExec::try_new(columns.collect::<Vec<Named>>(), below)?;
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         Ok(Transformed::yes(node.replace_children(vec![Arc::new(below)], options)?))
     });
@@ -93,11 +94,10 @@ fn told_by(plan: &Plan) -> BTreeSet<usize> {
             .collect();
     }
     let filter = plan.downcast_ref::<FilterExec>();
-    let ([below], true) = (&plan.children()[..], filter.is_some() || plan.is::<CooperativeExec>())
-    else {
-        return BTreeSet::new();
+    let told = match plan.children().as_slice() {
+        [below] if filter.is_some() || plan.is::<CooperativeExec>() => told_by(below),
+        _ => return BTreeSet::new(),
     };
-    let told = told_by(below);
     match filter.and_then(|filter| filter.projection().as_ref()) {
         Some(chosen) => {
             let places = chosen.iter().enumerate().filter(|(_, from)| told.contains(from));

@@ -362,7 +362,7 @@ impl Building<'_, '_> {
             _ => Some(self.place(names.find(name)?.ordered())),
         })?;
         values.push("`@id` ASC".to_owned());
-        if names.find(&*self.query.group.column).is_some_and(|term| term.kind.is_set()) {
+        if names.find(&self.query.group.column).is_some_and(|term| term.kind.is_set()) {
             // One row may stand for the groups of several of its numbers.
             values.push("`@group` ASC".to_owned());
         }
