@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::{
     prelude::*,
-    types::{PyIterator, PyList, PyString},
+    types::{PyIterator, PyList, PyString, PyTuple},
 };
 use remora::Version;
 use serde_json::Value as Json;
@@ -202,9 +202,10 @@ impl Collection {
     }
 
     /// Indexes what a path leads to; says whether it was not indexed before.
-    fn index(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let path = field_of(path)?;
-        self.lend(py, |it| it.index(path))
+    #[pyo3(signature = (*paths))]
+    fn index(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        let paths = fields_of(paths)?;
+        self.lend(py, |it| it.index(paths))
     }
 
     /// Indexes what a path leads to, and lets no two documents have the same value there; says whether it was not unique
@@ -215,15 +216,30 @@ impl Collection {
     }
 
     /// Drops the index of a path; says whether there was one.
-    fn drop_index(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let path = field_of(path)?;
-        self.lend(py, |it| it.drop_index(path))
+    #[pyo3(signature = (*paths))]
+    fn drop_index(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        let paths = fields_of(paths)?;
+        self.lend(py, |it| it.drop_index(paths))
+    }
+
+    /// Indexes what stands in the texts that paths lead to, for `MATCHES`; says whether they were not indexed before.
+    #[pyo3(signature = (*paths))]
+    fn index_text(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        let paths = fields_of(paths)?;
+        self.lend(py, |it| it.index_text(paths))
+    }
+
+    /// Drops the index of the texts of paths; says whether there was one.
+    #[pyo3(signature = (*paths))]
+    fn drop_index_text(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        let paths = fields_of(paths)?;
+        self.lend(py, |it| it.drop_index_text(paths))
     }
 
     /// The indexed paths, and whether searches use each by now.
     fn indexes(&self, py: Python<'_>) -> PyResult<Vec<(String, bool)>> {
         let indexes = self.lend(py, |it| it.indexes())?;
-        Ok(indexes.iter().map(|index| (index.path.to_string(), index.is_ready)).collect())
+        Ok(indexes.iter().map(|index| (index.to_string(), index.is_ready)).collect())
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -280,6 +296,10 @@ fn pairs<'py>(py: Python<'py>, documents: &[remora::Document]) -> PyResult<Bound
 }
 
 /// A path: a text with points between its names, or `remora.path(…)`.
+fn fields_of(from: &Bound<'_, PyTuple>) -> PyResult<Vec<remora::Field>> {
+    from.iter().map(|path| field_of(&path)).collect()
+}
+
 fn field_of(from: &Bound<'_, PyAny>) -> PyResult<remora::Field> {
     if let Ok(text) = from.cast::<PyString>() {
         return Ok(remora::field(&text.to_cow()?));

@@ -59,16 +59,22 @@ def test_finds_are_what_reading_every_document_answers(con: remora.Connection) -
     for is_indexed in (False, True):
         if is_indexed:
             assert books.index("year") and books.index(path("author", "name")) and not books.index("year")
+            assert books.index("author.name", "year") and books.index_text("author.name", "tags")
             while not all(ready for _, ready in books.indexes()):
                 time.sleep(0.01)
-            assert books.indexes() == [("year", True), ("author.name", True)]
+            named = ["year", "author.name", "author.name, year", "texts of author.name, tags"]
+            assert books.indexes() == [(name, True) for name in named]
             assert books.explain("year > 1995") == (["year"], True)
+            assert books.explain("author.name = 'Ann' AND year > 1995") == (["author.name, year"], True)
+            assert books.explain("(tags, author.name) MATCHES 'a'") == (["texts of author.name, tags"], True)
         for _ in range(40):
             year = draw.randrange(1990, 2000)
             condition, holds = draw.choice([
                 (f"year = {year} AND tags = 'sea'", lambda it: it["year"] == year and "sea" in it["tags"]),
                 ((field("author.name") == "Ann") & (field("year") > year),
                  lambda it: it["author"]["name"] == "Ann" and it["year"] > year),
+                ("(author.name, tags) MATCHES 'A'",
+                 lambda it: "a" in it["author"]["name"].lower() or "sea" in it["tags"]),
                 (None, lambda it: True),
             ])
             expected = [(id, it) for id, it in pairs if holds(it)]

@@ -7,7 +7,9 @@ use remora_words::{
     rank::{IdfKind, Ranker},
 };
 
-use crate::{AllowedIndexes, Filter, FoundBy, KeyValues, Position, SourcePositions, Value};
+use crate::{
+    AllowedIndexes, Filter, FoundBy, KeyValues, PathValue, Position, SourcePositions, Value,
+};
 
 /// Which rows a request is about.
 #[derive(Clone, Debug, Default)]
@@ -323,15 +325,17 @@ pub struct ScanRequest {
     pub indexes: AllowedIndexes,
 }
 
-/// The first rows in the order of what a path into their documents leads to.
+/// The first rows in the order of what a path into their documents leads to, or several paths that are indexed together.
 #[derive(Clone, Debug, Default)]
 pub struct PathOrder {
     /// The table.
     pub table: String,
-    /// A column of documents, and a path of names into them.
+    /// A column of documents.
     pub column: String,
-    /// The names from the outside in.
-    pub names: Vec<String>,
+    /// The paths of an index, each as its names from the outside in.
+    pub paths: Vec<Vec<String>>,
+    /// What the first of several paths lead to in the rows that are asked for; the order is that of the others.
+    pub equal: Vec<PathValue>,
     /// The condition on rows.
     pub filter: Option<Filter>,
     /// Greatest first.

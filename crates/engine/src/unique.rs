@@ -26,7 +26,7 @@ pub(crate) fn are_indexed(
     mut places: impl Iterator<Item = usize>,
 ) -> bool {
     let specs = path_specs(schema);
-    let has = |spec: &PathSpec| segments.iter().all(|view| view.segment.path(spec).is_some());
+    let has = |spec: &PathSpec| segments.iter().all(|view| view.segment.has_path(spec));
     places.all(|place| specs.get(place).is_some_and(has))
 }
 

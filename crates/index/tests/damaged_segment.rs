@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use remora_index::{
     SectionWriter, Sections,
     column::{Cell, ColumnKind, Predicate},
-    paths::{PathKeys, PathSpec},
+    paths::{PathKeys, PathKind, PathSpec},
     segment::{
         ColumnSpec, Document, IndexPart, IndexSpec, MergeInput, Segment, SegmentBuilder,
         SegmentSpec, TextSpec, merge,
@@ -29,7 +29,14 @@ fn spec() -> SegmentSpec {
             parts: vec![IndexPart { column: 2, descending: false, order: None }],
         }],
         words: Vec::new(),
-        paths: vec![PathSpec { id: 5, label: b"doc.n".to_vec() }],
+        paths: vec![
+            PathSpec { id: 5, label: b"doc.n".to_vec(), kind: PathKind::Values },
+            PathSpec {
+                id: 6,
+                label: b"doc.t".to_vec(),
+                kind: PathKind::Texts(Normalization::default()),
+            },
+        ],
     }
 }
 
@@ -43,6 +50,8 @@ fn sound() -> Vec<u8> {
         let texts = [vec![text.as_str()]];
         let mut values = PathKeys::default();
         (0..key % 3).for_each(|nth| values.push(|out| out.push((key % 9 + nth) as u8)));
+        values.end_path();
+        (0..key % 2).for_each(|_| values.push(|out| out.extend_from_slice(text.as_bytes())));
         values.end_path();
         let document = Document {
             key: &key.to_be_bytes(),
@@ -103,6 +112,10 @@ fn ask_everything(segment: Segment) {
     if let Some(path) = segment.path(&spec().paths[0]) {
         let _ = path.select([(Bound::Included(&[3][..]), Bound::Excluded(&[7][..]))]);
         let _ = path.most_within(Bound::Included(&[3]), Bound::Unbounded);
+    }
+    if let Some(texts) = segment.path_texts(&spec().paths[1]) {
+        let pattern = Pattern::new("of 3", &Normalization::default()).unwrap();
+        let _ = texts.find(&pattern);
     }
     let _ =
         merge(&[MergeInput { segment: segment.into(), deleted: None, paths: Vec::new() }], &spec());

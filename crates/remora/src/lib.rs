@@ -49,11 +49,12 @@ mod watch;
 pub use arrow;
 pub use batch::Batch;
 pub use collection::{
-    Collection, Document, DocumentId, Find, FindPlan, FoundDocuments, Moment, PathIndex, Version,
+    Collection, Document, DocumentId, Find, FindPlan, FoundDocuments, IndexKind, Moment, PathIndex,
+    Version,
 };
 pub use database::Database;
 pub use error::{Detail, Error, Result};
-pub use filter::{Field, Filter, IntoFilter, field, path};
+pub use filter::{Field, Filter, IntoFilter, Paths, field, path};
 #[cfg(feature = "follow")]
 pub use follow::{FollowState, FollowStatus, FollowedTable, Replica, TableState};
 pub use options::{Durability, Options};

@@ -127,6 +127,8 @@ fn rewrite(zone: &Zone, schema: &Schema, filter: &mut Filter) {
         | Filter::KeyWithin(..)
         | Filter::Begins(..)
         | Filter::Path(..)
+        | Filter::PathsTogether(..)
+        | Filter::PathTexts(..)
         | Filter::IsNull(_)
         | Filter::IsNotNull(_) => {}
         Filter::And(parts) | Filter::Or(parts) => {

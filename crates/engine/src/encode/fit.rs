@@ -5,7 +5,7 @@ use remora_index::paths::PathKeys;
 use super::{
     document::Document,
     literal::{parse_literal, single},
-    path::path_values,
+    row_paths::path_values,
 };
 use crate::{
     ColumnDef, ColumnType, DateTime, Decimal, Error, RequestPart, Result, Row, Schema, Value,

@@ -3,11 +3,13 @@
 mod cell;
 mod document;
 mod fit;
+mod joint;
 mod key;
 mod layout;
 mod literal;
 mod path;
 mod row;
+mod row_paths;
 mod schema;
 mod walk;
 
@@ -16,11 +18,13 @@ pub(crate) use cell::{
     unpack_date, unpack_date_time,
 };
 pub(crate) use fit::{FittedRow, fit, fit_row};
+pub(crate) use joint::{TOO_MANY, joint_ranges, range_of_equal};
 pub(crate) use key::{append_key, decode_key, encode_key};
 pub(crate) use layout::{History, RowFormat, layout_of};
 pub(crate) use literal::parse_literal;
-pub(crate) use path::{FIRST_SCALAR, KeyRange, is_scalar, path_values, ranges, shown};
+pub(crate) use path::{FIRST_SCALAR, KeyRange, is_scalar, ranges, shown};
 pub(crate) use row::{decode_row, encode_row};
+pub(crate) use row_paths::path_values;
 pub(crate) use schema::{decode_schema, encode_schema};
 pub use walk::{Node, walk_path};
 

@@ -17,7 +17,7 @@ use super::{
     document::Document,
     walk::{Node, walk_path},
 };
-use crate::{PathDef, PathTest, PathValue, Value};
+use crate::{PathTest, PathValue};
 
 const NULL: u8 = 1;
 const BOOL: u8 = 2;
@@ -32,30 +32,8 @@ const SHOWN_CHARS: usize = 60;
 /// A range of values as bytes.
 pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// What paths lead to in a row's documents. Gives the place of a value that is no document, which has no values.
-pub(crate) fn path_values<'p>(
-    paths: impl IntoIterator<Item = &'p PathDef>,
-    row: &[Value],
-    keys: &mut PathKeys,
-) -> Option<usize> {
-    keys.clear();
-    let (mut parsed, mut failed): (Option<(usize, Document<'_>)>, _) = (None, None);
-    for path in paths {
-        if let Some(Value::Json(text)) = row.get(path.column) {
-            parsed = parsed.take().filter(|(column, _)| *column == path.column);
-            parsed = parsed.or_else(|| Some((path.column, Document::parse(text)?)));
-            match &parsed {
-                Some((_, document)) => push_values(&path.names, document, keys),
-                None => failed = Some(path.column),
-            }
-        }
-        keys.end_path();
-    }
-    failed
-}
-
 /// Adds the values that a path leads to in a document.
-fn push_values(names: &[String], document: &Document<'_>, keys: &mut PathKeys) {
+pub(super) fn push_values(names: &[String], document: &Document<'_>, keys: &mut PathKeys) {
     walk_path(names, document, &mut |found| {
         keys.push(|key| push_document(found, key));
         for element in found.elements().into_iter().flatten() {
@@ -64,6 +42,20 @@ fn push_values(names: &[String], document: &Document<'_>, keys: &mut PathKeys) {
                 _ => push_document(element, key),
             });
         }
+        false
+    });
+}
+
+/// Adds the texts that a path leads to in a document, and those within an array there.
+pub(super) fn push_texts(names: &[String], document: &Document<'_>, keys: &mut PathKeys) {
+    let push = |found: &Document<'_>, keys: &mut PathKeys| {
+        if let Document::Text(text) = found {
+            keys.push(|key| key.extend_from_slice(text.as_bytes()));
+        }
+    };
+    walk_path(names, document, &mut |found| {
+        push(found, keys);
+        found.elements().into_iter().flatten().for_each(|element| push(element, keys));
         false
     });
 }

@@ -1,9 +1,10 @@
 //! Definitions of tables as the store and dumps hold them.
 //!
 //! ```text
-//! schema := JSON { "version": 1 | 2, "schema": the fields of `Schema` by name }
+//! schema := JSON { "version": 1 | 2 | 3, "schema": the fields of `Schema` by name }
 //! ```
-//! Version 2 is that of definitions with unique paths: a program that does not know them must not write such a table.
+//! Version 2 is that of definitions with unique paths, version 3 that of those with texts of paths, or with paths that are
+//! indexed together: a program that does not know them must not write such a table.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,7 @@ use crate::{Error, Result, Schema};
 
 const VERSION: u32 = 1;
 const VERSION_OF_UNIQUE_PATHS: u32 = 2;
+const VERSION_OF_JOINT_PATHS: u32 = 3;
 
 #[derive(Serialize)]
 struct Stored<'a> {
@@ -32,9 +34,12 @@ struct Loaded {
 pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
     // Also bounds the depth of what is written here by recursion.
     schema.validate()?;
-    let has_unique_paths = schema.paths.iter().any(|path| path.unique);
-    let version = if has_unique_paths { VERSION_OF_UNIQUE_PATHS } else { VERSION };
-    let stored = Stored { version, schema };
+    let versions = schema.paths.iter().map(|path| match (path.is_plain(), path.unique) {
+        (true, false) => VERSION,
+        (true, true) => VERSION_OF_UNIQUE_PATHS,
+        (false, _) => VERSION_OF_JOINT_PATHS,
+    });
+    let stored = Stored { version: versions.max().unwrap_or(VERSION), schema };
     serde_json::to_vec(&stored).map_err(|error| corrupt(&error.to_string()))
 }
 
@@ -42,9 +47,9 @@ pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
 pub(crate) fn decode_schema(bytes: &[u8]) -> Result<Schema> {
     let parsed = serde_json::from_slice::<Version>(bytes);
     let version = parsed.map_err(|error| corrupt(&error.to_string()))?.version;
-    if !(VERSION..=VERSION_OF_UNIQUE_PATHS).contains(&version) {
+    if !(VERSION..=VERSION_OF_JOINT_PATHS).contains(&version) {
         let message =
-            format!("version {version} is above {VERSION_OF_UNIQUE_PATHS}: use a newer program");
+            format!("version {version} is above {VERSION_OF_JOINT_PATHS}: use a newer program");
         return Err(corrupt(&message));
     }
     let loaded = serde_json::from_slice::<Loaded>(bytes);
@@ -63,7 +68,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Comparison, Filter, Literal, Normalization, TextDef, Width,
+        Comparison, Filter, Literal, Normalization, PathDef, TextDef, Width,
         encode::strategies::{any_kind, any_value, table},
     };
 
@@ -139,9 +144,9 @@ mod tests {
         assert!(encode_schema(&schema).is_err());
         schema.columns[0].nullable = false;
         let stored = String::from_utf8(encode_schema(&schema).unwrap()).unwrap();
-        let other = stored.replace("\"version\":1", "\"version\":3");
+        let other = stored.replace("\"version\":1", "\"version\":4");
         let error = decode_schema(other.as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("version 3"), "{error}");
+        assert!(error.contains("version 4"), "{error}");
         let invalid = stored.replace("\"primary_key\":[0]", "\"primary_key\":[7]");
         assert!(decode_schema(invalid.as_bytes()).is_err());
         assert!(decode_schema(b"").is_err());
@@ -149,18 +154,23 @@ mod tests {
     }
 
     #[test]
-    fn unique_paths_have_a_version_of_their_own() {
+    fn unique_and_joint_paths_have_versions_of_their_own() {
         let mut schema = table(&[crate::ColumnType::Int(64), crate::ColumnType::Json]);
         schema.columns[0].nullable = false;
         schema.primary_key = vec![0];
-        let plain = crate::PathDef::new(1, vec!["a".to_owned()]);
-        schema.paths = vec![crate::PathDef { kept: true, ..plain.clone() }];
+        let plain = PathDef::new(1, vec!["a".to_owned()]);
+        schema.paths = vec![PathDef { kept: true, ..plain.clone() }];
         for (unique, version) in [(false, 1), (true, 2)] {
             schema.paths[0].unique = unique;
             let stored = encode_schema(&schema).unwrap();
             assert!(stored.starts_with(format!("{{\"version\":{version},").as_bytes()));
             assert_eq!(decode_schema(&stored).unwrap(), schema);
         }
+        schema.paths =
+            PathDef::of_texts(1, vec![plain.names.clone(), Vec::new()]).into_iter().collect();
+        let stored = encode_schema(&schema).unwrap();
+        assert!(stored.starts_with(b"{\"version\":3,"));
+        assert_eq!(decode_schema(&stored).unwrap(), schema);
         schema.paths = vec![plain];
         let stored = String::from_utf8(encode_schema(&schema).unwrap()).unwrap();
         assert!(stored.contains(r#""paths":[{"column":1,"names":["a"]}]"#), "{stored}");

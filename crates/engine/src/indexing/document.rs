@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use remora_index::{
     column::Cell,
-    paths::{PathBuilder, PathIndex, PathKeys, PathSpec},
+    paths::{PathKeys, PathKind, PathPart, PathPartBuilder, PathSpec},
     segment::{
         ColumnSpec, Document, IndexPart, IndexSpec, Segment, SegmentBuilder, SegmentIndex,
         SegmentSpec, TextSpec,
@@ -14,7 +14,7 @@ use remora_index::{
 use crate::{
     ColumnDef, IndexSet, PathDef, Result, Schema, TableIndex, TextDef, Value, WordsDef,
     encode::{FittedRow, column_kind, encode_cell, path_values},
-    schema::text_order,
+    schema::{FIRST_PATH_TEXTS, PATH_TEXTS, text_order},
 };
 
 /// What the segments of a table index.
@@ -35,31 +35,56 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
 
 /// Which form the values of paths have: those of another are made anew, as those of a path that is new.
 const PATH_VALUES: u8 = 2;
+/// The same of the texts of paths, with their normalisation.
+const TEXTS_OF_PATHS: u8 = 3;
+/// The same of the values of several paths.
+const JOINT_VALUES: u8 = 4;
 
-/// The paths that segments have the values of, in the schema's order. A path is known by its column's number and its
-/// names: so one that is declared again is the same.
+/// The paths that segments have the values of, or the texts, in the schema's order. A path is known by its column's
+/// number and its names: so one that is declared again is the same.
 pub(crate) fn path_specs(schema: &Schema) -> Vec<PathSpec> {
     let mut specs: Vec<PathSpec> = Vec::with_capacity(schema.paths.len());
     for path in &schema.paths {
-        let column = schema.columns.get(path.column).map_or(u32::MAX, |column| column.id);
-        let mut label = vec![PATH_VALUES];
-        label.extend(column.to_le_bytes());
-        for name in &path.names {
-            label.extend((name.len() as u32).to_le_bytes());
-            label.extend_from_slice(name.as_bytes());
-        }
-        let mut id = crc32fast::hash(&label);
+        let label = path_label(schema, path);
+        let kind = if path.texts { PathKind::Texts(PATH_TEXTS) } else { PathKind::Values };
+        let number = |hash: u32| match path.texts {
+            true => hash % FIRST_PATH_TEXTS + FIRST_PATH_TEXTS,
+            false => hash,
+        };
+        let mut id = number(crc32fast::hash(&label));
         while specs.iter().any(|other| other.id == id) {
-            id = id.wrapping_add(1);
+            id = number(id.wrapping_add(1));
         }
-        specs.push(PathSpec { id, label });
+        specs.push(PathSpec { id, label, kind });
     }
     specs
 }
 
+/// What tells a path from others.
+fn path_label(schema: &Schema, path: &PathDef) -> Vec<u8> {
+    let column = schema.columns.get(path.column).map_or(u32::MAX, |column| column.id);
+    let form = match (path.texts, path.is_plain()) {
+        (true, _) => TEXTS_OF_PATHS,
+        (false, true) => PATH_VALUES,
+        (false, false) => JOINT_VALUES,
+    };
+    let mut label = vec![form];
+    label.extend(column.to_le_bytes());
+    for names in path.paths() {
+        if !path.is_plain() {
+            label.extend((names.len() as u32).to_le_bytes());
+        }
+        for name in names {
+            label.extend((name.len() as u32).to_le_bytes());
+            label.extend_from_slice(name.as_bytes());
+        }
+    }
+    label
+}
+
 /// Whether a segment was made before one of the paths was indexed.
 pub(crate) fn lacks_a_path(segment: &Segment, specs: &[PathSpec]) -> bool {
-    specs.iter().any(|spec| segment.path(spec).is_none())
+    specs.iter().any(|spec| !segment.has_path(spec))
 }
 
 /// The paths that a segment lacks, from the rows of its documents: `row` reads that of a document, or says that the
@@ -68,14 +93,15 @@ pub(crate) fn missing_paths(
     schema: &Schema,
     segment: &Segment,
     mut row: impl FnMut(u32) -> Result<Option<Vec<Value>>>,
-) -> Result<Vec<(u32, PathIndex)>> {
+) -> Result<Vec<(u32, PathPart)>> {
     let specs = path_specs(schema);
-    let missing = specs.iter().zip(&schema.paths).filter(|(spec, _)| segment.path(spec).is_none());
+    let missing = specs.iter().zip(&schema.paths).filter(|(spec, _)| !segment.has_path(spec));
     let (specs, paths): (Vec<&PathSpec>, Vec<&PathDef>) = missing.unzip();
     if specs.is_empty() {
         return Ok(Vec::new());
     }
-    let mut builders: Vec<PathBuilder> = specs.iter().map(|_| PathBuilder::default()).collect();
+    let mut builders: Vec<PathPartBuilder> =
+        specs.iter().map(|spec| PathPartBuilder::new(spec.kind)).collect();
     let mut keys = PathKeys::default();
     for doc in 0..segment.doc_count() {
         match row(doc)? {
@@ -84,7 +110,7 @@ pub(crate) fn missing_paths(
             None => keys.clear(),
         }
         for (place, builder) in builders.iter_mut().enumerate() {
-            builder.add(keys.of(place));
+            builder.add(keys.of(place))?;
         }
     }
     let built = builders.into_iter().zip(specs);
@@ -196,7 +222,14 @@ fn fields<'r>(words: &WordsDef, row: &'r [Value]) -> Vec<&'r str> {
 /// Bytes of text that the text indexes take in of a row.
 pub(crate) fn text_bytes(schema: &Schema, row: &[Value]) -> usize {
     let texts = schema.texts.iter().flat_map(|text| indexed_texts(text, row));
-    texts.map(|text| text.len()).sum()
+    let texts: usize = texts.map(|text| text.len()).sum();
+    // No more of a document are texts.
+    let of_paths = schema.paths.iter().filter(|path| path.texts);
+    let of_paths = of_paths.map(|path| match row.get(path.column) {
+        Some(Value::Json(document)) => document.len(),
+        _ => 0,
+    });
+    texts + of_paths.sum::<usize>()
 }
 
 /// Builds segments from rows that come in ascending key order.

@@ -87,7 +87,9 @@ impl Condition {
             Filter::KeyIn(name, ..)
             | Filter::KeyWithin(name, ..)
             | Filter::Begins(name, ..)
-            | Filter::Path(name, ..) => {
+            | Filter::Path(name, ..)
+            | Filter::PathsTogether(name, ..)
+            | Filter::PathTexts(name, ..) => {
                 let message =
                     format!("required rows are not chosen by keys of texts or by paths: '{name}'");
                 Err(Error::request(RequestPart::Schema, message))

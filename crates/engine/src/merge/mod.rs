@@ -20,7 +20,7 @@ use std::{
 
 use remora_index::{
     Bitmap,
-    paths::PathIndex,
+    paths::PathPart,
     segment::{MergeInput, Segment, merge},
 };
 
@@ -282,12 +282,12 @@ pub(crate) fn merge_views(
     Ok(Some(Arc::new(merge(&inputs, &segment_spec(schema))?)))
 }
 
-/// The paths that a segment lacks, by the rows of its live documents.
+/// What a segment lacks of paths, by the rows of its live documents.
 fn paths_from_rows(
     schema: &Schema,
     view: &SegmentView,
     rows: &dyn RowReader,
-) -> Result<Vec<(u32, PathIndex)>> {
+) -> Result<Vec<(u32, PathPart)>> {
     let wanted = |column: usize| schema.paths.iter().any(|path| path.column == column);
     let mut key = Vec::new();
     missing_paths(schema, &view.segment, |doc| {

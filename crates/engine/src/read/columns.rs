@@ -1,6 +1,6 @@
 //! Names of columns, resolved.
 
-use crate::{ColumnDef, Error, RequestPart, Result, Schema};
+use crate::{ColumnDef, Error, PathDef, RequestPart, Result, Schema};
 
 /// The position of the column of this name: exact first, then without regard to case.
 pub(super) fn position(schema: &Schema, name: &str) -> Option<usize> {
@@ -33,7 +33,21 @@ pub(super) fn indexed<'s>(
 /// The place among a table's paths of the one of these names into the documents of a column.
 pub(super) fn path_place(schema: &Schema, column: &str, names: &[String]) -> Option<usize> {
     let column = position(schema, column)?;
-    schema.paths.iter().position(|it| it.column == column && it.names == names)
+    let is_it = |it: &PathDef| it.is_plain() && it.column == column && it.names == names;
+    schema.paths.iter().position(is_it)
+}
+
+/// The place among a table's paths of those whose values are indexed together.
+pub(super) fn joint_place(schema: &Schema, column: &str, paths: &[Vec<String>]) -> Option<usize> {
+    let wanted = PathDef::together(position(schema, column)?, paths.to_vec())?;
+    let is_it = |it: &PathDef| it.is_joint() && it.is_along(&wanted);
+    schema.paths.iter().position(is_it)
+}
+
+/// The place among a table's paths of those whose texts are searched together.
+pub(super) fn texts_place(schema: &Schema, column: &str, paths: &[Vec<String>]) -> Option<usize> {
+    let wanted = PathDef::of_texts(position(schema, column)?, paths.to_vec())?;
+    schema.paths.iter().position(|it| it.is_along(&wanted))
 }
 
 /// The names, separated by commas.

@@ -14,20 +14,21 @@ use remora_index::{
     column::{Cell, Column, Predicate},
     paths::PathSpec,
     segment::Segment,
+    text::{Pattern, TextIndex},
 };
 
 use super::{
     beginning::{Letters, Scratch, end_of},
-    columns::{indexed, path_place},
+    columns::{indexed, joint_place, path_place, texts_place},
     docs::Docs,
     literal::{self, Bounds, OwnedCell},
 };
 use crate::{
     ColumnDef, ColumnType, Comparison, Error, Filter, Literal, PathTest, RequestPart, Result,
     Schema,
-    encode::{KeyRange, ranges},
+    encode::{KeyRange, joint_ranges, ranges},
     indexing::path_specs,
-    schema::text_order,
+    schema::{PATH_TEXTS, text_order},
 };
 
 /// Deepest nesting of a filter.
@@ -46,8 +47,10 @@ pub(super) enum Condition {
     Keyed { id: u32, order: TextOrder, predicate: Predicate },
     /// The column's text begins with letters.
     Begins { id: u32, letters: Letters },
-    /// A path leads to a value within one of the ranges.
+    /// A path, or several together, lead to a value within one of the ranges.
     Path { path: PathSpec, ranges: Vec<KeyRange> },
+    /// One of the texts of paths holds the pattern, and of some patterns some more ([`crate::texts_tell`]).
+    Texts { path: PathSpec, pattern: Box<Pattern> },
     /// No row satisfies it.
     Never,
     /// All hold.
@@ -154,7 +157,7 @@ impl Condition {
     /// The paths whose values say which rows there are; `None` where rows may satisfy it that none of them leads to.
     pub fn paths(&self) -> Option<Vec<&PathSpec>> {
         match self {
-            Self::Path { path, .. } => Some(vec![path]),
+            Self::Path { path, .. } | Self::Texts { path, .. } => Some(vec![path]),
             Self::All(parts) => {
                 let paths: Vec<&PathSpec> =
                     parts.iter().filter_map(Self::paths).flatten().collect();
@@ -173,6 +176,9 @@ impl Condition {
         let len = segment.doc_count();
         match self {
             Self::Path { path, ranges } => Ok(Some((with_values(segment, path, ranges)?, true))),
+            Self::Texts { path, pattern } => {
+                Ok(Some((texts_of(segment, path)?.find(pattern)?.docs, true)))
+            }
             Self::All(parts) => {
                 let (mut left, mut is_all): (Option<DocSet>, bool) = (None, true);
                 for part in parts {
@@ -207,7 +213,7 @@ impl Condition {
     fn is_of(&self, column: u32) -> bool {
         match self {
             Self::Never => true,
-            Self::Path { .. } => false,
+            Self::Path { .. } | Self::Texts { .. } => false,
             Self::Column { id, .. } | Self::Keyed { id, .. } | Self::Begins { id, .. } => {
                 *id == column
             }
@@ -250,6 +256,7 @@ impl Condition {
                 Ok(DocSet::ascending(docs, len))
             }
             Self::Path { path, ranges } => with_values(segment, path, ranges),
+            Self::Texts { path, pattern } => Ok(texts_of(segment, path)?.find(pattern)?.docs),
             Self::All(parts) => {
                 let narrowed =
                     parts.iter().try_fold(Docs::Every, |docs, part| -> Result<Docs> {
@@ -275,6 +282,11 @@ impl Condition {
             Self::Begins { id, letters } => retain_letters(segment.column(*id), letters, docs),
             Self::Path { path, ranges } => {
                 let found = with_values(segment, path, ranges)?;
+                docs.retain(|doc| found.contains(*doc));
+            }
+            Self::Texts { path, pattern } => {
+                let among = DocSet::List(docs.clone());
+                let found = texts_of(segment, path)?.find_among(pattern, &among)?.docs;
                 docs.retain(|doc| found.contains(*doc));
             }
             Self::All(parts) => parts.iter().try_for_each(|part| part.retain(segment, docs))?,
@@ -321,7 +333,7 @@ impl<'c> ValueTest<'c> {
 
     fn tests(&mut self, condition: &Condition, cell: Cell<'_>) -> bool {
         match (condition, cell) {
-            (Condition::Never | Condition::Path { .. }, _) => false,
+            (Condition::Never | Condition::Path { .. } | Condition::Texts { .. }, _) => false,
             (Condition::Column { predicate, .. }, cell) => predicate.matches(cell),
             (Condition::Keyed { order, predicate, .. }, cell) => {
                 predicate.matches_by_key(*order, cell, &mut self.key)
@@ -389,13 +401,24 @@ fn wider(one: Bound<u64>, other: Bound<u64>, is_further: fn(Ordering) -> bool) -
 
 /// The documents of which a path leads to a value within one of the ranges.
 fn with_values(segment: &Segment, path: &PathSpec, ranges: &[KeyRange]) -> Result<DocSet> {
-    let values = segment.path(path).ok_or_else(|| {
-        invalid("The path is not indexed in all segments yet; ask again later".to_owned())
-    })?;
+    let values = segment.path(path).ok_or_else(not_everywhere)?;
     let ranges = ranges
         .iter()
         .map(|(low, high)| (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice)));
     Ok(values.select(ranges)?)
+}
+
+/// The texts of paths in a segment.
+fn texts_of<'s>(segment: &'s Segment, path: &PathSpec) -> Result<&'s TextIndex> {
+    segment.path_texts(path).ok_or_else(not_everywhere)
+}
+
+fn shown(paths: &[Vec<String>]) -> String {
+    paths.iter().map(|names| names.join(".")).collect::<Vec<_>>().join(", ")
+}
+
+fn not_everywhere() -> Error {
+    invalid("The path is not indexed in all segments yet; ask again later".to_owned())
 }
 
 fn retain_column(column: Option<&Column>, predicate: &Predicate, docs: &mut Vec<u32>) {
@@ -471,6 +494,8 @@ impl<'s> Compiler<'s> {
                 Ok(Condition::Column { id: column.id, predicate })
             }
             Filter::Path(column, names, test) => self.path(column, names, test),
+            Filter::PathsTogether(column, paths, tests) => self.joint(column, paths, tests),
+            Filter::PathTexts(column, paths, text) => self.texts(column, paths, text),
             Filter::IsNull(column) => Ok(is_null(self.column(column)?)),
             Filter::IsNotNull(column) => Ok(not(is_null(self.column(column)?))),
             Filter::And(parts) => Ok(Condition::All(self.conditions(parts, depth)?)),
@@ -518,16 +543,62 @@ impl<'s> Compiler<'s> {
 
     /// A condition on what a path leads to.
     fn path(&mut self, column: &str, names: &[String], test: &PathTest) -> Result<Condition> {
-        if let PathTest::In(values) = test {
-            self.count_values(values.len())?;
-        }
-        let specs = self.paths.get_or_insert_with(|| path_specs(self.schema));
+        self.count_tested(test)?;
         let place = path_place(self.schema, column, names);
-        let path = place.and_then(|place| specs.get(place)).cloned().ok_or_else(|| {
+        let path = self.spec(place).ok_or_else(|| {
             let shown = names.join(".");
             invalid(format!("Path '{shown}' of column '{column}' is not indexed"))
         })?;
         Ok(Condition::Path { path, ranges: ranges(test) })
+    }
+
+    /// A condition on what several paths lead to.
+    fn joint(
+        &mut self,
+        column: &str,
+        paths: &[Vec<String>],
+        tests: &[PathTest],
+    ) -> Result<Condition> {
+        tests.iter().try_for_each(|test| self.count_tested(test))?;
+        let place = joint_place(self.schema, column, paths);
+        let path = self.spec(place).ok_or_else(|| {
+            let shown = shown(paths);
+            invalid(format!("Paths '{shown}' of column '{column}' are not indexed together"))
+        })?;
+        let ranges = joint_ranges(tests).filter(|_| tests.len() <= paths.len()).ok_or_else(|| {
+            let shown = shown(paths);
+            invalid(format!(
+                "Paths '{shown}' are asked for too many values together, or for other than values before the last"
+            ))
+        })?;
+        Ok(Condition::Path { path, ranges })
+    }
+
+    fn count_tested(&mut self, test: &PathTest) -> Result<()> {
+        match test {
+            PathTest::In(values) => self.count_values(values.len()),
+            _ => Ok(()),
+        }
+    }
+
+    /// A condition on the texts of paths.
+    fn texts(&mut self, column: &str, paths: &[Vec<String>], text: &str) -> Result<Condition> {
+        let place = texts_place(self.schema, column, paths);
+        let path = self.spec(place).ok_or_else(|| {
+            let shown = shown(paths);
+            invalid(format!("The texts of '{shown}' in column '{column}' are not indexed"))
+        })?;
+        let pattern = Pattern::new(text, &PATH_TEXTS);
+        Ok(pattern.map_or(Condition::Never, |pattern| Condition::Texts {
+            path,
+            pattern: Box::new(pattern),
+        }))
+    }
+
+    /// What segments know one of the table's paths by.
+    fn spec(&mut self, place: Option<usize>) -> Option<PathSpec> {
+        let specs = self.paths.get_or_insert_with(|| path_specs(self.schema));
+        place.and_then(|place| specs.get(place)).cloned()
     }
 
     fn count_values(&mut self, count: usize) -> Result<()> {

@@ -9,10 +9,14 @@ use std::{
 
 use remora_index::{DocSet, paths::PathIndex};
 
-use super::{columns::path_place, docs::Docs, filter::Condition};
+use super::{
+    columns::{joint_place, path_place},
+    docs::Docs,
+    filter::Condition,
+};
 use crate::{
     KeyValues, PathOrder, Result,
-    encode::decode_key,
+    encode::{KeyRange, TOO_MANY, decode_key, range_of_equal},
     indexing::path_specs,
     snapshot::{SegmentView, TableView},
 };
@@ -25,8 +29,15 @@ struct Candidate {
 
 /// The keys of the first rows; `None` where no index tells, or one has several values of a document.
 pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
-    let PathOrder { column, names, filter, descending, limit, .. } = asked;
-    let place = path_place(&view.schema, column, names);
+    let PathOrder { column, paths, equal, filter, descending, limit, .. } = asked;
+    let (place, within) = match (&paths[..], equal.is_empty()) {
+        ([names], true) => (path_place(&view.schema, column, names), None),
+        _ => (joint_place(&view.schema, column, paths), range_of_equal(equal)),
+    };
+    let is_joint = paths.len() > 1;
+    if is_joint && (within.is_none() || equal.len() >= paths.len()) {
+        return Ok(None);
+    }
     let Some(spec) = place.and_then(|place| path_specs(&view.schema).into_iter().nth(place)) else {
         return Ok(None);
     };
@@ -35,6 +46,15 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
     let Some(indexes) = indexes.filter(|all| all.iter().all(|index| index.is_single())) else {
         return Ok(None);
     };
+    if is_joint {
+        for (segment, index) in view.segments.iter().zip(&indexes) {
+            // Rows without a document have no entry: where no value is asked for they are among the others.
+            let is_each_there = index.entry_count() == u64::from(segment.segment.doc_count());
+            if (equal.is_empty() && !is_each_there) || !has_all(index)? {
+                return Ok(None);
+            }
+        }
+    }
     let condition =
         filter.as_ref().map(|filter| Condition::new(&view.schema, filter)).transpose()?;
     let mut best = Vec::new();
@@ -44,12 +64,20 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
             None => Docs::Every,
         };
         let docs = docs.into_live(segment);
-        OfSegment { view: segment, index, docs, limit: *limit }.take(*descending, &mut best)?;
+        let within = within.as_ref();
+        let of_segment = OfSegment { view: segment, index, docs, within, limit: *limit };
+        of_segment.take(*descending, &mut best)?;
     }
     best.sort_by(|one, other| compare(one, other, *descending));
     best.truncate(*limit);
     let keys = best.iter().map(|candidate| decode_key(&view.schema, &candidate.key));
     keys.collect::<Result<Vec<_>>>().map(Some)
+}
+
+/// Whether an index of several paths has all combinations of values of each document.
+pub(super) fn has_all(index: &PathIndex) -> Result<bool> {
+    let without = index.select([(Bound::Included(TOO_MANY), Bound::Unbounded)])?;
+    Ok(without.is_empty())
 }
 
 /// Rows without a value come before all others, and behind them where the order descends; rows that are alike by key.
@@ -65,6 +93,8 @@ struct OfSegment<'v> {
     index: &'v PathIndex,
     /// Those that are asked for.
     docs: DocSet,
+    /// Where they stand, if that is known. Each of them has an entry then.
+    within: Option<&'v KeyRange>,
     limit: usize,
 }
 
@@ -72,11 +102,14 @@ impl OfSegment<'_> {
     /// Takes as many as are asked for, and those that are alike with the last.
     fn take(&self, descending: bool, best: &mut Vec<Candidate>) -> Result<()> {
         let mut taken = 0;
-        if !descending {
+        if !descending && self.within.is_none() {
             taken += self.take_others(best, self.limit)?;
         }
         let mut last: Option<Vec<u8>> = None;
-        self.index.walk(descending, &mut |value, doc| {
+        let within = self.within.map_or((Bound::Unbounded, Bound::Unbounded), |(low, high)| {
+            (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice))
+        });
+        self.index.walk(within, descending, &mut |value, doc| {
             if taken >= self.limit && last.as_deref() != Some(value) {
                 return ControlFlow::Break(());
             }
@@ -89,7 +122,7 @@ impl OfSegment<'_> {
             }
             ControlFlow::Continue(())
         })?;
-        if descending {
+        if descending && self.within.is_none() {
             self.take_others(best, self.limit.saturating_sub(taken))?;
         }
         Ok(())

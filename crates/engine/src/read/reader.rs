@@ -9,7 +9,7 @@ use super::{
     facet::facet,
     get::{get, get_many},
     key_page::keys_after,
-    path_order::first_by_path,
+    path_order::{first_by_path, has_all},
     ranked::Ranked,
     runs::values_in_order,
     scan::Scan,
@@ -178,16 +178,33 @@ impl Reader {
     }
 
     /// Which of the paths of a table's definition, by their places there, every segment has: those that
-    /// [`crate::Filter::Path`] may ask for.
+    /// [`crate::Filter::Path`] and [`crate::Filter::PathTexts`] may ask for.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table.
     pub fn ready_paths(&self, table: &str) -> Result<Vec<usize>> {
         let table = self.table(table)?;
         let specs = path_specs(&table.schema);
-        let has =
-            |spec: &PathSpec| table.segments.iter().all(|view| view.segment.path(spec).is_some());
+        let has = |spec: &PathSpec| table.segments.iter().all(|view| view.segment.has_path(spec));
         Ok((0..specs.len()).filter(|&place| specs.get(place).is_some_and(has)).collect())
+    }
+
+    /// Whether an index of several paths, by its place in the table's definition, has all combinations of values of every
+    /// document, so that [`crate::Filter::PathsTogether`] is exact. Cost: a search a segment.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Corrupt`] if the index is damaged.
+    pub fn has_all_combinations(&self, table: &str, place: usize) -> Result<bool> {
+        let table = self.table(table)?;
+        let specs = path_specs(&table.schema);
+        let Some(spec) = specs.get(place) else { return Ok(false) };
+        for view in &table.segments {
+            match view.segment.path(spec) {
+                Some(index) if has_all(index)? => {}
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
     }
 
     /// Refuses two rows with the same value at a path, as if it were unique. Cost: a look at each value.
@@ -203,7 +220,8 @@ impl Reader {
 
     /// The keys of the first rows in the order of what a path leads to: those to which it leads nowhere, null, false,
     /// true, numbers, texts by their bytes, arrays, objects; in the other direction the same backwards. Rows that are
-    /// alike come by key. `None` where the path is not indexed in all segments, or leads to several values of a row.
+    /// alike come by key. Of several paths that are indexed together the first says, then the second. `None` where the paths
+    /// are not indexed in all segments, or lead to several values of a row.
     /// Cost: a look at the values up to the last row that is given; rows without a value cost a look at all of them.
     ///
     /// # Errors

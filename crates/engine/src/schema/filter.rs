@@ -34,6 +34,14 @@ pub enum Filter {
     /// One of the values that a path of names leads to, in the documents of a column, satisfies a test. The path is
     /// one that is indexed, in all segments ([`crate::Reader::ready_paths`]).
     Path(String, Vec<String>, PathTest),
+    /// Of these paths, whose values are indexed together in all segments, the first ones lead to values in the documents
+    /// of a column that satisfy these tests, each its own. All tests but the last are [`PathTest::In`]. Not exact where
+    /// documents have too many combinations of values: [`crate::Reader::has_all_combinations`].
+    PathsTogether(String, Vec<Vec<String>>, Vec<PathTest>),
+    /// One of the texts that any of these paths leads to, in the documents of a column, holds this text: its normalised
+    /// text has that of this as a substring ([`crate::PATH_TEXTS`]); a text of nothing is in none. Of those paths together
+    /// the texts are indexed, in all segments. Not always exact: [`crate::texts_tell`].
+    PathTexts(String, Vec<Vec<String>>, String),
     /// The value is NULL.
     IsNull(String),
     /// The value is not NULL.

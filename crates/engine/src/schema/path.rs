@@ -1,11 +1,30 @@
 //! Paths into the JSON documents of a column, by which documents are found.
+//!
+//! Texts of paths are no column: a hidden one would keep them a second time beside the document, be rewritten in every row
+//! where it is declared, and be indexed while writers wait. They are taken out of the document where it is parsed for
+//! values of paths, go into a text index of the segment, and are made by a merge where a segment lacks them, as values
+//! are. Each text is one of the document's texts there, so no search crosses two and no separator is needed.
+//!
+//! Values of several paths are no secondary index over hidden columns, for the same reasons and because a column has one
+//! value, where a path through arrays has several. They are the combinations of those in one index of values, in the order
+//! of the first path, then of the second: a condition on each of the first paths, and on the next, is a range there
+//! (`encode/joint.rs`). Documents with very many combinations are in every answer, and have to be read.
 
 use std::ops::Bound;
 
+use remora_index::text::{Normalization, Pattern, Width};
 use serde::{Deserialize, Serialize};
 
-/// A path that is indexed: each segment has the values that it leads to, in their order. A segment that was made
-/// before gets them from a merge in the background.
+/// How the texts that paths lead to are normalised where they are searched.
+pub const PATH_TEXTS: Normalization =
+    Normalization { nfkc: true, width: Width::Keep, fold_case: true, fold_accents: false };
+
+/// The first of the numbers by which segments know texts of paths; those of text indexes are below, those of words have
+/// the highest bit.
+pub(crate) const FIRST_PATH_TEXTS: u32 = 1 << 30;
+
+/// A path that is indexed: each segment has the values that it leads to, in their order; or several paths, whose texts
+/// are searched. A segment that was made before gets them from a merge in the background.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathDef {
     /// The position in `columns` of a column of JSON.
@@ -14,6 +33,12 @@ pub struct PathDef {
     /// of one of its elements leads to that element, and any other name to what it leads to in each element that is no
     /// array.
     pub names: Vec<String>,
+    /// Further paths, which are indexed together with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Vec<String>>,
+    /// The texts that the paths lead to are searched, those within an array there too; no other value is indexed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub texts: bool,
     /// No two rows have the same number, text or truth there, nor the same one within arrays there. Nothing, null,
     /// arrays and objects are not compared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -26,13 +51,54 @@ pub struct PathDef {
 impl PathDef {
     /// A path that is neither unique nor kept.
     pub fn new(column: usize, names: Vec<String>) -> Self {
-        Self { column, names, unique: false, kept: false }
+        Self { column, names, further: Vec::new(), texts: false, unique: false, kept: false }
     }
 
-    /// Whether both lead to the same.
-    pub fn is_along(&self, other: &Self) -> bool {
-        self.column == other.column && self.names == other.names
+    /// The texts that these paths lead to; `None` of no path.
+    pub fn of_texts(column: usize, paths: Vec<Vec<String>>) -> Option<Self> {
+        let mut paths = paths.into_iter();
+        let first = paths.next()?;
+        Some(Self { further: paths.collect(), texts: true, ..Self::new(column, first) })
     }
+
+    /// The values that these paths lead to, together: in the order of the first, then of the second, and so on; `None` of
+    /// no path.
+    pub fn together(column: usize, paths: Vec<Vec<String>>) -> Option<Self> {
+        Some(Self { texts: false, ..Self::of_texts(column, paths)? })
+    }
+
+    /// Its paths, each as its names from the outside in.
+    pub fn paths(&self) -> impl Iterator<Item = &[String]> {
+        std::iter::once(self.names.as_slice()).chain(self.further.iter().map(Vec::as_slice))
+    }
+
+    /// Whether it is of the values of several paths.
+    pub fn is_joint(&self) -> bool {
+        !self.further.is_empty() && !self.texts
+    }
+
+    /// Whether it is of the values of one path.
+    pub fn is_plain(&self) -> bool {
+        self.further.is_empty() && !self.texts
+    }
+
+    /// Whether both are of the same: of texts the order of the paths does not matter.
+    pub fn is_along(&self, other: &Self) -> bool {
+        let has_all = |one: &Self, other: &Self| {
+            other.paths().all(|path| one.paths().any(|mine| mine == path))
+        };
+        let is_same = match self.texts {
+            true => has_all(self, other) && has_all(other, self),
+            false => self.paths().eq(other.paths()),
+        };
+        self.column == other.column && self.texts == other.texts && is_same
+    }
+}
+
+/// Whether an index of texts tells exactly which of them hold a text. Of one that ends with a single space
+/// [`crate::Filter::PathTexts`] finds rows that do not hold it among those that do.
+pub fn texts_tell(text: &str) -> bool {
+    Pattern::new(text, &PATH_TEXTS).is_none_or(|pattern| !pattern.needs_texts())
 }
 
 /// A scalar of a document. Values of one type have an order: numbers that of their exact values, texts that of their

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{ColumnDef, ColumnType, Filter, Schema};
+use super::{ColumnDef, ColumnType, FIRST_PATH_TEXTS, Filter, PathDef, Schema};
 use crate::{
     Error, RequestPart, Result,
     value::{MAX_PRECISION, MAX_SCALE},
@@ -32,6 +32,8 @@ const MAX_PATHS: usize = 64;
 /// As deep as MySQL lets a document nest.
 const MAX_PATH_NAMES: usize = 100;
 const MAX_PATH_BYTES: usize = 4_096;
+/// Most paths that are indexed together: as many parts has a key.
+const MAX_JOINT_PATHS: usize = MAX_KEY_PARTS;
 
 impl Schema {
     /// Whether the definition is one that a table can have.
@@ -200,16 +202,18 @@ impl Schema {
     fn check_paths(&self) -> Result<()> {
         let count = self.paths.len();
         ensure(count <= MAX_PATHS, || format!("{count} indexed paths: the limit is {MAX_PATHS}"))?;
-        let mut seen = HashSet::new();
+        let mut seen = Vec::new();
         for path in &self.paths {
             let column = self.column_at(path.column, "a path")?;
             let name = &column.name;
             ensure(column.kind == ColumnType::Json, || {
                 format!("column {name:?} holds no JSON: a path is one into documents")
             })?;
-            let shown = path.names.join(".");
-            let fits = path.names.len() <= MAX_PATH_NAMES
-                && path.names.iter().map(String::len).sum::<usize>() <= MAX_PATH_BYTES;
+            let shown = path.paths().map(|names| names.join(".")).collect::<Vec<_>>().join(", ");
+            let fits = path.paths().all(|names| {
+                names.len() <= MAX_PATH_NAMES
+                    && names.iter().map(String::len).sum::<usize>() <= MAX_PATH_BYTES
+            });
             ensure(fits, || {
                 format!(
                     "a path has at most {MAX_PATH_NAMES} names and {MAX_PATH_BYTES} bytes: \
@@ -217,13 +221,34 @@ impl Schema {
                     shown
                 )
             })?;
-            let is_new = seen.insert((path.column, &path.names));
+            let is_new = seen.iter().all(|other: &&PathDef| !other.is_along(path));
             ensure(is_new, || format!("path {shown:?} of column {name:?} is there twice"))?;
+            seen.push(path);
+            self.check_joint_paths(path, &shown)?;
             ensure(!path.unique || self.required.is_none(), || {
                 format!("path {shown:?} cannot be unique: some rows are not in the table's view")
             })?;
         }
         Ok(())
+    }
+
+    /// What holds for several paths that are indexed together, and for texts.
+    fn check_joint_paths(&self, path: &PathDef, shown: &str) -> Result<()> {
+        let count = 1 + path.further.len();
+        ensure(count <= MAX_JOINT_PATHS, || {
+            format!("{count} paths are indexed together: the limit is {MAX_JOINT_PATHS}")
+        })?;
+        let distinct: HashSet<&[String]> = path.paths().collect();
+        ensure(distinct.len() == count, || format!("paths {shown:?} name one of them twice"))?;
+        ensure(path.is_plain() || !path.unique, || {
+            format!("paths {shown:?} cannot be unique: the values of a single path can")
+        })?;
+        let has_room = !path.texts || self.texts.iter().all(|text| text.id < FIRST_PATH_TEXTS);
+        ensure(has_room, || {
+            format!(
+                "paths {shown:?} cannot be searched: a text index has a number from {FIRST_PATH_TEXTS} on"
+            )
+        })
     }
 
     fn check_filter(&self, filter: &Filter, depth: usize, parts: &mut usize) -> Result<()> {
@@ -243,7 +268,9 @@ impl Schema {
             Filter::KeyIn(column, ..)
             | Filter::KeyWithin(column, ..)
             | Filter::Begins(column, ..)
-            | Filter::Path(column, ..) => {
+            | Filter::Path(column, ..)
+            | Filter::PathsTogether(column, ..)
+            | Filter::PathTexts(column, ..) => {
                 return ensure(false, || {
                     format!(
                         "the filter of required rows asks for keys of texts, or a path: {column:?}"

@@ -55,7 +55,7 @@ impl PreparedTable {
         }
         let specs = path_specs(schema);
         let is_in = |place: usize, segment: &remora_index::segment::Segment| {
-            specs.get(place).is_some_and(|spec| segment.path(spec).is_some())
+            specs.get(place).is_some_and(|spec| segment.has_path(spec))
         };
         if let Some(segment) = &self.segment
             && !unique_places(schema).all(|place| is_in(place, segment))

@@ -18,8 +18,10 @@
 
 mod builder;
 mod merge;
+mod part;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod writer;
 
 use std::{
@@ -28,7 +30,8 @@ use std::{
 };
 
 pub use builder::{PathBuilder, PathKeys};
-pub(crate) use merge::merge;
+pub use part::{PathKind, PathPart, PathPartBuilder};
+pub use texts::PathTexts;
 
 use crate::{
     Bitmap, DocSet, IndexError, Result, SectionTag, Sections, Slice,
@@ -50,6 +53,8 @@ pub struct PathSpec {
     pub id: u32,
     /// Which path it is.
     pub label: Vec<u8>,
+    /// What is indexed of it. The number of one of texts is that of a text index too, which no other has.
+    pub kind: PathKind,
 }
 
 /// The values of one path in all documents of a segment.
@@ -168,13 +173,7 @@ impl PathIndex {
     /// # Errors
     /// [`IndexError::Corrupt`] if the values are damaged.
     pub fn most_within(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Result<u64> {
-        let first = self.block_before(low)?;
-        let last = match high {
-            Bound::Unbounded => self.block_count,
-            Bound::Included(value) => self.first_block(value, Ordering::is_gt)?,
-            Bound::Excluded(value) => self.first_block(value, Ordering::is_ge)?,
-        };
-        let blocks = last.saturating_sub(first) as u64;
+        let blocks = self.block_behind(high)?.saturating_sub(self.block_before(low)?) as u64;
         Ok((blocks * BLOCK_ENTRIES as u64).min(self.entry_count))
     }
 
@@ -193,12 +192,7 @@ impl PathIndex {
     pub fn from(&self, low: Bound<&[u8]>) -> Result<PathEntries<'_>> {
         let mut entries = self.at_block(self.block_before(low)?);
         while let Some(()) = entries.step()? {
-            let is_below = match low {
-                Bound::Unbounded => false,
-                Bound::Included(low) => entries.value.as_slice() < low,
-                Bound::Excluded(low) => entries.value.as_slice() <= low,
-            };
-            if !is_below {
+            if !is_below(&entries.value, low) {
                 entries.waits = true;
                 break;
             }
@@ -206,30 +200,35 @@ impl PathIndex {
         Ok(entries)
     }
 
-    /// Visits the entries in their order, or from the last to the first, until a visit breaks off.
+    /// Visits the entries within bounds in their order, or from the last to the first, until a visit breaks off.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if the values are damaged.
     pub fn walk(
         &self,
+        (low, high): (Bound<&[u8]>, Bound<&[u8]>),
         backwards: bool,
         visit: &mut dyn FnMut(&[u8], u32) -> ControlFlow<()>,
     ) -> Result<()> {
         if backwards {
-            return self.walk_back(visit);
+            return self.walk_back((low, high), visit);
         }
-        let mut entries = self.entries()?;
+        let mut entries = self.from(low)?;
         while let Some((value, doc)) = entries.next()? {
-            if visit(value, doc).is_break() {
+            if is_above(value, high) || visit(value, doc).is_break() {
                 break;
             }
         }
         Ok(())
     }
 
-    fn walk_back(&self, visit: &mut dyn FnMut(&[u8], u32) -> ControlFlow<()>) -> Result<()> {
+    fn walk_back(
+        &self,
+        (low, high): (Bound<&[u8]>, Bound<&[u8]>),
+        visit: &mut dyn FnMut(&[u8], u32) -> ControlFlow<()>,
+    ) -> Result<()> {
         let (mut values, mut ends) = (Vec::new(), Vec::new());
-        for block in (0..self.block_count).rev() {
+        for block in (self.block_before(low)?..self.block_behind(high)?).rev() {
             values.clear();
             ends.clear();
             let mut entries = self.at_block(block);
@@ -243,7 +242,11 @@ impl PathIndex {
                 let start =
                     at.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |it| it.0);
                 let Some(&(end, doc)) = ends.get(at) else { continue };
-                if visit(values.get(start..end).unwrap_or_default(), doc).is_break() {
+                let value = values.get(start..end).unwrap_or_default();
+                if is_below(value, low) {
+                    return Ok(());
+                }
+                if !is_above(value, high) && visit(value, doc).is_break() {
                     return Ok(());
                 }
             }
@@ -272,6 +275,15 @@ impl PathIndex {
             Bound::Excluded(low) => self.first_block(low, Ordering::is_gt)?,
         };
         Ok(block.saturating_sub(1))
+    }
+
+    /// The first block that begins above the bound, in which and behind which nothing is within it.
+    fn block_behind(&self, high: Bound<&[u8]>) -> Result<usize> {
+        match high {
+            Bound::Unbounded => Ok(self.block_count),
+            Bound::Included(value) => self.first_block(value, Ordering::is_gt),
+            Bound::Excluded(value) => self.first_block(value, Ordering::is_ge),
+        }
     }
 
     /// The first block whose first value compares so with a value; it is [`Ordering::is_ge`] or [`Ordering::is_gt`].
@@ -339,12 +351,7 @@ impl PathEntries<'_> {
     /// The document of the next entry if its value is not above the bound.
     fn next_within(&mut self, high: Bound<&[u8]>) -> Result<Option<u32>> {
         let Some((value, doc)) = self.next()? else { return Ok(None) };
-        let is_within = match high {
-            Bound::Unbounded => true,
-            Bound::Included(high) => value <= high,
-            Bound::Excluded(high) => value < high,
-        };
-        Ok(is_within.then_some(doc))
+        Ok((!is_above(value, high)).then_some(doc))
     }
 
     fn step(&mut self) -> Result<Option<()>> {
@@ -387,6 +394,22 @@ impl PathEntries<'_> {
         let bytes = self.reader.take(length).ok_or_else(damaged)?;
         self.value.extend_from_slice(bytes);
         Ok(())
+    }
+}
+
+fn is_below(value: &[u8], low: Bound<&[u8]>) -> bool {
+    match low {
+        Bound::Unbounded => false,
+        Bound::Included(low) => value < low,
+        Bound::Excluded(low) => value <= low,
+    }
+}
+
+fn is_above(value: &[u8], high: Bound<&[u8]>) -> bool {
+    match high {
+        Bound::Unbounded => false,
+        Bound::Included(high) => value > high,
+        Bound::Excluded(high) => value >= high,
     }
 }
 

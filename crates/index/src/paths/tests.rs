@@ -7,11 +7,14 @@ use std::{
 
 use proptest::prelude::*;
 
-use super::*;
-use crate::text::GONE;
+use super::{merge::merge, texts::TextsBuilder, *};
+use crate::{
+    SectionWriter,
+    text::{GONE, Normalization, Pattern},
+};
 
 fn spec() -> PathSpec {
-    PathSpec { id: 7, label: b"doc.year".to_vec() }
+    PathSpec { id: 7, label: b"doc.year".to_vec(), kind: PathKind::Values }
 }
 
 /// The values of documents.
@@ -83,18 +86,23 @@ proptest! {
         let all = expected(&documents);
         prop_assert_eq!(entries(&index), all.iter().cloned().collect::<Vec<_>>());
         prop_assert_eq!(index.entry_count(), all.len() as u64);
-        for (backwards, wanted) in [(false, 3), (true, 3), (true, usize::MAX)] {
-            let mut walked = Vec::new();
-            index.walk(backwards, &mut |value, doc| {
-                walked.push((value.to_vec(), doc));
-                if walked.len() < wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            }).unwrap();
-            let mut expected: Vec<_> = all.iter().cloned().collect();
-            if backwards {
-                expected.reverse();
+        let all_bounds = [(Bound::Unbounded, Bound::Unbounded)];
+        for (low, high) in bounds.iter().chain(&all_bounds) {
+            let asked = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+            for (backwards, wanted) in [(false, 3), (true, 3), (true, usize::MAX)] {
+                let mut walked = Vec::new();
+                index.walk(asked, backwards, &mut |value, doc| {
+                    walked.push((value.to_vec(), doc));
+                    if walked.len() < wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                }).unwrap();
+                let is_asked = |(value, _): &&(Vec<u8>, u32)| within(value, low, high);
+                let mut expected: Vec<_> = all.iter().filter(is_asked).cloned().collect();
+                if backwards {
+                    expected.reverse();
+                }
+                expected.truncate(wanted);
+                prop_assert_eq!(walked, expected);
             }
-            expected.truncate(wanted);
-            prop_assert_eq!(walked, expected);
         }
         let docs: BTreeSet<u32> = all.iter().map(|(_, doc)| *doc).collect();
         prop_assert_eq!(index.is_single(), docs.len() == all.len());
@@ -176,4 +184,56 @@ proptest! {
         let _ = damaged.select([(Bound::Included(&[1][..]), Bound::Excluded(&[2][..]))]);
         let _ = damaged.most_within(Bound::Included(&[1]), Bound::Excluded(&[2]));
     }
+}
+
+fn texts_spec() -> PathSpec {
+    let kind = PathKind::Texts(Normalization::default());
+    PathSpec { id: 9, label: b"doc.title".to_vec(), kind }
+}
+
+/// The bytes of a segment that has the texts of documents alone.
+fn written(texts: TextsBuilder) -> Vec<u8> {
+    let mut out = SectionWriter::new();
+    texts.finish(&texts_spec(), &mut out).unwrap();
+    out.finish()
+}
+
+proptest! {
+    /// Runs of texts are what is indexed at once, to the byte, and find what reading all texts finds.
+    #[test]
+    fn texts_in_runs_are_texts_at_once(
+        documents in prop::collection::vec(prop::collection::vec("[abB é]{0,5}", 0..3), 1..40),
+        run_bytes in 1_usize..60,
+        piece in "[abB é]{1,3}",
+    ) {
+        let normalization = Normalization::default();
+        let mut whole = TextsBuilder::new(normalization);
+        let mut runs = TextsBuilder::with_runs(normalization, run_bytes);
+        let mut alone = PathPartBuilder::new(texts_spec().kind);
+        for texts in &documents {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            whole.add(&texts).unwrap();
+            runs.add(&texts).unwrap();
+            alone.add(texts.iter().map(|text| text.as_bytes())).unwrap();
+        }
+        prop_assert_eq!(written(whole), written(runs));
+        let PathPart::Texts(found) = alone.finish_alone(&texts_spec()).unwrap() else { panic!() };
+        prop_assume!(!piece.ends_with(' '));
+        let wanted = normalization.apply(&piece).into_owned();
+        let holds = |texts: &Vec<String>| {
+            texts.iter().any(|text| normalization.apply(text).contains(&wanted))
+        };
+        let expected: Vec<u32> =
+            (0..).zip(&documents).filter(|(_, texts)| holds(texts)).map(|(doc, _)| doc).collect();
+        let pattern = Pattern::new(&piece, &normalization).unwrap();
+        let matches = found.index().find(&pattern).unwrap();
+        prop_assert!(!matches.verify);
+        prop_assert_eq!(matches.docs.iter().collect::<Vec<u32>>(), expected);
+    }
+}
+
+#[test]
+fn what_is_no_text_is_refused() {
+    let mut texts = PathPartBuilder::new(texts_spec().kind);
+    assert!(texts.add([&[0xff_u8][..]].into_iter()).is_err());
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     IndexError, KeysWriter, Result, SectionWriter,
     column::{Cell, ColumnWriter},
-    paths::PathBuilder,
+    paths::PathPartBuilder,
     text::TextBuilder,
     words::WordsBuilder,
 };
@@ -20,7 +20,7 @@ pub struct SegmentBuilder {
     columns: Vec<ColumnWriter>,
     texts: Vec<TextBuilder>,
     words: Vec<WordsBuilder>,
-    paths: Vec<PathBuilder>,
+    paths: Vec<PathPartBuilder>,
     doc_count: u32,
 }
 
@@ -33,7 +33,7 @@ impl SegmentBuilder {
         let words = words.map(|it| WordsBuilder::new(Arc::clone(&it.analyzer), it.fields));
         Self {
             words: words.collect(),
-            paths: spec.paths.iter().map(|_| PathBuilder::default()).collect(),
+            paths: spec.paths.iter().map(|path| PathPartBuilder::new(path.kind)).collect(),
             keys: KeysWriter::default(),
             columns: columns.collect(),
             texts: texts.collect(),
@@ -84,7 +84,7 @@ impl SegmentBuilder {
             words.add(fields)?;
         }
         for (place, path) in self.paths.iter_mut().enumerate() {
-            path.add(document.paths.of(place));
+            path.add(document.paths.of(place))?;
         }
         self.doc_count += 1;
         Ok(())

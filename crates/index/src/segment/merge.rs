@@ -11,7 +11,7 @@ use super::{
 use crate::{
     IndexError, Keys, KeysWriter, Result, SectionWriter,
     column::{Cell, ColumnWriter},
-    paths,
+    paths::PathPart,
     text::{self, GONE, TextSource},
     words::{self, WordsSource},
 };
@@ -62,7 +62,7 @@ pub fn merge(inputs: &[MergeInput], spec: &SegmentSpec) -> Result<Segment> {
         let sources: Option<Vec<_>> =
             sources.map(|(input, map)| Some((input.path(spec)?, map.as_slice()))).collect();
         if let Some(sources) = sources {
-            paths::merge(&sources, doc_count, spec, &mut out)?;
+            PathPart::merge(&sources, doc_count, spec, &mut out)?;
         }
     }
     for spec in &spec.indexes {

@@ -13,7 +13,7 @@ use crate::{
     Bitmap, IndexError, Keys, Result, SectionTag, Sections,
     bytes::read_u32,
     column::{Cell, Column, ColumnKind},
-    paths::{self, PathIndex, PathKeys, PathSpec},
+    paths::{PathIndex, PathKeys, PathPart, PathSpec},
     text::{Normalization, POSITIONS, TextIndex, UNION_COUNTS},
     words::{WORDS, WordsIndex},
 };
@@ -104,7 +104,7 @@ pub struct Segment {
     texts: Vec<(u32, TextIndex)>,
     indexes: Vec<(u32, StoredIndex)>,
     words: Vec<(u32, WordsIndex)>,
-    paths: Vec<(u32, PathIndex)>,
+    paths: Vec<(u32, PathPart)>,
 }
 
 impl Segment {
@@ -159,11 +159,7 @@ impl Segment {
             let stored = WordsIndex::open(&sections, id, doc_count)?;
             words.extend(stored.map(|stored| (id, stored)));
         }
-        let ids = sections.sizes().filter(|(tag, ..)| *tag == paths::HEAD).map(|(_, id, _)| id);
-        let mut paths = Vec::new();
-        for id in ids {
-            paths.extend(PathIndex::open(&sections, id, doc_count)?.map(|path| (id, path)));
-        }
+        let paths = PathPart::open_all(&sections, doc_count)?;
         Ok(Self { sections, keys, columns, texts, indexes, words, paths })
     }
 
@@ -212,8 +208,28 @@ impl Segment {
 
     /// The values of a path, or `None` if the segment was written before it was indexed.
     pub fn path(&self, spec: &PathSpec) -> Option<&PathIndex> {
-        let (_, path) = self.paths.iter().find(|(id, _)| *id == spec.id)?;
-        path.is_of(spec).then_some(path)
+        match self.path_part(spec)? {
+            PathPart::Values(values) => Some(values),
+            PathPart::Texts(_) => None,
+        }
+    }
+
+    /// The texts that paths lead to, or `None` if the segment was written before they were indexed.
+    pub fn path_texts(&self, spec: &PathSpec) -> Option<&TextIndex> {
+        match self.path_part(spec)? {
+            PathPart::Texts(texts) => Some(texts.index()),
+            PathPart::Values(_) => None,
+        }
+    }
+
+    /// Whether it has what is indexed of a path.
+    pub fn has_path(&self, spec: &PathSpec) -> bool {
+        self.path_part(spec).is_some()
+    }
+
+    fn path_part(&self, spec: &PathSpec) -> Option<&PathPart> {
+        let mut parts = self.paths.iter().filter(|(id, _)| *id == spec.id);
+        parts.find(|(_, part)| part.is_of(spec)).map(|(_, part)| part)
     }
 
     /// The index, or `None` if the segment was written before it existed.
@@ -235,15 +251,16 @@ pub struct MergeInput {
     pub segment: Arc<Segment>,
     /// Deleted documents, if any.
     pub deleted: Option<Arc<Bitmap>>,
-    /// Paths that the segment does not have, by their numbers.
-    pub paths: Vec<(u32, PathIndex)>,
+    /// What the segment does not have of paths, by their numbers.
+    pub paths: Vec<(u32, PathPart)>,
 }
 
 impl MergeInput {
-    /// The values of a path: the segment's, or those beside it.
-    fn path(&self, spec: &PathSpec) -> Option<&PathIndex> {
-        let beside = || self.paths.iter().find(|(id, _)| *id == spec.id).map(|(_, path)| path);
-        self.segment.path(spec).or_else(beside)
+    /// What is indexed of a path: by the segment, or beside it.
+    fn path(&self, spec: &PathSpec) -> Option<&PathPart> {
+        let mut beside = self.paths.iter().filter(|(id, _)| *id == spec.id);
+        let beside = || beside.find(|(_, part)| part.is_of(spec)).map(|(_, part)| part);
+        self.segment.path_part(spec).or_else(beside)
     }
 }
 

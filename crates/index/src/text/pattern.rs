@@ -98,6 +98,11 @@ impl Pattern {
         !self.alternatives.iter().all(alone)
     }
 
+    /// Whether an index finds documents that do not hold it among those that do ([`super::Matches::verify`]).
+    pub fn needs_texts(&self) -> bool {
+        self.verify
+    }
+
     /// How many term sets the index is asked for.
     pub fn element_count(&self) -> usize {
         self.alternatives.iter().map(Vec::len).sum()

@@ -98,7 +98,12 @@ fn print_filter(filter: &Filter) -> String {
         Filter::Between(column, low, high) => {
             format!("{} BETWEEN {} AND {}", quote(column), value(low), value(high))
         }
-        Filter::KeyIn(..) | Filter::KeyWithin(..) | Filter::Begins(..) | Filter::Path(..) => {
+        Filter::KeyIn(..)
+        | Filter::KeyWithin(..)
+        | Filter::Begins(..)
+        | Filter::Path(..)
+        | Filter::PathsTogether(..)
+        | Filter::PathTexts(..) => {
             unreachable!("no line asks for keys of texts, or for paths")
         }
         Filter::IsNull(column) => format!("{} IS NULL", quote(column)),

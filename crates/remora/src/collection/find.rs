@@ -3,18 +3,18 @@
 use std::{cmp::Ordering, marker::PhantomData, sync::Arc};
 
 use remora_engine::{
-    Filter as EngineFilter, KeyValues, PathOrder, Reader, ScanRequest, Selection, Value,
+    Filter as EngineFilter, KeyValues, PathDef, PathOrder, Reader, ScanRequest, Selection, Value,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::{
-    BATCH_ROWS, DOC, DOC_PLACE, Document, DocumentId, FindPlan, Moment, each_document, other_row,
-    parse, read,
+    BATCH_ROWS, DOC, DOC_PLACE, Document, DocumentId, FindPlan, IndexKind, Moment, each_document,
+    indexes::shown, other_row, parse, read,
 };
 use crate::{
     Error, Field, Filter, IntoFilter, Result, field,
-    filter::{ByPaths, Condition, by_paths, first_at, matches, order},
+    filter::{ByPaths, Condition, ReadyPath, by_paths, equal_value, first_at, matches, order},
     handle::Handle,
 };
 
@@ -114,7 +114,7 @@ impl<K: DocumentId> Find<K> {
     }
 
     /// Answers it. Cost: every document that the indexes leave is read and parsed, a few microseconds each; none but
-    /// those of the page where they leave no other, and there is no order or one by an indexed path that leads to at
+    /// those of the page where they leave no other, and there is no order or one by indexed paths that lead to at
     /// most one value of a document.
     ///
     /// # Errors
@@ -123,15 +123,15 @@ impl<K: DocumentId> Find<K> {
     pub fn run(mut self) -> Result<FoundDocuments<K>> {
         let wanted = self.limit.saturating_add(self.offset);
         let (mut kept, mut total) = (Vec::new(), 0_u64);
-        let sort = std::mem::take(&mut self.sort);
         let asked = self.asked()?;
+        let sort = std::mem::take(&mut self.sort);
         if sort.is_empty() && asked.is_exact() {
             let mut documents = Vec::new();
             asked.documents(Some(wanted as u64), &mut |document| documents.push(document))?;
             documents.drain(..self.offset.min(documents.len()));
             return Ok(FoundDocuments { total: asked.count()?, documents });
         }
-        if let Some(page) = asked.first(&sort, wanted)? {
+        if let Some((_, page)) = asked.first(&sort, wanted)? {
             let page = page.iter().skip(self.offset).map(|key| asked.document(key));
             let documents = page.collect::<Result<_>>()?;
             return Ok(FoundDocuments { total: asked.count()?, documents });
@@ -268,8 +268,10 @@ impl<K: DocumentId> Find<K> {
             paths_of(&by_paths.filter, &mut plan.indexes);
             plan.is_exact = by_paths.is_exact;
         }
-        if self.limit < usize::MAX && asked.first(&self.sort, 0)?.is_some() {
-            plan.order = self.sort.first().map(|(path, _)| path.to_string());
+        if self.limit < usize::MAX
+            && let Some((index, _)) = asked.first(&self.sort, 0)?
+        {
+            plan.order = Some(shown(IndexKind::Values, index.paths()));
         }
         Ok(plan)
     }
@@ -293,12 +295,22 @@ impl<K: DocumentId> Find<K> {
             true => Vec::new(),
             false => reader.ready_paths(&self.collection)?,
         };
-        let is_indexed = |field: &Field| {
-            let mut paths = ready.iter().filter_map(|&place| schema.paths.get(place));
-            paths.any(|path| path.column == DOC_PLACE && path.names == field.parts)
+        let mut indexes = Vec::with_capacity(ready.len());
+        for place in ready {
+            let path = schema.paths.get(place).filter(|path| path.column == DOC_PLACE);
+            let Some(path) = path else { continue };
+            let is_whole =
+                !path.is_joint() || reader.has_all_combinations(&self.collection, place)?;
+            indexes.push(ReadyPath { path, is_whole });
+        }
+        let by_paths = condition.as_ref().and_then(|it| by_paths(it, DOC, &indexes));
+        let orders = indexes.iter().map(|index| index.path).filter(|path| !path.texts);
+        let orders: Vec<PathDef> = match self.sort.is_empty() {
+            true => Vec::new(),
+            false => orders.cloned().collect(),
         };
-        let by_paths = condition.as_ref().and_then(|it| by_paths(it, DOC, &is_indexed));
-        Ok(Asked { reader, collection: Arc::clone(&self.collection), condition, by_paths })
+        let collection = Arc::clone(&self.collection);
+        Ok(Asked { reader, collection, condition, by_paths, orders })
     }
 }
 
@@ -309,6 +321,8 @@ struct Asked {
     condition: Option<Condition>,
     /// What indexes say of the condition.
     by_paths: Option<ByPaths>,
+    /// The indexes that have an order, if one is asked for.
+    orders: Vec<PathDef>,
 }
 
 impl Asked {
@@ -330,20 +344,44 @@ impl Asked {
         Ok(self.reader.count(&Selection { table, filter, ..Selection::default() })?.count)
     }
 
-    /// The keys of the first documents in an order, if an index has it.
-    fn first(&self, sort: &[(Field, bool)], wanted: usize) -> Result<Option<Vec<KeyValues>>> {
-        let ([(path, descending)], true) = (sort, self.is_exact() && wanted < usize::MAX) else {
+    /// The keys of the first documents in an order, and the index that has it, if one has.
+    fn first(
+        &self,
+        sort: &[(Field, bool)],
+        wanted: usize,
+    ) -> Result<Option<(&PathDef, Vec<KeyValues>)>> {
+        if !self.is_exact() || wanted == usize::MAX {
             return Ok(None);
-        };
-        let order = PathOrder {
+        }
+        for index in &self.orders {
+            let Some(order) = self.order_by(index, sort, wanted) else { continue };
+            if let Some(keys) = self.reader.first_by_path(&order)? {
+                return Ok(Some((index, keys)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The order as one of an index whose last paths are those that it is by, and whose first ones lead to one value that
+    /// the condition names.
+    fn order_by(&self, index: &PathDef, sort: &[(Field, bool)], limit: usize) -> Option<PathOrder> {
+        let (_, descending) = sort.first()?;
+        let paths: Vec<Vec<String>> = index.paths().map(<[String]>::to_vec).collect();
+        let (leading, behind) = paths.split_at(paths.len().checked_sub(sort.len())?);
+        let mut ordered = behind.iter().zip(sort);
+        if !ordered.all(|(names, (field, other))| *names == field.parts && other == descending) {
+            return None;
+        }
+        let equal = leading.iter().map(|names| equal_value(self.condition.as_ref()?, names));
+        Some(PathOrder {
             table: self.collection.to_string(),
             column: DOC.to_owned(),
-            names: path.parts.clone(),
+            equal: equal.collect::<Option<_>>()?,
             filter: self.filter(),
             descending: *descending,
-            limit: wanted,
-        };
-        Ok(self.reader.first_by_path(&order)?)
+            limit,
+            paths,
+        })
     }
 
     /// The document with a key, which is there at this moment.
@@ -397,14 +435,20 @@ impl Asked {
     }
 }
 
-/// The paths that a filter asks for, each once.
+/// The indexes that a filter asks for, each once.
 fn paths_of(filter: &EngineFilter, paths: &mut Vec<String>) {
+    let mut add = |index: String| {
+        if !paths.contains(&index) {
+            paths.push(index);
+        }
+    };
     match filter {
-        EngineFilter::Path(_, names, _) => {
-            let path = names.join(".");
-            if !paths.contains(&path) {
-                paths.push(path);
-            }
+        EngineFilter::Path(_, names, _) => add(names.join(".")),
+        EngineFilter::PathsTogether(_, names, _) => {
+            add(shown(IndexKind::Values, names.iter().map(Vec::as_slice)));
+        }
+        EngineFilter::PathTexts(_, names, _) => {
+            add(shown(IndexKind::Texts, names.iter().map(Vec::as_slice)));
         }
         EngineFilter::And(parts) | EngineFilter::Or(parts) => {
             parts.iter().for_each(|part| paths_of(part, paths));

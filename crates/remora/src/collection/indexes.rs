@@ -3,17 +3,55 @@
 use remora_engine::{Definition, PathDef, Reader, Schema};
 
 use super::{Collection, DOC_PLACE, DocumentId};
-use crate::{Error, Field, Result};
+use crate::{Error, Field, Paths, Result};
 
 /// An index of a collection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathIndex {
     /// The path.
     pub path: Field,
+    /// Further paths, which are indexed together with it.
+    pub further: Vec<Field>,
+    /// What is indexed of them.
+    pub kind: IndexKind,
     /// Whether searches use it: all documents that were there before it was made are in it.
     pub is_ready: bool,
     /// Whether no two documents have the same value there.
     pub is_unique: bool,
+}
+
+/// What is indexed of what paths lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexKind {
+    /// The values, in their order.
+    Values,
+    /// What stands in the texts.
+    Texts,
+}
+
+impl PathIndex {
+    /// Whether it is of the values of one path.
+    pub fn is_plain(&self) -> bool {
+        self.further.is_empty() && self.kind == IndexKind::Values
+    }
+}
+
+/// As [`FindPlan::indexes`] has it.
+impl std::fmt::Display for PathIndex {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let paths = std::iter::once(&self.path).chain(&self.further);
+        out.write_str(&shown(self.kind, paths.map(Field::names)))
+    }
+}
+
+/// An index as a plan names it.
+pub(super) fn shown<'p>(kind: IndexKind, paths: impl Iterator<Item = &'p [String]>) -> String {
+    let paths: Vec<String> = paths.map(|names| names.join(".")).collect();
+    let paths = paths.join(", ");
+    match kind {
+        IndexKind::Values => paths,
+        IndexKind::Texts => format!("texts of {paths}"),
+    }
 }
 
 impl<K: DocumentId> Collection<K> {
@@ -32,11 +70,29 @@ impl<K: DocumentId> Collection<K> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// Several paths are indexed together: in the order of the first, then of the second, and so on, up to 32. Such an index
+    /// answers lists of values for the first paths and a range of the next at once, and gives documents in the order of all
+    /// its paths, or of the last ones where the condition names a value for each of the first.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let books = db.collection("books")?;
+    /// books.index(["author.name", "year"])?;
+    /// books.insert_json(r#"{"title": "Reef", "year": 1999, "author": {"name": "Ann"}}"#)?;
+    /// let ann = books.find("author.name = 'Ann' AND year > 1990").sort_by_desc("year").limit(10);
+    /// let plan = ann.explain()?;
+    /// assert_eq!((plan.indexes[0].as_str(), plan.order.as_deref()), ("author.name, year", Some("author.name, year")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Through arrays a document has an entry for each combination of its values. One with more than 1,000, or with more
+    /// than 1 MiB of them, is in every answer of such an index, and as long as there is one what is found is read and tested.
+    ///
     /// # Errors
-    /// [`crate::Error::Request`] if there are 64 indexes or the path is too long, [`crate::Error::NotFound`] if the collection was
-    /// dropped, [`crate::Error::Full`], [`crate::Error::ReadOnly`], [`crate::Error::Busy`] or [`crate::Error::Closed`] if it cannot be written.
-    pub fn index(&self, path: impl Into<Field>) -> Result<bool> {
-        let path = PathDef::new(DOC_PLACE, path.into().parts);
+    /// [`crate::Error::Request`] if there are 64 indexes, a path is too long, none is given or one twice;
+    /// [`crate::Error::NotFound`] if the collection was dropped, [`crate::Error::Full`], [`crate::Error::ReadOnly`], [`crate::Error::Busy`] or [`crate::Error::Closed`] if it cannot be written.
+    pub fn index(&self, paths: impl Into<Paths>) -> Result<bool> {
+        let path = values_of(paths.into())?;
         self.define(|paths| {
             let is_new = !paths.iter().any(|one| one.is_along(&path));
             if is_new {
@@ -110,20 +166,66 @@ impl<K: DocumentId> Collection<K> {
         }
     }
 
+    /// Indexes the texts that these paths lead to, those within an array there too, so that searches that ask what
+    /// stands in them ([`crate::Filter::matches`]) read no documents; says whether they were not indexed before. It returns
+    /// at once, and the documents that are there are indexed in the background, as with [`Collection::index`]. Values
+    /// that are no texts are not in it. One index answers for all its paths at once, and for fewer of them finds
+    /// documents that are then read and tested; so paths that are asked alone are best indexed alone.
+    ///
+    /// Cost: about as many bytes on disk as the texts have, and the time of a table's text index at each write.
+    ///
+    /// ```
+    /// let db = remora::Database::in_memory()?;
+    /// let books = db.collection("books")?;
+    /// books.index_text(["title", "chapters.text"])?;
+    /// books.insert_json(r#"{"title": "The Coral Reef", "chapters": [{"text": "Fish of the sea"}]}"#)?;
+    /// assert_eq!(books.find("(title, chapters.text) MATCHES 'coral reef'").count()?, 1);
+    /// assert_eq!(books.find("chapters.text MATCHES 'FISH'").count()?, 1);
+    /// let plan = books.find("(title, chapters.text) MATCHES 'sea'").explain()?;
+    /// assert_eq!((plan.indexes.as_slice(), plan.is_exact), (&["texts of title, chapters.text".to_owned()][..], true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`crate::Error::Request`] if no path is given, or one twice; those of [`Collection::index`].
+    pub fn index_text(&self, paths: impl Into<Paths>) -> Result<bool> {
+        let texts = texts_of(paths.into())?;
+        self.define(|paths| {
+            let is_new = !paths.iter().any(|one| one.is_along(&texts));
+            if is_new {
+                paths.push(texts);
+            }
+            is_new
+        })
+    }
+
+    /// Drops the index of the texts of these paths, in whatever order they are given; says whether there was one.
+    ///
+    /// # Errors
+    /// Those of [`Collection::index_text`].
+    pub fn drop_index_text(&self, paths: impl Into<Paths>) -> Result<bool> {
+        let texts = texts_of(paths.into())?;
+        self.define(|paths| {
+            let before = paths.len();
+            paths.retain(|one| !one.is_along(&texts));
+            paths.len() < before
+        })
+    }
+
     fn is_indexed(&self, path: &PathDef) -> Result<bool> {
         let schema = self.handle.engine.schema(&self.name)?;
         Ok(schema.paths.iter().any(|one| one.is_along(path)))
     }
 
-    /// Drops the index of a path; says whether there was one.
+    /// Drops the index of a path, or of several that are indexed together in this order; says whether there was one.
     ///
     /// # Errors
     /// Those of [`Collection::index`].
-    pub fn drop_index(&self, path: impl Into<Field>) -> Result<bool> {
-        let names = path.into().parts;
+    pub fn drop_index(&self, paths: impl Into<Paths>) -> Result<bool> {
+        let path = values_of(paths.into())?;
         self.define(|paths| {
             let before = paths.len();
-            paths.retain(|path| path.names != names);
+            paths.retain(|one| !one.is_along(&path));
             paths.len() < before
         })
     }
@@ -157,12 +259,30 @@ impl<K: DocumentId> Collection<K> {
     }
 }
 
+fn texts_of(paths: Paths) -> Result<PathDef> {
+    PathDef::of_texts(DOC_PLACE, paths.into_names()).ok_or_else(no_path)
+}
+
+fn values_of(paths: Paths) -> Result<PathDef> {
+    PathDef::together(DOC_PLACE, paths.into_names()).ok_or_else(no_path)
+}
+
+fn no_path() -> Error {
+    Error::request("no path is given that is to be indexed")
+}
+
 /// The indexes of a collection at one moment.
 pub(super) fn paths_of(reader: &Reader, collection: &str) -> Result<Vec<PathIndex>> {
     let (schema, ready) = (reader.schema(collection)?, reader.ready_paths(collection)?);
     let index = |(place, path): (usize, &PathDef)| {
-        let field = Field { parts: path.names.clone() };
-        PathIndex { path: field, is_ready: ready.contains(&place), is_unique: path.unique }
+        let further = path.further.iter().map(|names| Field { parts: names.clone() });
+        PathIndex {
+            path: Field { parts: path.names.clone() },
+            further: further.collect(),
+            kind: if path.texts { IndexKind::Texts } else { IndexKind::Values },
+            is_ready: ready.contains(&place),
+            is_unique: path.unique,
+        }
     };
     Ok(schema.paths.iter().enumerate().map(index).collect())
 }
@@ -170,10 +290,11 @@ pub(super) fn paths_of(reader: &Reader, collection: &str) -> Result<Vec<PathInde
 /// How a search is answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindPlan {
-    /// The paths whose indexes find documents. Without any all documents are read.
+    /// The indexes that find documents, by their paths: `author.name, year`; those of texts as `texts of title, body`.
+    /// Without any all documents are read.
     pub indexes: Vec<String>,
     /// Whether what they find is the answer; if not, each document that they find is read and tested.
     pub is_exact: bool,
-    /// The path whose index gives the order, so that no documents are read but those of the page.
+    /// The index that gives the order, by its paths, so that no documents are read but those of the page.
     pub order: Option<String>,
 }

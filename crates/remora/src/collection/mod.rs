@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use find::{Find, FoundDocuments};
 pub use id::DocumentId;
-pub use indexes::{FindPlan, PathIndex};
+pub use indexes::{FindPlan, IndexKind, PathIndex};
 pub use moment::Moment;
 
 use crate::{

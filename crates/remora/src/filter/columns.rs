@@ -29,6 +29,11 @@ pub(crate) fn of_table(condition: &Condition, schema: &Schema) -> Result<EngineF
         }
         Condition::Exists(field) => EngineFilter::IsNotNull(column(field, schema)?),
         Condition::IsNull(field) => EngineFilter::IsNull(column(field, schema)?),
+        Condition::Matches(..) => {
+            let message =
+                "MATCHES searches documents of collections: search a table with Table::search";
+            return Err(Error::request(message));
+        }
         Condition::And(parts) => EngineFilter::And(all(parts)?),
         Condition::Or(parts) => EngineFilter::Or(all(parts)?),
         Condition::Not(inner) => EngineFilter::Not(Box::new(of_table(inner, schema)?)),

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use remora_engine::{Decimal, Value, walk_path};
+use remora_engine::{Decimal, PATH_TEXTS, Value, walk_path};
 use serde_json::{Number, Value as Json};
 
 use super::{Condition, Field, Test};
@@ -28,10 +28,20 @@ pub(crate) fn matches(condition: &Condition, document: &Json) -> bool {
         }),
         Condition::Exists(field) => any(field, document, &mut |_| true),
         Condition::IsNull(field) => any(field, document, &mut Json::is_null),
+        Condition::Matches(fields, text) => holds_text(fields, document, text),
         Condition::And(parts) => parts.iter().all(|part| matches(part, document)),
         Condition::Or(parts) => parts.iter().any(|part| matches(part, document)),
         Condition::Not(inner) => !matches(inner, document),
     }
+}
+
+/// Whether one of the texts at the paths has the text in it.
+fn holds_text(fields: &[Field], document: &Json, text: &str) -> bool {
+    let wanted = PATH_TEXTS.apply(text);
+    let mut test = |found: &Json| {
+        found.as_str().is_some_and(|found| PATH_TEXTS.apply(found).contains(&*wanted))
+    };
+    !wanted.is_empty() && fields.iter().any(|field| any(field, document, &mut test))
 }
 
 fn holds(test: Test, order: Ordering) -> bool {
@@ -248,6 +258,30 @@ mod tests {
         }
         let whole = crate::field("tags").equals(json!(["a", "b"]));
         assert!(matches(&whole.0, &document));
+    }
+
+    #[test]
+    fn texts_are_searched_without_case() {
+        let document = json!({
+            "title": "The Coral REEF", "tags": ["Sea", ["deep"], 5], "parts": [{"t": "ﬁsh"}, {"t": 7}]
+        });
+        for filter in [
+            "title MATCHES 'coral reef'",
+            "title MATCHES 'l r'",
+            "NOT title MATCHES 'coral  reef'",
+            "title NOT MATCHES 'sea'",
+            "(title, tags) MATCHES 'sea'",
+            "NOT (title, tags) MATCHES 'reefsea'",
+            "NOT tags MATCHES 'deep'",
+            "tags.1 MATCHES 'deep'",
+            "NOT tags MATCHES '5'",
+            "parts.t MATCHES 'Fish'",
+            "NOT title MATCHES ''",
+            "NOT gone MATCHES 'a'",
+            "(title MATCHES 'reef') AND (tags = 5)",
+        ] {
+            assert!(holds_for(filter, &document), "{filter}");
+        }
     }
 
     #[test]

@@ -3,14 +3,18 @@
 mod columns;
 mod documents;
 mod parse;
+mod path_test;
 mod paths;
+mod several;
 
 use remora_engine::Value;
 use serde_json::Value as Json;
 
 pub(crate) use columns::of_table;
 pub(crate) use documents::{first_at, matches, order};
-pub(crate) use paths::{ByPaths, by_paths};
+pub(crate) use path_test::equal_value;
+pub(crate) use paths::{ByPaths, ReadyPath, by_paths};
+pub use several::Paths;
 
 use crate::{IntoValue, Result};
 
@@ -19,7 +23,8 @@ use crate::{IntoValue, Result};
 /// ```text
 /// filter    := and ("OR" and)*
 /// and       := part ("AND" part)*
-/// part      := "NOT" part | "(" filter ")" | field test
+/// part      := "NOT" part | "(" filter ")" | field test | fields ["NOT"] "MATCHES" "'" text "'"
+/// fields    := field | "(" field ("," field)* ")"
 /// test      := ("=" | "!=" | "<>" | "<" | "<=" | ">" | ">=") literal | ["NOT"] "IN" "(" literal ("," literal)* ")"
 ///            | ["NOT"] "BETWEEN" literal "AND" literal | ["NOT"] "BEGINS" "'" text "'"
 ///            | "IS" ["NOT"] "NULL" | "EXISTS"
@@ -31,6 +36,9 @@ use crate::{IntoValue, Result};
 /// an array, and where there is an array a test holds if it holds for one of its elements. Values compare
 /// as what they are: 5 is not '5'. What is missing, or of another type, satisfies only `!=` and NOT.
 /// `IS NULL` is a column's NULL, and a document's null; what is not there is `NOT … EXISTS`.
+/// `MATCHES` holds if one of the texts of a document that one of the paths leads to, or an element of an array there, has
+/// the text in it, whatever the case of the letters: NFKC and case folding are applied to both. A text of nothing is in
+/// none. Tables are searched with [`crate::Table::search`] instead.
 ///
 /// ```
 /// use remora::{Filter, field};
@@ -53,6 +61,7 @@ pub(crate) enum Condition {
     Begins(Field, String),
     Exists(Field),
     IsNull(Field),
+    Matches(Vec<Field>, String),
     And(Vec<Condition>),
     Or(Vec<Condition>),
     Not(Box<Condition>),
@@ -161,6 +170,11 @@ impl Field {
         Filter(Condition::IsNull(self))
     }
 
+    /// One of the texts there holds this text: [`Filter::matches`].
+    pub fn matches(self, text: &str) -> Filter {
+        Filter::matches(self, text)
+    }
+
     fn compare(self, test: Test, value: impl IntoValue) -> Filter {
         Filter(Condition::Compare(self, test, literal(value)))
     }
@@ -196,6 +210,12 @@ impl Filter {
     /// [`crate::Error::Request`] says what is wrong, and where: the number of the character.
     pub fn parse(text: &str) -> Result<Self> {
         parse::parse(text).map(Self)
+    }
+
+    /// One of the texts that any of these paths of a document leads to, or that an array there has, holds this text,
+    /// whatever the case of letters. [`crate::Collection::index_text`] makes it an index's work.
+    pub fn matches(paths: impl Into<Paths>, text: &str) -> Self {
+        Self(Condition::Matches(paths.into().into_fields(), text.to_owned()))
     }
 
     /// The condition as the engine has it, on the columns of this table: for those who have the engine open

@@ -106,6 +106,9 @@ impl<'t> Reader<'t> {
         if self.takes_word("NOT") {
             return Ok(Condition::Not(Box::new(self.part(depth + 1)?)));
         }
+        if let Some(fields) = self.fields()? {
+            return self.matches(fields)?.ok_or_else(|| self.expected("MATCHES"));
+        }
         if self.takes("(") {
             let inner = self.any_of(depth + 1)?;
             return match self.takes(")") {
@@ -115,6 +118,38 @@ impl<'t> Reader<'t> {
         }
         let field = self.field()?;
         self.test(field)
+    }
+
+    /// Several fields between parentheses; none where those hold something else.
+    fn fields(&mut self) -> Result<Option<Vec<Field>>> {
+        let start = self.at;
+        if !self.takes("(") {
+            return Ok(None);
+        }
+        let Some(first) = self.field().ok().filter(|_| self.rest().starts_with(',')) else {
+            self.at = start;
+            return Ok(None);
+        };
+        let mut fields = vec![first];
+        while self.takes(",") {
+            fields.push(self.field()?);
+        }
+        if self.takes(")") { Ok(Some(fields)) } else { Err(self.expected(", or )")) }
+    }
+
+    /// The search of texts; none where another test follows.
+    fn matches(&mut self, fields: Vec<Field>) -> Result<Option<Condition>> {
+        let start = self.at;
+        let negated = self.takes_word("NOT");
+        if !self.takes_word("MATCHES") {
+            self.at = start;
+            return Ok(None);
+        }
+        if !self.rest().starts_with('\'') {
+            return Err(self.expected("a text in '…'"));
+        }
+        let matches = Condition::Matches(fields, self.quoted('\'')?);
+        Ok(Some(perhaps_not(negated, matches)))
     }
 
     fn field(&mut self) -> Result<Field> {
@@ -179,6 +214,9 @@ impl<'t> Reader<'t> {
                 false => Err(self.expected("NULL")),
             };
         }
+        if let Some(matches) = self.matches(vec![field.clone()])? {
+            return Ok(matches);
+        }
         let negated = self.takes_word("NOT");
         if self.takes_word("IN") {
             return Ok(perhaps_not(negated, Condition::In(field, self.list()?)));
@@ -196,7 +234,7 @@ impl<'t> Reader<'t> {
             }
             return Ok(perhaps_not(negated, Condition::Begins(field, self.quoted('\'')?)));
         }
-        Err(self.expected("a comparison, IN, BETWEEN, BEGINS, IS or EXISTS"))
+        Err(self.expected("a comparison, IN, BETWEEN, BEGINS, MATCHES, IS or EXISTS"))
     }
 
     fn list(&mut self) -> Result<Vec<Value>> {
@@ -304,6 +342,11 @@ mod tests {
             field("a").begins_with("x") & !field("a").begins_with("xy")
         });
         assert_eq!(read("((a = 1))"), field("a").equals(1));
+        assert_eq!(read("a not matches 'it''s'"), !field("a").matches("it's"));
+        assert_eq!(read("NOT (a.b, `c,d` ) MATCHES 'x'"), {
+            !Filter::matches([path(["a", "b"]), path(["c,d"])], "x")
+        });
+        assert_eq!(read("(matches MATCHES 'x')"), field("matches").matches("x"));
         assert_eq!(read("日本 = '東京'"), field("日本").equals("東京"));
     }
 
@@ -347,6 +390,9 @@ mod tests {
             ("(a = 1", "AND, OR or )"),
             ("a BEGINS 5", "where a text in '…' was expected"),
             ("a = 1e999", "where a number, a text"),
+            ("(a, b) = 1", "where MATCHES was expected"),
+            ("(a, b MATCHES 'x'", "where , or ) was expected"),
+            ("a MATCHES 5", "where a text in '…' was expected"),
             ("a = --1", "where a number, a text"),
         ] {
             assert!(told(text).contains(words), "{text}: {}", told(text));

@@ -1,9 +1,11 @@
 //! The library as a program uses it.
 
 mod documents;
+mod joint_paths;
 mod keyed;
 mod kills;
 mod opening;
+mod path_texts;
 mod paths;
 #[cfg(feature = "follow")]
 mod replica;

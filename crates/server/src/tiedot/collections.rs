@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use remora::{Error, Field};
+use remora::{Error, Field, PathIndex};
 use remora_sql::Access;
 use tokio::time::Instant;
 
@@ -85,7 +85,7 @@ pub(super) async fn wait_for_index(ask: &Ask) -> Result<(), Refusal> {
     let is_ready = || {
         let path = names_of(ask.require("path")?)?;
         let collection = ask.collection(ask.require("col")?, Access::Define)?;
-        let mut indexes = collection.indexes()?.into_iter();
+        let mut indexes = collection.indexes()?.into_iter().filter(PathIndex::is_plain);
         Ok::<_, Refusal>(indexes.all(|it| it.is_ready || it.path.names() != path))
     };
     while !blocking(is_ready)? && Instant::now() < deadline {
@@ -112,7 +112,8 @@ pub(super) fn unindex(ask: &Ask) -> Answer {
 pub(super) fn indexes(ask: &Ask) -> Answer {
     let collection = ask.collection(ask.require("col")?, Access::Read)?;
     let indexes = collection.indexes()?;
-    let paths: Vec<&[String]> = indexes.iter().map(|index| index.path.names()).collect();
+    let plain = indexes.iter().filter(|index| index.is_plain());
+    let paths: Vec<&[String]> = plain.map(|index| index.path.names()).collect();
     Ok(Reply::json(serde_json::json!(paths).to_string()))
 }
 

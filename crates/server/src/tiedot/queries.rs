@@ -71,7 +71,9 @@ fn evaluation<'e>(
     budget: &'e mut Budget,
 ) -> Result<Evaluation<'e>, Refusal> {
     let indexes = moment.indexes()?;
-    query.check_indexes(&|path| indexes.iter().any(|index| index.path.names() == path))?;
+    query.check_indexes(&|path| {
+        indexes.iter().any(|index| index.is_plain() && index.path.names() == path)
+    })?;
     Ok(Evaluation { collection, moment, budget })
 }
 

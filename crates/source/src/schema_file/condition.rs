@@ -163,9 +163,12 @@ impl Condition {
                 Self { values, ..on(column, Operator::Between) }
             }
             // No definition has them.
-            Filter::KeyIn(..) | Filter::KeyWithin(..) | Filter::Begins(..) | Filter::Path(..) => {
-                Self::default()
-            }
+            Filter::KeyIn(..)
+            | Filter::KeyWithin(..)
+            | Filter::Begins(..)
+            | Filter::Path(..)
+            | Filter::PathsTogether(..)
+            | Filter::PathTexts(..) => Self::default(),
             Filter::IsNull(column) => on(column, Operator::IsNull),
             Filter::IsNotNull(column) => on(column, Operator::IsNotNull),
         }

@@ -109,7 +109,7 @@ impl Indexed {
         let column = schema.columns.get(position).filter(|it| it.kind == ColumnType::Json)?;
         let mut paths = asked.indexed.iter().filter_map(|at| schema.paths.get(*at));
         paths
-            .any(|it| it.column == position && it.names == names)
+            .any(|it| it.is_plain() && it.column == position && it.names == names)
             .then(|| Self { column: column.name.clone(), names })
     }
 }

@@ -60,6 +60,11 @@ fn test(filter: &Filter) -> String {
         Filter::KeyWithin(column, ..) => format!("{column} within bounds by its collation"),
         Filter::Begins(column, _, text) => format!("{column} begins with {text:?}"),
         Filter::Path(column, names, _) => format!("{column}.{} by its values", names.join(".")),
+        Filter::PathsTogether(column, paths, _) => {
+            let paths: Vec<String> = paths.iter().map(|names| names.join(".")).collect();
+            format!("{column}.({}) by their values", paths.join(", "))
+        }
+        Filter::PathTexts(column, _, text) => format!("texts of {column} hold {text:?}"),
         Filter::IsNull(column) => format!("{column} is NULL"),
         Filter::IsNotNull(column) => format!("{column} is not NULL"),
         Filter::And(parts) => joined(parts, " and ", test),

@@ -96,7 +96,12 @@ impl Oracle<'_> {
                 ordering(column, low).is_some_and(Ordering::is_ge)
                     && ordering(column, high).is_some_and(Ordering::is_le)
             }
-            Filter::KeyIn(..) | Filter::KeyWithin(..) | Filter::Begins(..) | Filter::Path(..) => {
+            Filter::KeyIn(..)
+            | Filter::KeyWithin(..)
+            | Filter::Begins(..)
+            | Filter::Path(..)
+            | Filter::PathsTogether(..)
+            | Filter::PathTexts(..) => {
                 panic!("no order of texts is known here, and no path")
             }
             Filter::IsNull(column) => value(column).is_null(),

@@ -1,0 +1,255 @@
+//! Values of several paths that are indexed together, as bytes whose order is that of the first path's, then the second's.
+//!
+//! ```text
+//! joint := part{one for each path} | 255    255: too many combinations, what the document has must be read
+//! part  := (1..255 | 0 255)* 0 0            the bytes of a value (`path`), each 0 as 0 255; of none where the path leads nowhere
+//! ```
+//! A document has an entry for each combination of one value of each path. So entries within a range are those of the
+//! documents of which each path, for itself, leads to a value that its condition holds for: what conditions on single
+//! paths, joined by AND, mean through arrays too. Every document that can be parsed has an entry.
+
+use std::ops::Bound;
+
+use remora_index::paths::PathKeys;
+
+use super::{
+    document::Document,
+    path::{KeyRange, push_values, ranges},
+};
+use crate::{PathDef, PathTest, PathValue};
+
+/// Most combinations of the values of a document.
+const MAX_COMBINATIONS: usize = 1_000;
+/// Most bytes of several combinations.
+const MAX_BYTES: usize = 1 << 20;
+/// Most ranges of a condition.
+const MAX_RANGES: usize = 100_000;
+/// Most bytes of them.
+const MAX_RANGE_BYTES: usize = 64 << 20;
+/// In the place of too many combinations.
+pub(crate) const TOO_MANY: &[u8] = &[u8::MAX];
+const END: [u8; 2] = [0, 0];
+/// Behind all that begins with a part and its end, and before all longer parts.
+const BEHIND_END: [u8; 2] = [0, 1];
+
+/// Adds the combinations of the values that paths lead to in a document.
+pub(super) fn push_combinations(path: &PathDef, document: &Document<'_>, keys: &mut PathKeys) {
+    let mut found = PathKeys::default();
+    for names in path.paths() {
+        push_values(names, document, &mut found);
+        found.end_path();
+    }
+    let of_each: Vec<Vec<&[u8]>> =
+        (0..found.paths()).map(|place| distinct(&found, place)).collect();
+    let count = of_each.iter().try_fold(1_usize, |all, values| all.checked_mul(values.len()));
+    let Some(count) = count.filter(|count| fits(&of_each, *count)) else {
+        return keys.push(|key| key.extend_from_slice(TOO_MANY));
+    };
+    for combination in 0..count {
+        keys.push(|key| {
+            let (mut behind, mut rest) = (count, combination);
+            for values in &of_each {
+                behind /= values.len().max(1);
+                let value = values.get(rest / behind.max(1)).copied().unwrap_or_default();
+                rest %= behind.max(1);
+                push_part(value, key);
+            }
+        });
+    }
+}
+
+/// The values of a path, each once, or the one that stands for none.
+fn distinct(found: &PathKeys, place: usize) -> Vec<&[u8]> {
+    let mut values: Vec<&[u8]> = found.of(place).collect();
+    values.sort_unstable();
+    values.dedup();
+    if values.is_empty() {
+        values.push(&[]);
+    }
+    values
+}
+
+/// Whether so many combinations are few and short enough.
+fn fits(of_each: &[Vec<&[u8]>], count: usize) -> bool {
+    let bytes = || {
+        of_each.iter().fold(0_usize, |all, values| {
+            let once: usize = values.iter().map(|value| value.len()).sum();
+            all.saturating_add(once.saturating_mul(count / values.len().max(1)))
+        })
+    };
+    count == 1 || count <= MAX_COMBINATIONS && bytes() <= MAX_BYTES
+}
+
+fn push_part(value: &[u8], key: &mut Vec<u8>) {
+    push_bytes(value, key);
+    key.extend(END);
+}
+
+fn push_bytes(value: &[u8], key: &mut Vec<u8>) {
+    for byte in value {
+        key.push(*byte);
+        if *byte == 0 {
+            key.push(u8::MAX);
+        }
+    }
+}
+
+/// The range of all that have these values in the first paths.
+pub(crate) fn range_of_equal(values: &[PathValue]) -> Option<KeyRange> {
+    let mut prefix = Vec::new();
+    for value in values {
+        let found = ranges(&PathTest::In(vec![value.clone()]));
+        let [(Bound::Included(only), _)] = &found[..] else { return None };
+        push_part(only, &mut prefix);
+    }
+    let mut end = prefix.clone();
+    end.extend_from_slice(TOO_MANY);
+    Some((Bound::Included(prefix), Bound::Excluded(end)))
+}
+
+/// The ranges in which the documents lie of which the first paths lead to one of the values that these tests name, and
+/// the path of the last test to what that holds for; and those of [`TOO_MANY`]. `None` if another test than the last names
+/// no values, or they are too many.
+pub(crate) fn joint_ranges(tests: &[PathTest]) -> Option<Vec<KeyRange>> {
+    let (last, leading) = tests.split_last()?;
+    let mut prefixes = vec![Vec::new()];
+    for test in leading {
+        let (PathTest::In(_), values) = (test, ranges(test)) else { return None };
+        if !are_few(&prefixes, &values) {
+            return None;
+        }
+        let mut longer = Vec::with_capacity(prefixes.len() * values.len());
+        for prefix in &prefixes {
+            for (value, _) in &values {
+                let Bound::Included(value) = value else { return None };
+                let mut key: Vec<u8> = prefix.clone();
+                push_part(value, &mut key);
+                longer.push(key);
+            }
+        }
+        prefixes = longer;
+    }
+    let of_last = ranges(last);
+    if !are_few(&prefixes, &of_last) {
+        return None;
+    }
+    let within = |prefix: &Vec<u8>| {
+        let range = |(low, high): &KeyRange| (low_of(prefix, low), high_of(prefix, high));
+        of_last.iter().map(range).collect::<Vec<KeyRange>>()
+    };
+    let mut all: Vec<KeyRange> = prefixes.iter().flat_map(within).collect();
+    all.push((Bound::Included(TOO_MANY.to_vec()), Bound::Included(TOO_MANY.to_vec())));
+    Some(all)
+}
+
+/// Whether each of these before each of those is not too much.
+fn are_few(prefixes: &[Vec<u8>], ranges: &[KeyRange]) -> bool {
+    let bound = |bound: &Bound<Vec<u8>>| match bound {
+        Bound::Included(value) | Bound::Excluded(value) => value.len(),
+        Bound::Unbounded => 0,
+    };
+    let before: usize = prefixes.iter().map(Vec::len).sum();
+    let behind: usize = ranges.iter().map(|(low, high)| bound(low) + bound(high)).sum();
+    let before = before.saturating_mul(2 * ranges.len());
+    let bytes = before.saturating_add(behind.saturating_mul(2 * prefixes.len()));
+    let count = prefixes.len().saturating_mul(ranges.len());
+    count <= 1 || count <= MAX_RANGES && bytes <= MAX_RANGE_BYTES
+}
+
+fn low_of(prefix: &[u8], low: &Bound<Vec<u8>>) -> Bound<Vec<u8>> {
+    let mut key = prefix.to_vec();
+    match low {
+        // No value at all is below every value.
+        Bound::Unbounded => key.push(1),
+        Bound::Included(value) => push_bytes(value, &mut key),
+        Bound::Excluded(value) => {
+            push_bytes(value, &mut key);
+            key.extend(BEHIND_END);
+        }
+    }
+    Bound::Included(key)
+}
+
+fn high_of(prefix: &[u8], high: &Bound<Vec<u8>>) -> Bound<Vec<u8>> {
+    let mut key = prefix.to_vec();
+    match high {
+        Bound::Unbounded => key.extend_from_slice(TOO_MANY),
+        Bound::Included(value) => {
+            push_bytes(value, &mut key);
+            key.extend(BEHIND_END);
+        }
+        Bound::Excluded(value) => push_bytes(value, &mut key),
+    }
+    Bound::Excluded(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(value: &[u8]) -> Vec<u8> {
+        let mut key = Vec::new();
+        push_part(value, &mut key);
+        key
+    }
+
+    #[test]
+    fn parts_have_the_order_of_their_values() {
+        let values: [&[u8]; 8] =
+            [&[], &[1], &[1, 0], &[1, 0, 0], &[1, 0, 1], &[1, 1], &[1, 255], &[6]];
+        assert!(values.is_sorted());
+        let behind = [part(&[7]), Vec::new()];
+        for tail in &behind {
+            let keys = values.map(|value| [part(value), tail.clone()].concat());
+            assert!(keys.is_sorted(), "{keys:?}");
+            assert!(keys.iter().all(|key| key.as_slice() < TOO_MANY));
+        }
+        for value in values {
+            for other in values {
+                let key = [part(other), part(&[255])].concat();
+                let is_above = |bound: Bound<Vec<u8>>| match bound {
+                    Bound::Included(low) => key >= low,
+                    _ => panic!(),
+                };
+                let is_below = |bound: Bound<Vec<u8>>| match bound {
+                    Bound::Excluded(high) => key < high,
+                    _ => panic!(),
+                };
+                let (included, excluded) =
+                    (Bound::Included(value.to_vec()), Bound::Excluded(value.to_vec()));
+                assert_eq!(is_above(low_of(&[], &included)), other >= value);
+                assert_eq!(is_above(low_of(&[], &excluded)), other > value);
+                assert_eq!(is_below(high_of(&[], &included)), other <= value);
+                assert_eq!(is_below(high_of(&[], &excluded)), other < value);
+            }
+        }
+    }
+
+    fn entries(text: &str) -> Vec<Vec<u8>> {
+        let names = |name: &str| vec![name.to_owned()];
+        let path = PathDef::together(0, vec![names("a"), names("b")]).unwrap();
+        let mut keys = PathKeys::default();
+        push_combinations(&path, &Document::parse(text).unwrap(), &mut keys);
+        keys.end_path();
+        keys.of(0).map(<[u8]>::to_vec).collect()
+    }
+
+    #[test]
+    fn a_document_has_all_combinations_or_is_read() {
+        assert_eq!(entries("{}"), [[0, 0, 0, 0]]);
+        assert_eq!(entries("{\"b\": null}"), [[0, 0, 1, 0, 0]]);
+        assert_eq!(entries("{\"a\": false, \"b\": null}"), [[2, 0, 255, 0, 0, 1, 0, 0]]);
+        // The arrays themselves are values too.
+        assert_eq!(entries("{\"a\": [null, true, null], \"b\": [false]}").len(), 6);
+        let many: Vec<u32> = (0..999).collect();
+        assert_eq!(entries(&format!("{{\"a\": {many:?}}}")).len(), 1_000);
+        let more: Vec<u32> = (0..1_000).collect();
+        assert_eq!(entries(&format!("{{\"a\": {more:?}}}")), [TOO_MANY]);
+        let long = "x".repeat(200_000);
+        assert_eq!(entries(&format!("{{\"a\": \"{long}\", \"b\": [1, 2, 3, 4]}}")).len(), 5);
+        assert_eq!(
+            entries(&format!("{{\"a\": \"{long}\", \"b\": [1, 2, 3, 4, 5, 6]}}")),
+            [TOO_MANY]
+        );
+    }
+}

@@ -1,0 +1,343 @@
+//! Paths that are indexed together: what conditions on several of them find, and the order of several, is what reading
+//! all documents gives, whenever the index was made, whatever is written and merged meanwhile, and after a restart.
+
+use std::{cmp::Ordering, collections::BTreeMap, ops::Bound, sync::Arc};
+
+use remora_engine::{
+    Change, ChangeBatch, ColumnDef, ColumnType, Database, Definition, Filter, PathDef, PathOrder,
+    PathTest, PathValue, Schema, Selection, TableChanges, Value, walk_path,
+};
+use serde_json::{Value as Json, json};
+
+use crate::common::*;
+
+const NOTES: &str = "notes";
+const TOGETHER: [&[&str]; 4] = [&["a", "b"], &["b", "a"], &["a", "c.d", "b"], &["c.d", "list"]];
+
+fn names(path: &str) -> Vec<String> {
+    path.split('.').map(str::to_owned).collect()
+}
+
+fn paths(of: &[&str]) -> Vec<Vec<String>> {
+    of.iter().map(|path| names(path)).collect()
+}
+
+fn schema(paths: Vec<PathDef>) -> Schema {
+    let column = |id, name: &str, kind| ColumnDef {
+        id,
+        name: name.to_owned(),
+        kind,
+        nullable: false,
+        indexed: false,
+        declared: None,
+    };
+    Schema {
+        name: NOTES.to_owned(),
+        columns: vec![column(1, "id", ColumnType::Int(64)), column(2, "doc", ColumnType::Json)],
+        primary_key: vec![0],
+        texts: Vec::new(),
+        indexes: Vec::new(),
+        required: None,
+        synonyms: Vec::new(),
+        words: None,
+        paths,
+        declared: None,
+    }
+}
+
+fn any_scalar(random: &mut Random) -> PathValue {
+    match random.below(7) {
+        0 => PathValue::Null,
+        1 => PathValue::Bool(random.below(2) == 0),
+        2 => PathValue::Float(random.below(4) as f64 / 2.0),
+        3 | 4 => PathValue::Int(random.below(4) as i64 - 1),
+        _ => PathValue::Text(["", "x", "xy", "\0", "é"][random.below(5) as usize].to_owned()),
+    }
+}
+
+fn json_of(value: &PathValue) -> Json {
+    match value {
+        PathValue::Null => Json::Null,
+        PathValue::Bool(truth) => json!(truth),
+        PathValue::Int(number) => json!(number),
+        PathValue::Uint(number) => json!(number),
+        PathValue::Float(number) => json!(number),
+        PathValue::Text(text) => json!(text),
+    }
+}
+
+/// With arrays only where `plain` is false.
+fn any_document(random: &mut Random, plain: bool) -> Json {
+    let mut document = json!({});
+    let value = |random: &mut Random| match random.below(8) {
+        0 if !plain => (0..random.below(4)).map(|_| json_of(&any_scalar(random))).collect(),
+        1 => json!({"d": 1}),
+        _ => json_of(&any_scalar(random)),
+    };
+    for name in ["a", "b", "list"] {
+        if random.below(5) > 0 {
+            document[name] = value(random);
+        }
+    }
+    match random.below(3) {
+        0 => {}
+        1 if !plain => {
+            let many = (0..random.below(3)).map(|_| json!({"d": value(random)}));
+            document["c"] = many.collect();
+        }
+        _ => document["c"] = json!({"d": value(random)}),
+    }
+    if !plain && random.below(60) == 0 {
+        // More combinations than an index takes.
+        document["a"] = (0..40).collect();
+        document["b"] = (0..40).collect();
+    }
+    document
+}
+
+fn rank(value: &Json) -> u8 {
+    match value {
+        Json::Null => 1,
+        Json::Bool(_) => 2,
+        Json::Number(_) => 3,
+        Json::String(_) => 4,
+        Json::Array(_) => 5,
+        Json::Object(_) => 6,
+    }
+}
+
+fn compare(one: &Json, other: &Json) -> Ordering {
+    match (one, other) {
+        (Json::Bool(one), Json::Bool(other)) => one.cmp(other),
+        (Json::Number(one), Json::Number(other)) => {
+            one.as_f64().unwrap().total_cmp(&other.as_f64().unwrap())
+        }
+        (Json::String(one), Json::String(other)) => one.cmp(other),
+        _ => rank(one).cmp(&rank(other)),
+    }
+}
+
+fn tests(value: &Json, test: &PathTest) -> bool {
+    let equals = |other: &PathValue| compare(value, &json_of(other)).is_eq();
+    match test {
+        PathTest::Exists => true,
+        PathTest::In(values) => values.iter().any(equals),
+        PathTest::Begins(text) => value.as_str().is_some_and(|value| value.starts_with(text)),
+        PathTest::Within(low, high) => {
+            let kind = |bound: &Bound<PathValue>| match bound {
+                Bound::Unbounded => true,
+                Bound::Included(it) | Bound::Excluded(it) => rank(&json_of(it)) == rank(value),
+            };
+            let above = match low {
+                Bound::Unbounded => true,
+                Bound::Included(low) => compare(value, &json_of(low)).is_ge(),
+                Bound::Excluded(low) => compare(value, &json_of(low)).is_gt(),
+            };
+            let below = match high {
+                Bound::Unbounded => true,
+                Bound::Included(high) => compare(value, &json_of(high)).is_le(),
+                Bound::Excluded(high) => compare(value, &json_of(high)).is_lt(),
+            };
+            kind(low) && kind(high) && above && below
+        }
+        PathTest::Nested => false,
+    }
+}
+
+fn holds(document: &Json, path: &[String], test: &PathTest) -> bool {
+    walk_path(path, document, &mut |found| {
+        let elements = found.as_array().into_iter().flatten();
+        tests(found, test) || elements.filter(|it| !it.is_array()).any(|it| tests(it, test))
+    })
+}
+
+fn any_test(random: &mut Random) -> PathTest {
+    let value = any_scalar(random);
+    match random.below(7) {
+        0 => PathTest::Exists,
+        1 => PathTest::Begins("x".to_owned()),
+        2 => PathTest::Within(Bound::Excluded(value), Bound::Unbounded),
+        3 => PathTest::Within(Bound::Unbounded, Bound::Excluded(value)),
+        4 => PathTest::Within(Bound::Included(value), Bound::Included(any_scalar(random))),
+        _ => PathTest::In((0..random.below(3)).map(|_| any_scalar(random)).collect()),
+    }
+}
+
+struct Notes {
+    database: Database,
+    known: BTreeMap<i64, Json>,
+    together: Vec<Vec<Vec<String>>>,
+    plain: bool,
+}
+
+impl Notes {
+    fn write(&mut self, random: &mut Random) {
+        let mut changes = BTreeMap::new();
+        for _ in 0..1 + random.below(30) {
+            let id = random.below(120) as i64;
+            let key = vec![Value::Int(id)];
+            if random.below(4) == 0 {
+                self.known.remove(&id);
+                changes.insert(id, Change::Delete(key));
+            } else {
+                let document = any_document(random, self.plain);
+                let text = Value::Json(document.to_string().into());
+                changes.insert(id, Change::Put(vec![Value::Int(id), text]));
+                self.known.insert(id, document);
+            }
+        }
+        let changes = changes.into_values().collect();
+        let tables = vec![TableChanges { table: Arc::from(NOTES), changes }];
+        self.database.apply(ChangeBatch { tables, positions: Vec::new() }).unwrap();
+    }
+
+    fn define(&mut self, together: Vec<Vec<Vec<String>>>) {
+        let paths = together.iter().filter_map(|paths| PathDef::together(1, paths.clone()));
+        let schema = schema(paths.collect());
+        let definition = Definition::Alter { schema, fills: Vec::new() };
+        self.database.define(vec![definition], Vec::new()).unwrap();
+        self.together = together;
+    }
+
+    fn compare(&self, random: &mut Random) {
+        let reader = || self.database.reader();
+        for (place, paths) in self.together.iter().enumerate() {
+            let path = PathDef::together(1, paths.clone()).unwrap();
+            self.database.wait_for_path(NOTES, &path).unwrap();
+            let is_whole = reader().has_all_combinations(NOTES, place).unwrap();
+            for _ in 0..12 {
+                let count = 1 + random.below(paths.len() as u64) as usize;
+                let mut asked: Vec<PathTest> = (0..count).map(|_| any_test(random)).collect();
+                for test in asked.iter_mut().rev().skip(1) {
+                    *test = PathTest::In(
+                        (0..1 + random.below(2)).map(|_| any_scalar(random)).collect(),
+                    );
+                }
+                let expected = self.known.values().filter(|document| {
+                    paths.iter().zip(&asked).all(|(path, test)| holds(document, path, test))
+                });
+                let expected = expected.count() as u64;
+                let filter = Filter::PathsTogether("doc".to_owned(), paths.clone(), asked.clone());
+                let selection = Selection {
+                    table: NOTES.to_owned(),
+                    filter: Some(filter),
+                    ..Selection::default()
+                };
+                let found = self.database.count(&selection).unwrap().count;
+                match is_whole {
+                    true => assert_eq!(found, expected, "{paths:?} {asked:?}"),
+                    false => assert!(found >= expected, "{paths:?} {asked:?}"),
+                }
+            }
+            for descending in [false, true] {
+                self.compare_order(paths, Vec::new(), descending);
+                self.compare_order(paths, vec![any_scalar(random)], descending);
+            }
+        }
+    }
+
+    fn compare_order(&self, paths: &[Vec<String>], equal: Vec<PathValue>, descending: bool) {
+        let found = self.database.reader().first_by_path(&PathOrder {
+            table: NOTES.to_owned(),
+            column: "doc".to_owned(),
+            paths: paths.to_vec(),
+            equal: equal.clone(),
+            filter: None,
+            descending,
+            limit: 7,
+        });
+        let Some(found) = found.unwrap() else {
+            assert!(!self.plain, "documents without arrays have one combination each");
+            return;
+        };
+        let first = |document: &Json, path: &[String]| {
+            let mut first = None;
+            walk_path(path, document, &mut |found| {
+                first = Some(found.clone());
+                true
+            });
+            first
+        };
+        let leading = paths.iter().zip(&equal);
+        let leading: Vec<_> =
+            leading.map(|(path, value)| (path, PathTest::In(vec![value.clone()]))).collect();
+        let mut expected: Vec<(&i64, &Json)> = self
+            .known
+            .iter()
+            .filter(|(_, document)| leading.iter().all(|(path, test)| holds(document, path, test)))
+            .collect();
+        expected.sort_by(|(one_id, one), (other_id, other)| {
+            let by = paths.iter().skip(equal.len()).map(|path| {
+                let order = match (first(one, path), first(other, path)) {
+                    (Some(one), Some(other)) => compare(&one, &other),
+                    (one, other) => one.is_some().cmp(&other.is_some()),
+                };
+                if descending { order.reverse() } else { order }
+            });
+            by.fold(Ordering::Equal, Ordering::then).then(one_id.cmp(other_id))
+        });
+        let expected: Vec<Vec<Value>> =
+            expected.iter().take(7).map(|(id, _)| vec![Value::Int(**id)]).collect();
+        assert_eq!(found, expected, "{paths:?} {equal:?} {descending}");
+    }
+}
+
+#[test]
+fn paths_together_answer_as_reading_does() {
+    let mut random = Random::seeded();
+    for round in 0..10 {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || Database::open(directory.path(), quick()).unwrap();
+        let database = open();
+        database.create_table(schema(Vec::new())).unwrap();
+        let (known, together, plain) = (BTreeMap::new(), Vec::new(), round % 2 == 0);
+        let mut notes = Notes { database, known, together, plain };
+        for _ in 0..12 + random.below(20) {
+            match random.below(10) {
+                0..6 => notes.write(&mut random),
+                6..9 => {
+                    let mut all: Vec<&[&str]> = TOGETHER.to_vec();
+                    all.retain(|_| random.below(2) == 0);
+                    notes.define(all.into_iter().map(paths).collect());
+                }
+                _ => notes.database.optimize(Some(NOTES)).unwrap(),
+            }
+            if random.below(3) == 0 {
+                notes.compare(&mut random);
+            }
+        }
+        notes.compare(&mut random);
+        drop(notes.database);
+        notes.database = open();
+        notes.compare(&mut random);
+        check_is_clean(notes.database);
+    }
+}
+
+#[test]
+fn what_paths_together_cannot_answer_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Database::open(directory.path(), quick()).unwrap();
+    let together = PathDef::together(1, paths(&["a", "b"])).unwrap();
+    database.create_table(schema(vec![together])).unwrap();
+    let refused = |of: &[&str], tests: Vec<PathTest>| {
+        let filter = Filter::PathsTogether("doc".to_owned(), paths(of), tests);
+        let table = NOTES.to_owned();
+        let selection = Selection { table, filter: Some(filter), ..Selection::default() };
+        database.count(&selection).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let one = || PathTest::In(vec![PathValue::Int(1)]);
+    assert_eq!(refused(&["a", "b"], vec![one()]), "");
+    assert!(
+        refused(&["b", "a"], vec![one()])
+            .contains("'b, a' of column 'doc' are not indexed together")
+    );
+    for tests in [
+        vec![],
+        vec![PathTest::Exists, one()],
+        vec![one(), one(), one()],
+        vec![PathTest::In((0..400).map(PathValue::Int).collect()); 2],
+    ] {
+        assert!(refused(&["a", "b"], tests).contains("too many values together"));
+    }
+}

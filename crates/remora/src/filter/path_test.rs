@@ -1,0 +1,118 @@
+//! The test of one path as the engine has it.
+
+use std::ops::Bound;
+
+use remora_engine::{PathTest, PathValue, Value};
+use serde_json::Value as Json;
+
+use super::{Condition, Field, Test};
+
+/// From here on not every whole number is a double.
+const WHOLE_FROM: f64 = 9_007_199_254_740_992.0;
+/// The engine takes a million values in all lists.
+const MAX_VALUES: usize = 100_000;
+
+/// What a condition asks of the values at one path; `None` if it is another condition, or one that values as the engine
+/// has them do not decide.
+pub(super) fn path_test(condition: &Condition) -> Option<(&Field, PathTest)> {
+    match condition {
+        Condition::Compare(_, Test::NotEqual, _) => None,
+        Condition::Compare(field, test, value) => Some((field, compared(*test, value)?)),
+        Condition::In(field, values) if values.len() <= MAX_VALUES => {
+            let values: Option<Vec<Vec<PathValue>>> = values.iter().map(scalar).collect();
+            Some((field, PathTest::In(values?.concat())))
+        }
+        Condition::Between(field, from, to) => {
+            let bounds = (scalar(from)?.pop(), scalar(to)?.pop());
+            let test = match bounds {
+                (Some(from), Some(to)) => {
+                    PathTest::Within(Bound::Included(from), Bound::Included(to))
+                }
+                _ => PathTest::In(Vec::new()),
+            };
+            Some((field, test))
+        }
+        Condition::Begins(field, text) => Some((field, PathTest::Begins(text.clone()))),
+        Condition::Exists(field) => Some((field, PathTest::Exists)),
+        Condition::IsNull(field) => Some((field, PathTest::In(vec![PathValue::Null]))),
+        _ => None,
+    }
+}
+
+/// The only value that a condition lets a path lead to, among others perhaps.
+pub(crate) fn equal_value(condition: &Condition, names: &[String]) -> Option<PathValue> {
+    let parts = match condition {
+        Condition::And(parts) => parts.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    parts.iter().find_map(|part| match (part, path_test(part)?) {
+        (Condition::Compare(..) | Condition::IsNull(_), (field, PathTest::In(mut values)))
+            if field.parts == names && values.len() == 1 =>
+        {
+            values.pop()
+        }
+        _ => None,
+    })
+}
+
+fn compared(test: Test, value: &Value) -> Option<PathTest> {
+    let Some(value) = scalar(value)?.pop() else { return Some(PathTest::In(Vec::new())) };
+    Some(match test {
+        Test::Equal | Test::NotEqual => PathTest::In(vec![value]),
+        Test::Less => PathTest::Within(Bound::Unbounded, Bound::Excluded(value)),
+        Test::LessOrEqual => PathTest::Within(Bound::Unbounded, Bound::Included(value)),
+        Test::Greater => PathTest::Within(Bound::Excluded(value), Bound::Unbounded),
+        Test::GreaterOrEqual => PathTest::Within(Bound::Included(value), Bound::Unbounded),
+    })
+}
+
+/// The scalar of a document that a literal is equal to; none if no scalar is, `None` if it is a document itself or a
+/// decimal that is compared with each document's.
+pub(super) fn scalar(value: &Value) -> Option<Vec<PathValue>> {
+    let scalar = match value {
+        Value::Null => PathValue::Null,
+        Value::Bool(truth) => PathValue::Bool(*truth),
+        Value::Int(number) => PathValue::Int(*number),
+        Value::Uint(number) => PathValue::Uint(*number),
+        Value::Float(number) => PathValue::Float(*number),
+        Value::Decimal(number) => match number.as_str().parse::<serde_json::Number>() {
+            // The double that is nearest to a decimal may be a whole number that a document has, and the decimal not.
+            Ok(double)
+                if double.is_f64() && is_rounded_to_whole(double.as_f64()?, number.as_str()) =>
+            {
+                return None;
+            }
+            Ok(number) => of_number(&number),
+            Err(_) => return Some(Vec::new()),
+        },
+        Value::Text(text) => PathValue::Text(text.to_string()),
+        Value::Date(_) | Value::DateTime(_) | Value::Time(_) | Value::Timestamp(_) => {
+            PathValue::Text(value.to_string())
+        }
+        Value::Json(text) => match serde_json::from_str::<Json>(text) {
+            Ok(Json::Array(_) | Json::Object(_)) => return None,
+            Ok(Json::Null) => PathValue::Null,
+            Ok(Json::Bool(truth)) => PathValue::Bool(truth),
+            Ok(Json::Number(number)) => of_number(&number),
+            Ok(Json::String(text)) => PathValue::Text(text),
+            Err(_) => return Some(Vec::new()),
+        },
+        _ => return Some(Vec::new()),
+    };
+    Some(vec![scalar])
+}
+
+/// Whether the double that is nearest to a decimal is a whole number other than the decimal, or may be.
+fn is_rounded_to_whole(double: f64, decimal: &str) -> bool {
+    let fraction = decimal.split_once('.').map_or("", |(_, fraction)| fraction);
+    let is_whole = fraction.bytes().all(|digit| digit == b'0') && !decimal.contains(['e', 'E']);
+    double.abs() >= WHOLE_FROM || double.fract() == 0.0 && !is_whole
+}
+
+fn of_number(number: &serde_json::Number) -> PathValue {
+    match (number.as_i64(), number.as_u64()) {
+        (Some(number), _) => PathValue::Int(number),
+        (_, Some(number)) => PathValue::Uint(number),
+        _ => PathValue::Float(number.as_f64().unwrap_or(f64::NAN)),
+    }
+}

@@ -1,0 +1,57 @@
+//! Several paths that are asked, or indexed, together.
+
+use super::Field;
+
+/// Paths into documents that are asked or indexed together: a [`Field`], the text of one, or several of either.
+///
+/// ```
+/// use remora::{Filter, path};
+///
+/// let one = Filter::matches("title", "reef");
+/// let several = Filter::matches([path(["a.b"]), path(["title"])], "reef");
+/// assert_eq!(several, Filter::parse("(`a.b`, title) MATCHES 'reef'")?);
+/// # Ok::<(), remora::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paths(Vec<Field>);
+
+impl Paths {
+    /// The paths in the order in which they were given.
+    pub fn fields(&self) -> &[Field] {
+        &self.0
+    }
+
+    /// The same by their names.
+    pub(crate) fn into_names(self) -> Vec<Vec<String>> {
+        self.0.into_iter().map(|field| field.parts).collect()
+    }
+
+    /// The fields themselves.
+    pub(crate) fn into_fields(self) -> Vec<Field> {
+        self.0
+    }
+}
+
+impl From<Field> for Paths {
+    fn from(field: Field) -> Self {
+        Self(vec![field])
+    }
+}
+
+impl From<&str> for Paths {
+    fn from(path: &str) -> Self {
+        Self(vec![path.into()])
+    }
+}
+
+impl<F: Into<Field>, const COUNT: usize> From<[F; COUNT]> for Paths {
+    fn from(fields: [F; COUNT]) -> Self {
+        Self(fields.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<F: Into<Field>> From<Vec<F>> for Paths {
+    fn from(fields: Vec<F>) -> Self {
+        Self(fields.into_iter().map(Into::into).collect())
+    }
+}
