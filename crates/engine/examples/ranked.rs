@@ -34,6 +34,8 @@ const QUERIES: usize = 400;
 const ROUNDS: usize = 5;
 /// Of a hundred queries so many have one word, two words, and so on.
 const LENGTHS: [usize; 8] = [15, 27, 25, 15, 9, 4, 3, 2];
+/// Texts of which words are drawn by how often they occur: every tenth.
+const DRAWN_TEXTS: usize = 10;
 
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -169,6 +171,19 @@ fn send(database: &Database, batch: &mut Vec<Change>) -> Outcome<()> {
     Ok(())
 }
 
+/// How many words a query has.
+fn length(random: &mut Random) -> usize {
+    let mut part = random.below(100);
+    let length = LENGTHS.iter().position(|&share| match part.checked_sub(share) {
+        Some(rest) => {
+            part = rest;
+            false
+        }
+        None => true,
+    });
+    length.unwrap_or(0) + 1
+}
+
 /// Runs of words out of questions and searches, with the lengths of a log.
 fn drawn(data: &Path) -> Outcome<Vec<Vec<String>>> {
     let mut all = Vec::new();
@@ -184,20 +199,41 @@ fn drawn(data: &Path) -> Outcome<Vec<Vec<String>>> {
     let mut random = Random(11);
     let mut drawn = Vec::new();
     while drawn.len() < QUERIES {
-        let mut part = random.below(100);
-        let length = LENGTHS.iter().position(|&share| match part.checked_sub(share) {
-            Some(rest) => {
-                part = rest;
-                false
-            }
-            None => true,
-        });
-        let length = length.unwrap_or(0) + 1;
+        let length = length(&mut random);
         let words = &all[random.below(all.len())];
         if words.len() >= length {
             let at = random.below(words.len() - length + 1);
             drawn.push(words[at..at + length].to_vec());
         }
+    }
+    Ok(drawn)
+}
+
+/// Different words of the texts, each drawn by itself: every occurrence is as likely as any other, so that frequent ones
+/// are in most queries.
+fn by_occurrences(data: &Path) -> Outcome<Vec<Vec<String>>> {
+    let mut all: Vec<String> = Vec::new();
+    for file in 0..4 {
+        let path = data.join(format!("wiki-en-{file}.jsonl.zst"));
+        let texts = lines(&path)?;
+        for line in texts.step_by(DRAWN_TEXTS) {
+            let line = line?;
+            let words = text(&line, "text").split(|c: char| !c.is_ascii_alphanumeric());
+            all.extend(words.filter(|word| !word.is_empty()).map(str::to_lowercase));
+        }
+    }
+    let mut random = Random(13);
+    let mut drawn = Vec::new();
+    while drawn.len() < QUERIES {
+        let length = length(&mut random);
+        let mut words: Vec<String> = Vec::new();
+        while words.len() < length {
+            let word = &all[random.below(all.len())];
+            if !words.contains(word) {
+                words.push(word.clone());
+            }
+        }
+        drawn.push(words);
     }
     Ok(drawn)
 }
@@ -227,6 +263,14 @@ fn classes(data: &Path) -> Outcome<Vec<Class>> {
         _ => words.join(" "),
     };
     classes.push(("boolean".to_owned(), plain, long.iter().map(boolean).collect()));
+    let frequent = by_occurrences(data)?;
+    let either = |words: &Vec<String>| words.join(" | ");
+    for (name, ranker) in [("", Ranker::ProximityBm25), (" matchany", Ranker::MatchAny)] {
+        let queries = frequent.iter().map(either).collect();
+        classes.push((format!("drawn any{name}"), ranker, queries));
+    }
+    let queries = frequent.iter().map(joined).collect();
+    classes.push(("drawn all".to_owned(), Ranker::ProximityBm25, queries));
     classes.push(("any bm25".to_owned(), Ranker::Bm25, drawn.iter().map(any).collect()));
     classes.push(("any matchany".to_owned(), Ranker::MatchAny, drawn.iter().map(any).collect()));
     classes.push(("any sph04".to_owned(), Ranker::Sph04, drawn.iter().map(any).collect()));

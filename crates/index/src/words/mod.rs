@@ -343,6 +343,19 @@ impl WordCursor<'_> {
         self.cursor.frequency()
     }
 
+    /// The places of the keyword in the document, its fields behind each other: the first, then by how much each is behind
+    /// the one before. Within a field they differ as its positions do.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if positions are damaged; [`IndexError::Io`] if they cannot be read.
+    #[inline]
+    pub fn steps(&mut self) -> Result<&[u32]> {
+        match self.doc {
+            Some(_) => self.cursor.places(),
+            None => Ok(&[]),
+        }
+    }
+
     /// Calls `each` with the places of the keyword in the document, in order.
     ///
     /// # Errors

@@ -12,6 +12,8 @@ pub struct Contributor {
     pub term: usize,
     /// What its share of the sum is multiplied by.
     pub idf: f32,
+    /// Its position in the query.
+    pub position: u32,
 }
 
 /// The words of a query that can add to weights.
@@ -27,6 +29,8 @@ pub struct Contributors {
     /// go on in the next one. It is 1 for phrases whose matches may go on in each other: no run has more words than all
     /// of them occur. Else no word stands in a run more often than in the query.
     pub window: Option<u32>,
+    /// Whether each hit is one of these words at its position of the query, so that no run is made of anything else.
+    pub are_hits: bool,
 }
 
 impl Contributors {
@@ -36,7 +40,7 @@ impl Contributors {
         if let Step::Proximity(near, _) = step {
             let is_all = collect(&Step::And(near.leaves.clone()), &mut words)?;
             let window = Some(near.positions.len() as u32);
-            return Some(Self { words, is_all, is_certain: is_all, window });
+            return Some(Self { words, is_all, is_certain: is_all, window, are_hits: false });
         }
         // The hits of what is excluded deeper within count too, some of them twice.
         let wanted = if let Step::AndNot(wanted, _) = step { wanted } else { step };
@@ -45,7 +49,18 @@ impl Contributors {
             |part: &Step| matches!(part, Step::Leaf(leaf) if leaf.is_unlimited() && !leaf.is_union);
         let is_certain = is_all || matches!(step, Step::Or(parts) if parts.iter().all(is_plain));
         let window = may_chain(wanted, terms).then_some(1);
-        Some(Self { words, is_all, is_certain, window })
+        let are_hits = window.is_none() && are_words(wanted);
+        Some(Self { words, is_all, is_certain, window, are_hits })
+    }
+}
+
+/// Whether each hit of a step is a word.
+fn are_words(step: &Step) -> bool {
+    match step {
+        Step::Leaf(_) | Step::Nothing => true,
+        Step::And(parts) | Step::Or(parts) => parts.iter().all(are_words),
+        Step::Quorum(parts, _) => parts.iter().all(|part| are_words(&part.step)),
+        _ => false,
     }
 }
 
@@ -101,11 +116,11 @@ fn collect(step: &Step, words: &mut Vec<Contributor>) -> Option<bool> {
         Some(all?.into_iter().all(|is_all| is_all))
     };
     match step {
-        Step::Leaf(Leaf { term, idf, is_union, .. }) => {
+        Step::Leaf(Leaf { term, idf, is_union, query_position, .. }) => {
             // What a wildcard stands for may count less often than it stands there: it must not be told to lower
             // a sum by more than it does.
             let idf = if *is_union { idf.max(0.0) } else { *idf };
-            words.push(Contributor { term: *term, idf });
+            words.push(Contributor { term: *term, idf, position: *query_position });
             Some(true)
         }
         Step::And(parts) => each(parts),

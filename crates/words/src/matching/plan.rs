@@ -180,6 +180,18 @@ impl Matcher {
         Contributors::of(&self.root, &self.terms)
     }
 
+    /// The terms of a query that is one phrase, each with its position, the rarest first; `None` if it is anything else, or
+    /// several terms stand at one position. Where it matches all of them stand as far from each other as their positions.
+    pub fn phrase(&self) -> Option<Vec<(usize, u32)>> {
+        let Step::Phrase(words) = &self.root else { return None };
+        let place = |step: &Step| match step {
+            Step::Leaf(leaf) => Some((leaf.term, leaf.query_position)),
+            _ => None,
+        };
+        let places: Option<Vec<_>> = words.leaves.iter().map(place).collect();
+        places.filter(|places| places.len() == words.positions.len())
+    }
+
     /// What the query finds in a document; `None` if it does not find it. `hits` become those that a ranker needs.
     ///
     /// # Errors

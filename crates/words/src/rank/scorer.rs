@@ -25,10 +25,10 @@ pub struct Most<'m> {
     pub fields: &'m [u32],
     /// How many words the runs of all fields together.
     pub runs: u32,
+    /// How many words the longest run of any field.
+    pub longest: u32,
     /// How many occurrences.
     pub occurrences: u32,
-    /// The sum that BM25 is made of, in whatever order it is added.
-    pub sum: f32,
 }
 
 /// Weighs the documents that a query finds.
@@ -101,7 +101,7 @@ impl Scorer {
         }
     }
 
-    /// At most the weight of a document of which no more is known than that.
+    /// At most the weight of a document of which no more is known than that, without [`Scorer::bm25_at_most`].
     pub fn at_most(&self, most: &Most<'_>) -> i64 {
         let heaviest = i64::from(self.heaviest);
         let weighed = || self.query.field_weights.iter().zip(most.fields);
@@ -110,15 +110,16 @@ impl Scorer {
                 sum.saturating_add(i64::from(weight).saturating_mul(of(words)))
             })
         };
-        let runs = || sum(&i64::from).min(heaviest.saturating_mul(most.runs.into()));
+        let longest = most.longest;
+        let of_runs = || sum(&|words| i64::from(words.min(longest)));
+        let runs = || of_runs().min(heaviest.saturating_mul(most.runs.into()));
         let fields = || {
             let matched = sum(&|words| i64::from(words > 0));
             matched.min(heaviest.saturating_mul(most.occurrences.into()))
         };
-        let bm25 = ((most.sum + 0.5) * 1000.0) as i64;
         // One that has wrapped says nothing.
         let most_run_weight = if self.wraps { i64::MAX } else { self.run_weight.into() };
-        let by_thousands = |points: i64| points.saturating_mul(1000).saturating_add(bm25);
+        let by_thousands = |points: i64| points.saturating_mul(1000);
         match self.ranker {
             Ranker::None => 1,
             Ranker::Bm25 => by_thousands(fields()),
@@ -127,14 +128,38 @@ impl Scorer {
             Ranker::WordCount => heaviest.saturating_mul(most.occurrences.into()),
             Ranker::FieldMask => i64::from(u32::MAX),
             Ranker::MatchAny => sum(&|words| {
-                let words = i64::from(words.min(most.runs));
-                let more = (words - 1).max(0).saturating_mul(most_run_weight);
-                words.saturating_add(more)
+                let words = words.min(most.runs);
+                let run = i64::from(words.min(longest));
+                let more = (run - 1).max(0).saturating_mul(most_run_weight);
+                i64::from(words).saturating_add(more)
             }),
             Ranker::Sph04 => {
                 by_thousands(runs().saturating_mul(4).saturating_add(fields().saturating_mul(3)))
             }
             Ranker::Expression(_) | Ranker::Export(_) => i64::MAX,
+        }
+    }
+
+    /// What BM25 adds to a weight at most, by the sum that it is made of, in whatever order that is added.
+    #[inline]
+    pub fn bm25_at_most(&self, sum: f32) -> i64 {
+        match self.ranker {
+            Ranker::Bm25 | Ranker::ProximityBm25 | Ranker::Sph04 => ((sum + 0.5) * 1000.0) as i64,
+            _ => 0,
+        }
+    }
+
+    /// Whether a run has no more words than stand in its field where one shift of the query would put them. `are_apart`
+    /// tells that no two words of the query can stand at one place: a run goes on from either of them.
+    pub fn runs_are_shifts(&self, are_apart: bool) -> bool {
+        match self.ranker {
+            // So many positions are told apart where words stand in the query twice.
+            Ranker::ProximityBm25 | Ranker::Proximity if self.query.has_repeats => {
+                self.query.last_position < 32
+            }
+            Ranker::ProximityBm25 | Ranker::Proximity => are_apart && !self.query.is_single(),
+            Ranker::MatchAny | Ranker::Sph04 => are_apart,
+            _ => false,
         }
     }
 

@@ -4,7 +4,8 @@
 //! words in a field is no longer than that, and BM25 is what the words' idf can sum up to ([`super::bounds`]). Documents
 //! with more of the words are taken first ([`super::tiers`]), of those the ones that have them in several fields; once
 //! enough of them weigh more than others can, those are not looked at. Within a tier the occurrences alone say what
-//! BM25 is, so that places are read only of documents that can still win. No answer depends on any of this.
+//! BM25 is, so that places are read only of documents that can still win; those say how long runs can be ([`super::shifts`]),
+//! so that hardly more are weighed than become one of the best. No answer depends on any of this.
 
 use std::{cell::RefCell, cmp::Reverse, ops::ControlFlow};
 
@@ -13,9 +14,10 @@ use remora_words::matching::{Candidates, Contributors, Matcher, Term};
 
 use super::{
     Ranked, Wanted, Weighing, Weights,
-    bounds::{Bounds, Known, MAX_FIELDS},
+    bounds::{Bounds, Keyword, Known, MAX_FIELDS, Points},
     passes::{Needed, Part, Pass},
     race::{Race, Winners},
+    shifts::Shifts,
     tiers::{MAX_WORDS, Set, Tiers},
     until,
 };
@@ -33,6 +35,9 @@ const WORDS_PER_POSTING: usize = 8;
 
 /// Documents of a block of postings.
 const BLOCK: usize = 128;
+
+/// So many occurrences of a word are not worked out for each document.
+const FEW_OCCURRENCES: usize = 32;
 
 /// Most bytes of what is known of fields, in a segment.
 const MOST_LEVEL_BYTES: u64 = 64 << 20;
@@ -174,12 +179,21 @@ struct Segment<'a> {
     weighing: Weighing<'a>,
     /// The words that a document has.
     present: Vec<usize>,
+    /// Which of 64 documents have each word, where those are bits.
+    of_near: Vec<u64>,
+    /// Their place.
+    near: Option<usize>,
+    /// Whether each term is one keyword.
+    are_keywords: bool,
+    /// Where places tell how long runs can be before all is weighed.
+    shifts: Option<Shifts>,
 }
 
 /// A tier, and what is known of its documents.
 struct Walk<'w> {
     pass: Pass<'w>,
     levels: Option<&'w Levels>,
+    points: RefCell<Points>,
 }
 
 impl<'a> Segment<'a> {
@@ -190,7 +204,26 @@ impl<'a> Segment<'a> {
         bounds: &'a Bounds<'a>,
     ) -> Result<Self> {
         let weighing = Weighing::new(ranked, matcher, words, view)?;
-        Ok(Self { ranked, view, matcher, words, bounds, weighing, present: Vec::new() })
+        let keyword = |term: usize| match &matcher.terms().get(term)?.keywords[..] {
+            [keyword] if keyword.chars().all(char::is_alphanumeric) => Some(Keyword::Plain),
+            [_] => Some(Keyword::Other),
+            _ => None,
+        };
+        let are_keywords = bounds.terms.iter().all(|&(term, _)| keyword(term).is_some());
+        let shifts = bounds.runs_are_shifts(keyword).then(Shifts::new);
+        Ok(Self {
+            ranked,
+            view,
+            matcher,
+            words,
+            bounds,
+            weighing,
+            present: Vec::new(),
+            of_near: Vec::new(),
+            near: None,
+            are_keywords,
+            shifts,
+        })
     }
 
     fn best(&mut self, among: &Among<'_>, race: &mut Race) -> Result<Weights> {
@@ -222,7 +255,8 @@ impl<'a> Segment<'a> {
             for &part in parts {
                 let pass =
                     Pass { tiers: &tiers, count, among: docs, deleted, levels: of_fields, part };
-                let walk = Walk { pass, levels: levels.as_ref() };
+                let points = RefCell::new(Points::new(count));
+                let walk = Walk { pass, levels: levels.as_ref(), points };
                 let is_listed = matches!(among, Among::Docs(DocSet::List(_)));
                 if count == 1 && !is_listed && self.is_plain() {
                     self.by_occurrences(&walk, &mut winners)?;
@@ -307,7 +341,7 @@ impl<'a> Segment<'a> {
                 walk.limit(&mut fields, occurrences);
             }
             let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
-            bounds.of(Known { words: 1, fields, occurrences, sum })
+            bounds.of(Known { words: 1, fields, longest: u32::MAX, occurrences, sum })
         };
         for word in &bounds.contributors.words {
             if !winners.may_win(of(u32::MAX, bounds.share(word)), 0) {
@@ -317,7 +351,12 @@ impl<'a> Segment<'a> {
             let found = term.iter().flat_map(|term| &term.keywords);
             let mut found = found.filter_map(|keyword| self.words.find(keyword));
             let Some(number) = found.next() else { continue };
-            let most = |occurrences| of(occurrences, bounds.counted(word, occurrences));
+            let most = |occurrences: u32| of(occurrences, bounds.counted(word, occurrences));
+            let few: [i64; FEW_OCCURRENCES] = std::array::from_fn(|few| most(few as u32));
+            let most = |occurrences: u32| {
+                let known = few.get(occurrences as usize).copied();
+                known.unwrap_or_else(|| most(occurrences))
+            };
             // A word that counts the less the more often it stands there may stand there once.
             let most_of_block = |occurrences| match word.idf < 0.0 {
                 true => of(occurrences, bounds.share(word)),
@@ -369,55 +408,23 @@ impl<'a> Segment<'a> {
     /// Weighs a document, unless it cannot win.
     fn visit(&mut self, doc: u32, walk: &Walk<'_>, winners: &mut Winners<'_>) -> Result<()> {
         let bounds = self.bounds;
-        let all = &bounds.contributors.words;
-        self.weighing.document.looks.steps(1 + all.len() / WORDS_PER_POSTING)?;
-        self.present.clear();
-        let mut rest = 0.0;
-        for (at, word) in all.iter().enumerate() {
-            let place = bounds.places.get(at).copied().unwrap_or(0);
-            if walk.pass.tiers.has_word(place, doc) {
-                self.present.push(at);
-                rest += bounds.share(word);
-            }
-        }
+        self.weighing.document.looks.steps(1 + bounds.shares.len() / WORDS_PER_POSTING)?;
+        let rest = self.find_present(doc, walk.pass.tiers);
         let words = walk.pass.count;
         let mut fields = walk.fields(doc, bounds);
-        let count = bounds.fields();
-        let known = Known {
-            words,
-            fields: fields.as_ref().map(|fields| &fields[..count]),
-            occurrences: u32::MAX,
-            sum: rest,
-        };
-        if !winners.may_win(bounds.of(known), doc) {
+        let most = |run| bounds.with(walk.points(bounds, fields.as_ref(), run), words, rest);
+        if !winners.may_win(most(words as u32), doc) {
             return Ok(());
         }
-        let (mut occurrences, mut sum) = (0u32, 0.0);
-        let mut last = None;
+        let by_runs = words > 1 && self.shifts.is_some() && !winners.may_win(most(1), doc);
         self.weighing.document.go_to(doc);
-        for word in self.present.iter().filter_map(|&at| all.get(at)) {
-            let frequency = match last {
-                Some((term, frequency)) if term == word.term => frequency,
-                _ => self.weighing.frequency(word.term)?,
-            };
-            last = Some((word.term, frequency));
-            occurrences = occurrences.saturating_add(frequency);
-            let (counted, share) = (bounds.counted(word, frequency), bounds.share(word));
-            // Where the query has a word again, which adds nothing, it is known already what may win.
-            if counted == 0.0 && share == 0.0 {
-                continue;
-            }
-            sum += counted;
-            rest -= share;
-            // Less than this, however often the others stand there.
-            let most = bounds.of(Known { sum: sum + rest, ..known });
-            if !winners.may_win(most, doc) {
-                return Ok(());
-            }
-        }
+        let found =
+            self.read(walk, fields.as_ref(), by_runs, rest, |most| winners.may_win(most, doc))?;
+        let Some(Read { occurrences, sum, longest }) = found else { return Ok(()) };
+        let longest = walk.told(longest);
         walk.limit(&mut fields, occurrences);
-        let fields = fields.as_ref().map(|fields| &fields[..count]);
-        if !winners.may_win(bounds.of(Known { words, fields, occurrences, sum }), doc) {
+        let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
+        if !winners.may_win(bounds.of(Known { words, fields, longest, occurrences, sum }), doc) {
             return Ok(());
         }
         if let Some(weight) = self.weighing.weight(doc)? {
@@ -425,6 +432,95 @@ impl<'a> Segment<'a> {
         }
         Ok(())
     }
+
+    /// Finds the words that a document has, and what they add to the sum at most.
+    #[inline]
+    fn find_present(&mut self, doc: u32, tiers: &Tiers<'_>) -> f32 {
+        let at = doc as usize / 64;
+        if self.near != Some(at) {
+            tiers.words_at(at, &mut self.of_near);
+            self.near = Some(at);
+        }
+        self.present.clear();
+        let mut rest = 0.0;
+        for (at, &(place, share)) in self.bounds.shares.iter().enumerate() {
+            let is_there = match self.of_near.get(place) {
+                Some(word) => word >> (doc % 64) & 1 == 1,
+                None => tiers.has_word(place, doc),
+            };
+            if is_there {
+                self.present.push(at);
+                rest += share;
+            }
+        }
+        rest
+    }
+
+    /// Reads the present words of the document that was gone to, as long as it may win: how often they occur, and where
+    /// they stand if it takes that. `rest` is what they add to the sum at most.
+    fn read(
+        &mut self,
+        walk: &Walk<'_>,
+        fields: Option<&Fields>,
+        by_runs: bool,
+        mut rest: f32,
+        may_win: impl Fn(i64) -> bool,
+    ) -> Result<Option<Read>> {
+        let (bounds, words) = (self.bounds, walk.pass.count);
+        let mut shifts = self.shifts.as_mut().filter(|_| by_runs);
+        if let Some(shifts) = &mut shifts {
+            shifts.begin();
+        }
+        let mut read = Read { occurrences: 0, sum: 0.0, longest: words as u32 };
+        let mut points = walk.points(bounds, fields, read.longest);
+        let (mut last, mut placed, mut reached) = (None, 0, 0);
+        for (nth, &at) in self.present.iter().enumerate() {
+            let Some(word) = bounds.contributors.words.get(at) else { continue };
+            let frequency = match last {
+                Some((term, frequency)) if term == word.term => frequency,
+                _ if self.are_keywords => self.weighing.document.occurrences(word.term)?,
+                _ => self.weighing.frequency(word.term)?,
+            };
+            last = Some((word.term, frequency));
+            read.occurrences = read.occurrences.saturating_add(frequency);
+            let (counted, share) = (bounds.counted(word, frequency), bounds.share(word));
+            // Where the query has a word again, which adds nothing, it is known already what may win.
+            if counted != 0.0 || share != 0.0 {
+                read.sum += counted;
+                rest -= share;
+                // Less than this, however often the others stand there.
+                if !may_win(bounds.with(points, words, read.sum + rest)) {
+                    return Ok(None);
+                }
+            }
+            let Some(shifts) = shifts.as_mut().filter(|_| nth > 0) else { continue };
+            // The places of the first word are read once the second may win.
+            for &at in self.present.get(placed..=nth).unwrap_or_default() {
+                let Some(word) = bounds.contributors.words.get(at) else { continue };
+                let steps = self.weighing.document.steps(word.term)?;
+                reached = reached.max(shifts.add(steps, bounds.last_position - word.position));
+            }
+            placed = nth + 1;
+            let longest = reached + (self.present.len() - placed) as u32;
+            if longest < read.longest {
+                read.longest = longest;
+                points = walk.points(bounds, fields, longest);
+                if !may_win(bounds.with(points, words, read.sum + rest)) {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(read))
+    }
+}
+
+/// What was read of a document.
+struct Read {
+    occurrences: u32,
+    /// What its words add to the sum.
+    sum: f32,
+    /// How many of them the longest run has at most.
+    longest: u32,
 }
 
 /// How many words each field can have.
@@ -462,6 +558,31 @@ impl Walk<'_> {
             }
         }
         Some(fields)
+    }
+
+    /// The words of the longest run, where it is known not to have all: those over phrases have more than there are.
+    fn told(&self, longest: u32) -> u32 {
+        if (longest as usize) < self.pass.count { longest } else { u32::MAX }
+    }
+
+    /// What runs of no more than so many of the words count in these fields, at most.
+    fn points(&self, bounds: &Bounds<'_>, fields: Option<&Fields>, longest: u32) -> i64 {
+        let words = self.pass.count;
+        let of_fields = fields.map(|fields| &fields[..bounds.fields()]);
+        let work_out = || {
+            let (longest, occurrences) = (self.told(longest), u32::MAX);
+            let known = Known { words, fields: of_fields, longest, occurrences, sum: 0.0 };
+            bounds.points(known)
+        };
+        let numbers = match (self.levels, fields) {
+            (Some(Levels { longest: field, fields: others, .. }), Some(fields)) => {
+                let [other] = others[..] else { return work_out() };
+                let of = |field: usize| fields.get(field).copied().unwrap_or(0);
+                [of(other), of(*field), longest]
+            }
+            _ => [0, words as u32, longest],
+        };
+        self.points.borrow_mut().get(numbers, work_out)
     }
 
     /// Each word in another field is an occurrence that is not in the longest.

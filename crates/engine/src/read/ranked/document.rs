@@ -60,6 +60,28 @@ impl<'a> SegmentDocument<'a> {
         self.doc = doc;
     }
 
+    /// How often a term of one keyword stands in the document.
+    #[inline]
+    pub(super) fn occurrences(&mut self, term: usize) -> Result<u32> {
+        self.looks.step()?;
+        let Some([cursor]) = self.terms.get_mut(term).map(Vec::as_mut_slice) else { return Ok(0) };
+        Ok(if cursor.seek(self.doc)? { cursor.frequency()? } else { 0 })
+    }
+
+    /// Where a term of one keyword stands in the document: see [`WordCursor::steps`].
+    #[inline]
+    pub(super) fn steps(&mut self, term: usize) -> Result<&[u32]> {
+        let Some([cursor]) = self.terms.get_mut(term).map(Vec::as_mut_slice) else {
+            return Ok(&[]);
+        };
+        if !cursor.seek(self.doc)? {
+            return Ok(&[]);
+        }
+        let steps = cursor.steps()?;
+        self.looks.steps(1 + steps.len())?;
+        Ok(steps)
+    }
+
     /// What the index said where evaluating failed, or that it was to end.
     pub(super) fn error(&mut self, error: WordsError) -> Error {
         self.failed.take().unwrap_or_else(|| super::refused(error))

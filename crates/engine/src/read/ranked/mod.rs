@@ -9,6 +9,7 @@ mod bounds;
 mod document;
 mod passes;
 mod race;
+mod shifts;
 mod tiers;
 mod vocabulary;
 
@@ -28,6 +29,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 use document::SegmentDocument;
+use shifts::Phrase;
 use tiers::{Set, Tiers};
 use vocabulary::ViewVocabulary;
 
@@ -166,9 +168,15 @@ impl Ranked {
         let mut document = SegmentDocument::new(self, matcher, words, view)?;
         let nothing = Needs { fields: false, hits: false };
         let (mut found, mut hits) = (Vec::new(), Vec::new());
+        let mut phrase = Phrase::new(matcher);
         try_for_each(&docs, |doc| {
             document.looks.step()?;
             document.go_to(doc);
+            if let Some(phrase) = &mut phrase
+                && !phrase.may_match(&mut document)?
+            {
+                return Ok(());
+            }
             match matcher.evaluate(&mut document, nothing, &mut hits) {
                 Ok(is_found) => found.extend(is_found.map(|_| doc)),
                 Err(error) => return Err(document.error(error)),
@@ -397,6 +405,8 @@ struct Weighing<'a> {
     table_weight: i32,
     needs: Needs,
     hits: Vec<Hit>,
+    /// Of a query that is one, most documents of which do not have it.
+    phrase: Option<Phrase>,
 }
 
 impl<'a> Weighing<'a> {
@@ -409,7 +419,8 @@ impl<'a> Weighing<'a> {
         let document = SegmentDocument::new(ranked, matcher, words, view)?;
         let scorer = ranked.scorer.clone();
         let (table_weight, needs) = (ranked.weight_of(view), scorer.needs());
-        Ok(Self { matcher, document, scorer, table_weight, needs, hits: Vec::new() })
+        let (hits, phrase) = (Vec::new(), Phrase::new(matcher));
+        Ok(Self { matcher, document, scorer, table_weight, needs, hits, phrase })
     }
 
     /// How often a term stands in the document that was gone to.
@@ -422,6 +433,11 @@ impl<'a> Weighing<'a> {
     fn weight(&mut self, doc: u32) -> Result<Option<i32>> {
         self.document.looks.step()?;
         self.document.go_to(doc);
+        if let Some(phrase) = &mut self.phrase
+            && !phrase.may_match(&mut self.document)?
+        {
+            return Ok(None);
+        }
         self.hits.clear();
         match self.matcher.evaluate(&mut self.document, self.needs, &mut self.hits) {
             Ok(Some(found)) => {

@@ -124,6 +124,15 @@ impl<'s> Tiers<'s> {
         self.sets.get(word).is_none_or(|set| set.contains(doc))
     }
 
+    /// Which of the 64 documents at `at` have each word; none where they are lists, or not known.
+    #[inline]
+    pub(super) fn words_at(&self, at: usize, out: &mut Vec<u64>) {
+        out.clear();
+        if matches!(self.counts, Counts::Planes(_)) {
+            out.extend(self.sets.iter().map(|set| set.word(at)));
+        }
+    }
+
     /// The documents that have at least so many words.
     pub(super) fn at_least(&self, least: usize) -> DocSet {
         match &self.counts {

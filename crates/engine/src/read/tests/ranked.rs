@@ -167,6 +167,175 @@ proptest! {
     }
 }
 
+/// Words of which some stand at one place: of one stem, a form beside its stem, a blended word and its parts.
+const PLACED: [&str; 10] =
+    ["the", "of", "in", "run", "running", "=running", "s&t", "s", "t", "rare"];
+
+fn placed_schema(random: &mut Random) -> Schema {
+    let fields = if random.chance(40) { vec![BODY] } else { vec![TITLE, BODY] };
+    let mut settings = Settings::default();
+    for (name, value) in
+        [("morphology", "stem_en"), ("index_exact_words", "1"), ("blend_chars", "&")]
+    {
+        if random.chance(50) {
+            settings.set(name, value).unwrap();
+        }
+    }
+    let words = WordsDef::new(9, fields, &settings, Vec::new()).unwrap();
+    Schema { words: Some(words), ..schema(false) }
+}
+
+fn placed_words(random: &mut Random, most: usize) -> Vec<&'static str> {
+    let word = |random: &mut Random| match random.below(30) {
+        0 => PLACED[9],
+        1..=12 => PLACED[random.below(3)],
+        _ => PLACED[random.below(9)],
+    };
+    (0..random.below(most + 1)).map(|_| word(random)).collect()
+}
+
+/// Any or all of some words, whose runs are as long as the query at times.
+fn placed_query(random: &mut Random, run: &[&str]) -> String {
+    let mut words = match random.chance(60) {
+        true => run.to_vec(),
+        false => placed_words(random, 7),
+    };
+    // Nearly as long as positions are told apart, and longer.
+    if random.chance(8) {
+        words = words.repeat(6);
+    }
+    words.push(PLACED[random.below(10)]);
+    let boost = ["", "", "", "^3", "^0.1"][random.below(5)];
+    match random.below(6) {
+        0 | 1 => words.join(" "),
+        2 => format!("\"{}\"/2", words.join(" ")),
+        3 => format!("@body {}", words.join(" | ")),
+        _ => format!("{}{boost}", words.join(" | ")),
+    }
+}
+
+/// A request for some of the rows of such a query.
+fn placed_request(random: &mut Random, run: &[&str]) -> SearchRequest {
+    let names = ["proximity_bm25", "matchany", "sph04", "proximity", "bm25", "wordcount"];
+    let ranker = [0, 0, 0, 1, 1, 2, 3, 4, 5][random.below(9)];
+    let asked = KeywordQuery {
+        text: placed_query(random, run),
+        ranker: Ranker::by_name(names[ranker]).unwrap(),
+        field_weights: match random.below(3) {
+            0 => vec![("title".to_owned(), 1 + random.below(4) as i32), ("body".to_owned(), 2)],
+            _ => Vec::new(),
+        },
+        table_weight: random.chance(20).then_some(3),
+        ..KeywordQuery::default()
+    };
+    let mut request = term("");
+    request.selection.text = Some(TextQuery::Keywords(asked.into()));
+    request.sort = vec![
+        SortKey { by: SortBy::Score, descending: true },
+        SortKey { by: SortBy::Key, descending: false },
+    ];
+    request
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn words_win_by_their_runs_as_if_all_rows_were_weighed(seed: u64) {
+        let mut random = Random::new(seed);
+        let schema = placed_schema(&mut random);
+        let count = 200 + random.below(400) as i64;
+        let mut runs: Vec<Vec<&str>> = Vec::new();
+        let rows: Vec<Row> = (1..=count)
+            .map(|id| {
+                let (title, body) = (placed_words(&mut random, 3), placed_words(&mut random, 12));
+                // Some texts are so long that their shifts meet.
+                let filler = if random.chance(3) { " x".repeat(511) } else { String::new() };
+                let body = format!("{}{filler} {}", body.join(" "), placed_words(&mut random, 4).join(" "));
+                let placed = body.split(' ').filter_map(|word| PLACED.into_iter().find(|it| *it == word));
+                runs.push(placed.collect());
+                row(id, &title.join(" "), &body)
+            })
+            .collect();
+        let one = view(schema.clone(), spread(&mut random, &rows, 1));
+        let three = view(schema, spread(&mut random, &rows, 3));
+        let mut compared = 0;
+        for _ in 0..40 {
+            let run = &runs[random.below(runs.len())];
+            let from = random.below(run.len().max(1));
+            let run = &run[from.min(run.len())..run.len().min(from + 2 + random.below(5))];
+            let mut request = placed_request(&mut random, run);
+            request.limit = 100_000;
+            let Ok(all) = search(&one, &request, BM25, moment()) else { continue };
+            compared += 1;
+            request.limit = 1 + random.below(12);
+            let expected = &all.hits[..all.hits.len().min(request.limit)];
+            for view in [&one, &three] {
+                let (hits, _) = best(view, &request, moment()).unwrap().expect("a query by keywords");
+                prop_assert_eq!(&hits, expected, "{:?}", &request.selection.text);
+                let some = answer(view, &request);
+                prop_assert_eq!(&some.hits, expected, "{:?}", &request.selection.text);
+            }
+        }
+        prop_assert!(compared >= 25, "{compared}");
+    }
+}
+
+/// Whether words stand in a text one behind the other.
+fn has_phrase(text: &str, phrase: &[&str]) -> bool {
+    let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
+    words.windows(phrase.len()).any(|window| window == phrase)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn phrases_are_found_where_a_look_at_each_text_finds_them(seed: u64) {
+        let mut random = Random::new(seed);
+        let schema = ranked_schema(&mut random);
+        let has_titles = schema.words.as_ref().unwrap().columns.len() == 2;
+        let texts: Vec<(String, String)> = (0..300)
+            .map(|_| {
+                let filler = " x".repeat(random.below(3) * 255);
+                let body = format!("{}{filler} {}", text(&mut random), text(&mut random));
+                (text(&mut random), body)
+            })
+            .collect();
+        let rows: Vec<Row> =
+            (1..).zip(&texts).map(|(id, (title, body))| row(id, title, body)).collect();
+        let view = view(schema, spread(&mut random, &rows, 2));
+        let asked = |text: String| {
+            let mut request = term("");
+            let query = KeywordQuery { text, ..Default::default() };
+            request.selection.text = Some(TextQuery::Keywords(query.into()));
+            request
+        };
+        let counted = |text: String| {
+            counted(&view, &asked(text).selection, moment()).unwrap().count
+        };
+        let mut found = 0;
+        for _ in 0..60 {
+            let words: Vec<&str> = (0..2 + random.below(3)).map(|_| WORDS[random.below(6)]).collect();
+            let is_found = |(title, body): &&(String, String)| {
+                has_phrase(body, &words) || has_titles && has_phrase(title, &words)
+            };
+            let expected = texts.iter().filter(is_found).count() as u64;
+            found += expected;
+            let phrase = format!("\"{}\"", words.join(" "));
+            prop_assert_eq!(counted(phrase.clone()), expected, "{}", phrase);
+            let mut request = asked(phrase.clone());
+            request.limit = 1_000;
+            request.sort = vec![SortKey { by: SortBy::Score, descending: true }];
+            let (hits, _) = best(&view, &request, moment()).unwrap().expect("a query by keywords");
+            prop_assert_eq!(hits.len() as u64, expected, "{}", phrase);
+            // Stars leave places free: beside another word phrases are looked for in each document.
+            let phrase = format!("\"{}\"", words.join([" * ", " * * "][random.below(2)]));
+            let expected = counted(format!("{phrase} | zzzz"));
+            prop_assert_eq!(counted(phrase.clone()), expected, "{}", phrase);
+        }
+        prop_assert!(found > 0);
+    }
+}
+
 /// The best row of so few is the first of all, where bounds by words alone would be too low.
 fn check_best(query: KeywordQuery, bodies: &[&str]) {
     let words = WordsDef::new(9, vec![TITLE, BODY], &Settings::default(), Vec::new()).unwrap();

@@ -289,8 +289,7 @@ impl<'a> LargeCursor<'a> {
 
     fn frequency(&mut self) -> Result<u32> {
         self.find_standing()?;
-        self.docs.load_tfs()?;
-        Ok(self.docs.tfs().get(self.index).copied().unwrap_or(0))
+        self.docs.tf(self.index)
     }
 
     fn load_starts(&mut self) -> Result<()> {

@@ -156,6 +156,54 @@ pub(crate) fn unpack_frequencies(bytes: &[u8], tfs: &mut [u32; BLOCK]) -> Result
     Ok(())
 }
 
+/// The frequency at `index` of such a block, without the others.
+#[inline]
+pub(crate) fn frequency(bytes: &[u8], index: usize) -> Result<u32> {
+    let corrupt = || IndexError::corrupt("a block of frequencies lies past the end");
+    let (&width, rest) = bytes.split_first().ok_or_else(corrupt)?;
+    if width & MASKED == 0 {
+        let number = number(rest, width, BLOCK, index).ok_or_else(corrupt)?;
+        return Ok(number.saturating_add(1));
+    }
+    let (mask, rest) = rest.split_first_chunk::<MASK_BYTES>().ok_or_else(corrupt)?;
+    let mask = u128::from_le_bytes(*mask);
+    if mask >> (index % BLOCK) & 1 == 0 {
+        return Ok(1);
+    }
+    let before = mask & ((1 << (index % BLOCK)) - 1);
+    let (count, place) = (mask.count_ones() as usize, before.count_ones() as usize);
+    let number = number(rest, width & !MASKED, count, place).ok_or_else(corrupt)?;
+    Ok(number.saturating_add(2))
+}
+
+/// The number at `index` of `count` that are packed. Those of a whole block lie in four lanes, each the next of its lane.
+#[inline]
+fn number(bytes: &[u8], width: u8, count: usize, index: usize) -> Option<u32> {
+    const LANES: usize = 4;
+    let bits = usize::from(width);
+    bytes.get(..packed_bytes(count, width)).filter(|_| width <= 32)?;
+    let mask = (1u64 << width) - 1;
+    let word = |at: usize| -> Option<u64> {
+        let word = bytes.get(at * 4..)?.first_chunk()?;
+        Some(u32::from_le_bytes(*word).into())
+    };
+    let seen = if width == 0 {
+        0
+    } else if count == BLOCK {
+        let (bit, lane) = (index / LANES * bits, index % LANES);
+        let low = word(bit / 32 * LANES + lane)?;
+        let is_cut = bit % 32 + bits > 32;
+        let high = if is_cut { word((bit / 32 + 1) * LANES + lane)? } else { 0 };
+        (high << 32 | low) >> (bit % 32)
+    } else {
+        let bit = index * bits;
+        let last = (bit + bits).div_ceil(8);
+        let few = bytes.get(bit / 8..last)?;
+        few.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte)) >> (bit % 8)
+    };
+    Some((seen & mask) as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -173,6 +221,9 @@ mod tests {
             pack(&values, width, &mut bytes);
             let mut back = vec![0; count];
             prop_assert_eq!(unpack(&bytes, width, &mut back).unwrap(), bytes.len());
+            for (index, value) in values.iter().enumerate() {
+                prop_assert_eq!(number(&bytes, width, count, index), Some(*value), "{}", index);
+            }
             prop_assert_eq!(back, values);
         }
 
@@ -190,6 +241,9 @@ mod tests {
             let mut back = [0; BLOCK];
             unpack_frequencies(&bytes, &mut back).unwrap();
             prop_assert_eq!(back, tfs);
+            for (index, tf) in tfs.into_iter().enumerate() {
+                prop_assert_eq!(frequency(&bytes, index).unwrap(), tf, "{}", index);
+            }
             for length in 0..bytes.len() {
                 prop_assert!(unpack_frequencies(&bytes[..length], &mut back).is_err());
             }
