@@ -283,6 +283,10 @@ fn check_segment(
     if !indexes.all(|index| index.is_right()) {
         problems.add(format!("segment {number} has an index whose order is not its columns'"));
     }
+    let mut texts = table.schema.texts.iter().filter_map(|text| view.segment.text(text.id));
+    if !texts.all(|text| matches!(text.has_right_neighbours(), Ok(true))) {
+        problems.add(format!("segment {number} has lists of neighbours that are not its texts'"));
+    }
     Ok(())
 }
 

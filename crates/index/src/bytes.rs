@@ -138,6 +138,17 @@ pub(crate) enum Stored {
 }
 
 impl Stored {
+    /// All bytes.
+    pub fn read_all(&self) -> Result<Slice> {
+        match self {
+            Self::Memory(slice) => Ok(slice.clone()),
+            Self::File { range, .. } => {
+                let length = range.end.saturating_sub(range.start) as usize;
+                Ok(Slice::new(self.read(0, length)?.into_owned()))
+            }
+        }
+    }
+
     /// `length` bytes from `start` on.
     pub fn read(&self, start: u64, length: usize) -> Result<Cow<'_, [u8]>> {
         let outside = || IndexError::corrupt("a part lies outside its section");

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::ops::Bound;
+use std::{ops::Bound, sync::OnceLock};
 
 use proptest::prelude::*;
 use remora_index::{
@@ -65,14 +65,43 @@ fn sound() -> Vec<u8> {
     builder.finish().unwrap().bytes().unwrap().into_owned()
 }
 
-/// The segment with bytes of one section replaced, and right checksums.
-fn damaged(section: usize, changes: &[(usize, u8)], cut: usize) -> Vec<u8> {
-    let sections = Sections::open(sound()).unwrap();
-    let count = sections.sizes().count();
+/// Enough documents for lists of neighbours.
+fn with_neighbours() -> Vec<u8> {
+    static MADE: OnceLock<Vec<u8>> = OnceLock::new();
+    let make = || {
+        let spec = SegmentSpec { texts: spec().texts, ..SegmentSpec::default() };
+        let mut builder = SegmentBuilder::new(&spec);
+        let paths = PathKeys::default();
+        for key in 0..8200u64 {
+            let text = ["the reef of", "of the", "日本の東", "東京日本", ""][key as usize % 5];
+            let texts = [vec![text]];
+            let key = &key.to_be_bytes();
+            let document = Document { key, columns: &[], texts: &texts, words: &[], paths: &paths };
+            builder.add(&document).unwrap();
+        }
+        builder.finish().unwrap().bytes().unwrap().into_owned()
+    };
+    MADE.get_or_init(make).clone()
+}
+
+/// A segment with bytes of one of the sections replaced that are named so, and right checksums.
+fn damaged(
+    sound: Vec<u8>,
+    named: &[u8],
+    section: usize,
+    changes: &[(usize, u8)],
+    cut: usize,
+) -> Vec<u8> {
+    let sections = Sections::open(sound).unwrap();
+    let is_named = |tag: &remora_index::SectionTag| tag.0.starts_with(named);
+    let count = sections.sizes().filter(|(tag, ..)| is_named(tag)).count();
     let mut out = SectionWriter::new();
-    for (index, (tag, id, _)) in sections.sizes().enumerate() {
+    let mut index = 0;
+    for (tag, id, _) in sections.sizes() {
         let mut bytes = sections.get(tag, id).unwrap().to_vec();
-        if index == section % count && !bytes.is_empty() {
+        let is_wanted = is_named(&tag) && index == section % count;
+        index += usize::from(is_named(&tag));
+        if is_wanted && !bytes.is_empty() {
             for (at, value) in changes {
                 let at = at % bytes.len();
                 bytes[at] = *value;
@@ -129,8 +158,27 @@ proptest! {
         changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6),
         cut in prop_oneof![3 => Just(0usize), 1 => any::<usize>()],
     ) {
-        if let Ok(segment) = Segment::open(damaged(section, &changes, cut)) {
+        if let Ok(segment) = Segment::open(damaged(sound(), b"", section, &changes, cut)) {
             ask_everything(segment);
+        }
+    }
+
+    #[test]
+    fn damaged_lists_of_neighbours_are_refused_or_answered(
+        section: usize,
+        changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 0..4),
+        cut in prop_oneof![3 => Just(0usize), 1 => any::<usize>()],
+    ) {
+        let bytes = damaged(with_neighbours(), b"TNB", section, &changes, cut);
+        let Ok(segment) = Segment::open(bytes) else { return Ok(()) };
+        let text = segment.text(3).unwrap();
+        for piece in ["of the", "the reef", "日本の", "日本の東", "東京日本", "京日本の", "the reef of"] {
+            let pattern = Pattern::new(piece, &Normalization::default()).unwrap();
+            if let Ok(found) = text.find(&pattern) {
+                prop_assert!(found.docs.iter().all(|doc| doc < segment.doc_count()));
+            }
+            let _ = text.count(&pattern);
+            let _ = text.occurrences(&pattern, None, &mut Vec::new());
         }
     }
 }

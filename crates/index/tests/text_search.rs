@@ -7,13 +7,13 @@ use std::{collections::BTreeMap, io::Write, sync::Arc};
 
 use proptest::prelude::*;
 use remora_index::{
-    Bitmap, DocSet,
+    Bitmap, DocSet, SectionWriter, Sections,
     column::{Cell, ColumnKind},
     segment::{
         ColumnSpec, Document, IndexPart, IndexSpec, MergeInput, Segment, SegmentBuilder,
         SegmentSpec, TextSpec, merge,
     },
-    text::{AtomKind, Normalization, Pattern, TextIndex, atoms},
+    text::{AtomKind, Normalization, Pattern, TextIndex, WordPattern, atoms},
 };
 
 /// Rows by key: the texts of one text index's columns.
@@ -33,7 +33,10 @@ fn spec() -> SegmentSpec {
 }
 
 fn build(rows: &Rows) -> Segment {
-    let mut builder = SegmentBuilder::new(&spec());
+    build_with(rows, SegmentBuilder::new(&spec()))
+}
+
+fn build_with(rows: &Rows, mut builder: SegmentBuilder) -> Segment {
     for (key, texts) in rows {
         let texts = vec![texts.iter().map(String::as_str).collect()];
         let columns = [if key % 3 == 0 { Cell::Null } else { Cell::Ordinal(key / 2) }];
@@ -82,6 +85,7 @@ fn check(segment: &Segment, rows: &Rows, piece: &str) {
     if matches.verify {
         assert!(piece.ends_with(' ') || pattern.text().ends_with(' '), "{piece:?} reads texts");
         assert!(expected.iter().all(|(doc, _)| docs.contains(doc)), "{piece:?} misses documents");
+        assert_eq!(text.count(&pattern).unwrap(), None, "{piece:?} is counted unread");
         return;
     }
     assert_eq!(docs, expected.iter().map(|(doc, _)| *doc).collect::<Vec<_>>(), "{piece:?}");
@@ -285,4 +289,173 @@ fn frequent_words_of_every_length_are_found_in_small_segments() {
         ends.chain([*word]).map(str::to_owned).collect::<Vec<_>>()
     });
     pieces.for_each(|piece| check(&segment, &rows, &piece));
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn seeded() -> Self {
+        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = seed.unwrap_or(clock.unwrap().as_nanos() as u64);
+        println!("REMORA_SEED={seed}");
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// One of them, the first ones more often.
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        let (a, b) = (self.next() as usize % all.len(), self.next() as usize % all.len());
+        all[a.min(b)]
+    }
+}
+
+/// Words that end and begin with each other.
+const PAIRED: [&str; 16] = [
+    "in", "a", "the", "within", "this", "is", "and", "band", "there", "of", "roof", "an", "2010",
+    "ein", "thé", "theatre",
+];
+const HAN: [char; 7] = ['の', '日', '本', '東', '京', 'で', 'あ'];
+
+fn run(random: &mut Random, most: u64) -> String {
+    let length = 1 + random.next() % most;
+    (0..length).map(|_| random.of(&HAN)).collect()
+}
+
+/// Enough documents for lists of neighbours: frequent words and characters in all mixtures.
+fn neighbouring_rows(random: &mut Random) -> Rows {
+    let mut rows = Rows::new();
+    for key in 0..9_000 {
+        let texts = (0..1 + random.next() % 2).map(|_| {
+            let mut text = String::new();
+            for _ in 0..random.next() % 7 {
+                match random.next() % 8 {
+                    0..4 => text.push_str(random.of(&PAIRED)),
+                    4..7 => text.push_str(&run(random, 7)),
+                    _ => text.push_str(&format!("x{:x}", random.next() % 3000)),
+                }
+                text.push_str(random.of(&[" ", "", ", ", "  ", "-"]));
+            }
+            text
+        });
+        rows.insert(key * 2, texts.collect());
+    }
+    rows
+}
+
+fn bytes_of(segment: &Segment, section: &str) -> u64 {
+    segment.section_sizes().iter().filter(|one| one.0 == section).map(|one| one.2).sum()
+}
+
+fn check_neighbours(segment: &Segment, rows: &Rows, random: &mut Random, patterns: usize) {
+    for _ in 0..patterns {
+        let pattern = match random.next() % 6 {
+            0 => format!("{} {}", random.of(&PAIRED), random.of(&PAIRED)),
+            1 => format!("{} {} {}", random.of(&PAIRED), random.of(&PAIRED), random.of(&PAIRED)),
+            2 => run(random, 9),
+            3 => format!("{}{}", run(random, 4), random.of(&PAIRED)),
+            4 => format!("{} {}", run(random, 5), run(random, 2)).replace('あ', ""),
+            _ => cut(rows, random.next()),
+        };
+        check(segment, rows, &pattern);
+    }
+}
+
+/// Whole words: what ends and begins longer ones is not among them.
+fn check_words(segment: &Segment, rows: &Rows, words: &str) {
+    let pattern = WordPattern::new(words, &Normalization::default(), false).unwrap();
+    let holds = |texts: &[String]| texts.iter().any(|text| pattern.occurs_in(&normalized(text)));
+    let (sure, doubtful) = pattern.find(segment.text(2).unwrap()).unwrap();
+    for (texts, doc) in rows.values().zip(0..) {
+        let found = sure.contains(doc) || doubtful.contains(doc) && holds(texts);
+        assert_eq!(found, holds(texts), "{words:?} in {texts:?}");
+    }
+}
+
+#[test]
+fn frequent_neighbours_are_found_as_by_reading() {
+    let random = &mut Random::seeded();
+    let rows = neighbouring_rows(random);
+    let built = build(&rows);
+    assert!(bytes_of(&built, "TNBK") > 8 * 40, "there are lists");
+    assert!(built.text(2).unwrap().knows_neighbours());
+    check_neighbours(&from_file(&built), &rows, random, 150);
+    let count = |piece: &str| {
+        let pattern = Pattern::new(piece, &Normalization::default()).unwrap();
+        built.text(2).unwrap().count(&pattern).unwrap()
+    };
+    for (first, second) in PAIRED.iter().zip(&PAIRED[1..]) {
+        check_words(&built, &rows, &format!("{first} {second}"));
+    }
+    let pairs = PAIRED.iter().flat_map(|a| PAIRED.map(|b| format!("{a} {b}")));
+    let pairs: Vec<String> = pairs.collect();
+    let two = HAN.iter().flat_map(|a| HAN.map(|b| format!("{a}{b}")));
+    let runs: Vec<String> = two.flat_map(|two| HAN.map(|c| format!("{two}{c}"))).collect();
+    for pieces in [pairs, runs] {
+        let told = pieces.iter().filter_map(|piece| Some((piece, count(piece)?)));
+        let told: Vec<(&String, u32)> = told.take(20).collect();
+        assert_eq!(told.len(), 20, "lists tell");
+        for (piece, count) in told {
+            assert_eq!(count as usize, scan(&rows, piece).len(), "{piece}");
+        }
+    }
+}
+
+#[test]
+fn changed_lists_of_neighbours_are_noticed() {
+    let random = &mut Random::seeded();
+    let built = build(&neighbouring_rows(random));
+    assert!(from_file(&built).text(2).unwrap().has_right_neighbours().unwrap());
+    let sections = Sections::open(built.bytes().unwrap().into_owned()).unwrap();
+    for changed in [*b"TNBK", *b"TNBL"] {
+        let mut out = SectionWriter::new();
+        for (tag, id, _) in sections.sizes() {
+            let mut bytes = sections.get(tag, id).unwrap().to_vec();
+            if tag.0 == changed {
+                let at = random.next() as usize % bytes.len();
+                bytes[at] ^= 1 << (random.next() % 8);
+            }
+            out.add(tag, id, &bytes);
+        }
+        let other = Segment::open(out.finish()).unwrap();
+        assert!(!matches!(other.text(2).unwrap().has_right_neighbours(), Ok(true)));
+    }
+}
+
+/// Segments of before the lists answer, and get them when they are merged.
+#[test]
+fn lists_of_neighbours_are_the_same_however_they_came_about() {
+    let random = &mut Random::seeded();
+    let rows = neighbouring_rows(random);
+    let mut old = SegmentBuilder::new(&spec());
+    old.forget_neighbours();
+    let old = build_with(&rows, old);
+    assert!(bytes_of(&old, "TNBO") == 0 && !old.text(2).unwrap().knows_neighbours());
+    check_neighbours(&old, &rows, random, 20);
+    let newer = neighbouring_rows(random);
+    let newer: Rows = newer.into_iter().map(|(key, texts)| (key + 1, texts)).collect();
+    let mut deleted = Bitmap::new(old.doc_count());
+    let mut left = newer.clone();
+    for ((&key, texts), doc) in rows.iter().zip(0..) {
+        if random.next().is_multiple_of(3) {
+            deleted.insert(doc);
+        } else {
+            left.insert(key, texts.clone());
+        }
+    }
+    let input =
+        |segment, deleted| MergeInput { segment: Arc::new(segment), deleted, paths: vec![] };
+    let inputs = [input(old, Some(Arc::new(deleted))), input(build(&newer), None)];
+    let merged = merge(&inputs, &spec()).unwrap();
+    assert!(bytes_of(&merged, "TNBK") > 8 * 40);
+    assert!(merged.bytes().unwrap() == build(&left).bytes().unwrap());
+    check_neighbours(&merged, &left, random, 20);
 }

@@ -54,6 +54,11 @@ impl SegmentBuilder {
         self.texts.iter_mut().for_each(TextBuilder::forget_characters);
     }
 
+    /// Builds what versions before the lists of neighbours built.
+    pub fn forget_neighbours(&mut self) {
+        self.texts.iter_mut().for_each(TextBuilder::forget_neighbours);
+    }
+
     /// Adds the next document. After an error the builder must be dropped.
     ///
     /// # Errors

@@ -13,8 +13,8 @@ use crate::{
     Bitmap, IndexError, Keys, Result, SectionTag, Sections,
     bytes::read_u32,
     column::{Cell, Column, ColumnKind},
-    paths::{PathIndex, PathKeys, PathPart, PathSpec},
-    text::{Normalization, POSITIONS, TextIndex, UNION_COUNTS},
+    paths::{self, PathIndex, PathKeys, PathPart, PathSpec},
+    text::{NEIGHBOUR_LISTS, Normalization, POSITIONS, TextIndex, UNION_COUNTS},
     words::{WORDS, WordsIndex},
 };
 
@@ -117,14 +117,14 @@ impl Segment {
         Self::read(Sections::open(bytes)?)
     }
 
-    /// Opens a segment's file, verifying every checksum. Positions, which only phrases ask for,
-    /// and counts that only scores ask for stay in the file; all else is read into memory.
+    /// Opens a segment's file, verifying every checksum. Positions and lists of neighbours,
+    /// which only phrases ask for, and counts that only scores ask for stay in the file; all else is read into memory.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if a checksum is wrong, or a part that the segment should have is
     /// missing or damaged. [`IndexError::Io`] if the file cannot be read.
     pub fn open_file(file: File) -> Result<Self> {
-        Self::read(Sections::open_file(file, &[POSITIONS, UNION_COUNTS])?)
+        Self::read(Sections::open_file(file, &[POSITIONS, UNION_COUNTS, NEIGHBOUR_LISTS])?)
     }
 
     fn read(sections: Sections) -> Result<Self> {

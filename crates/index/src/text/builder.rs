@@ -38,6 +38,7 @@ pub(crate) struct TextBuilder {
     doc_ends: Vec<u32>,
     lengths: Vec<u32>,
     seen: Option<SeenWriter>,
+    neighbours: bool,
 }
 
 impl TextBuilder {
@@ -51,6 +52,7 @@ impl TextBuilder {
             doc_ends: Vec::new(),
             lengths: Vec::new(),
             seen: Some(SeenWriter::new(&normalization)),
+            neighbours: true,
         }
     }
 
@@ -63,6 +65,11 @@ impl TextBuilder {
     /// Leaves out what later versions of the index know of characters.
     pub fn forget_characters(&mut self) {
         self.seen = None;
+    }
+
+    /// Leaves out the lists of neighbours, as earlier versions did.
+    pub fn forget_neighbours(&mut self) {
+        self.neighbours = false;
     }
 
     /// Adds the next document: the texts of its columns.
@@ -102,15 +109,20 @@ impl TextBuilder {
     pub fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
         let Self { terms, occurrence_terms, occurrence_positions, doc_ends, lengths, seen, .. } =
             self;
+        let neighbours = self.neighbours;
         let order = terms.sorted(order_key);
         let ordered = Ordered::new(&order, &occurrence_terms, &occurrence_positions, &doc_ends);
         drop((occurrence_terms, occurrence_positions));
         let mut writer = TextWriter::new(lengths);
+        if !neighbours {
+            writer.forget_neighbours();
+        }
         let mut gathered = Gathered::default();
         ordered.for_each_part(|ranks, part| {
             gathered.gather(&terms, &order[ranks]);
             part.for_each(|at, postings| writer.push(gathered.term(at).as_bytes(), postings))
         })?;
+        drop((ordered, order, terms));
         if let Some(seen) = seen {
             seen.finish(id, out);
         }

@@ -123,7 +123,8 @@ impl Characters {
         }
     }
 
-    fn find_pair(&self, first: char, second: Option<char>) -> Range<u32> {
+    /// The term of two characters, or of one.
+    pub fn find_pair(&self, first: char, second: Option<char>) -> Range<u32> {
         let second = match second {
             None => 0,
             Some(second) => match self.place_of(second) {

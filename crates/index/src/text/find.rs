@@ -5,6 +5,7 @@ use std::{cell::RefCell, sync::Arc};
 use super::{
     TextIndex,
     lockstep::Wanted,
+    neighbours,
     pattern::{Element, Pattern, TermMatch},
     phrase,
     postings::Cursor,
@@ -28,11 +29,16 @@ pub(crate) fn documents(
     if pattern.alternatives.is_empty() {
         return Ok(DocSet::all(text.doc_count));
     }
+    if let Some(docs) = neighbours::documents(text, &pattern.chains)? {
+        return Ok(docs);
+    }
+    let narrowed = neighbours::narrow(text, &pattern.chains, among)?;
+    let among = narrowed.as_ref().or(among);
     let mut all: Option<DocSet> = None;
     for elements in &pattern.alternatives {
         let docs = match elements.as_slice() {
             [element] if element.space.is_none() => single(text, element)?,
-            elements => neighbours(text, elements, among)?,
+            elements => sequence(text, elements, among)?,
         };
         all = Some(match all {
             Some(all) => all.union(&docs, text.doc_count),
@@ -43,7 +49,7 @@ pub(crate) fn documents(
 }
 
 /// The documents that hold the elements next to each other.
-fn neighbours(text: &TextIndex, elements: &[Element], among: Option<&DocSet>) -> Result<DocSet> {
+fn sequence(text: &TextIndex, elements: &[Element], among: Option<&DocSet>) -> Result<DocSet> {
     let mut docs = Vec::new();
     phrase::for_each(text, elements, among, Wanted::Document, &mut |doc, _| docs.push(doc))?;
     Ok(DocSet::ascending(docs, text.doc_count))
@@ -72,6 +78,11 @@ pub(crate) fn reads_postings(text: &TextIndex, pattern: &Pattern) -> bool {
 
 /// See [`TextIndex::count`].
 pub(crate) fn count(text: &TextIndex, pattern: &Pattern) -> Result<Option<u32>> {
+    if !pattern.verify
+        && let Some(count) = neighbours::count(text, &pattern.chains)?
+    {
+        return Ok(Some(count));
+    }
     let [elements] = pattern.alternatives.as_slice() else { return Ok(None) };
     let [Element { space: None, terms, .. }] = elements.as_slice() else { return Ok(None) };
     let ready = matches!(terms, TermMatch::Contains(piece) if text.unions.has(piece));
@@ -95,6 +106,8 @@ pub(crate) fn occurrences(
     among: Option<&DocSet>,
     out: &mut Vec<(u32, u32)>,
 ) -> Result<()> {
+    let narrowed = neighbours::narrow(text, &pattern.chains, among)?;
+    let among = narrowed.as_ref().or(among);
     if let [elements] = pattern.alternatives.as_slice() {
         return match elements.as_slice() {
             [element] if element.space.is_none() => single_occurrences(text, element, among, out),

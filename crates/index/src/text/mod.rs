@@ -14,6 +14,7 @@ mod find;
 mod fuzzy;
 mod lockstep;
 mod merge;
+mod neighbours;
 mod normalize;
 mod offsets;
 mod pattern;
@@ -33,6 +34,7 @@ pub use atoms::{AtomKind, atoms};
 pub(crate) use builder::TextBuilder;
 pub use characters_seen::{Images, simple_lower_case};
 pub(crate) use merge::{GONE, TextSource, merge};
+pub(crate) use neighbours::NEIGHBOUR_LISTS;
 pub use normalize::{Normalization, Width};
 pub use pattern::Pattern;
 pub(crate) use union_counts::UNION_COUNTS;
@@ -55,6 +57,7 @@ use crate::{
     bytes::{Stored, read_u64},
 };
 use characters_seen::Seen;
+use neighbours::Neighbours;
 use offsets::Offsets;
 use postings::Postings;
 use unions::Unions;
@@ -80,6 +83,7 @@ pub struct TextIndex {
     lengths: Slice,
     length_bytes: usize,
     unions: Unions,
+    neighbours: Option<Neighbours>,
     seen: Option<Seen>,
     statistics: TextStatistics,
     total_length: u64,
@@ -126,6 +130,7 @@ impl TextIndex {
             },
             total_length: read_u64(statistics, 24)?,
             doc_count,
+            neighbours: Neighbours::open(sections, id, vocabulary.len(), doc_count)?,
             vocabulary,
             posting_offsets,
             records: sections.require(writer::POSTINGS, id)?.clone(),
@@ -228,6 +233,22 @@ impl TextIndex {
     /// Whether [`TextIndex::documents_with`] knows.
     pub fn knows_characters(&self) -> bool {
         self.seen.is_some()
+    }
+
+    /// Whether it has the lists of neighbours that a segment of its size gets: those of earlier
+    /// versions have none.
+    pub fn knows_neighbours(&self) -> bool {
+        self.neighbours.is_some() || self.doc_count < neighbours::MIN_DOCUMENTS
+    }
+
+    /// Whether the lists of neighbours are what the postings give; costs about as much as making
+    /// them.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings, positions or lists are damaged. [`IndexError::Io`] if
+    /// they lie in a file that cannot be read.
+    pub fn has_right_neighbours(&self) -> Result<bool> {
+        neighbours::are_right(self)
     }
 
     /// Terms and postings, for reports.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::{
     Normalization,
     atoms::{AtomKind, atoms},
+    neighbours::Chains,
     terms::joined_bytes,
 };
 
@@ -22,6 +23,8 @@ pub struct Pattern {
     text: String,
     /// The pattern holds where one of these does.
     pub(crate) alternatives: Vec<Vec<Element>>,
+    /// Which parts of it lists may know.
+    pub(crate) chains: Chains,
     /// The elements hold for more than the pattern does: the text must be read.
     pub(crate) verify: bool,
 }
@@ -70,7 +73,8 @@ impl Pattern {
     pub fn new(text: &str, normalization: &Normalization) -> Option<Self> {
         let text = normalization.apply(text).into_owned();
         let (alternatives, verify) = alternatives(&text)?;
-        Some(Self { text, alternatives, verify })
+        let chains = chains(&alternatives);
+        Some(Self { text, alternatives, chains, verify })
     }
 
     /// Runs that stand behind each other, none of them part of a longer word (but the last may be
@@ -84,7 +88,9 @@ impl Pattern {
         let alternatives = gaps.into_iter().map(|gaps| place_runs(runs, gaps, open_end));
         let words: Vec<String> =
             runs.iter().map(|run| run.iter().map(|atom| atom.1).collect()).collect();
-        Self { text: words.join(" "), alternatives: alternatives.collect(), verify: false }
+        let alternatives: Vec<Vec<Element>> = alternatives.collect();
+        let chains = chains(&alternatives);
+        Self { text: words.join(" "), alternatives, chains, verify: false }
     }
 
     /// The normalised text.
@@ -106,6 +112,14 @@ impl Pattern {
     /// How many term sets the index is asked for.
     pub fn element_count(&self) -> usize {
         self.alternatives.iter().map(Vec::len).sum()
+    }
+}
+
+/// What of a pattern lists may know, where it has one form.
+fn chains(alternatives: &[Vec<Element>]) -> Chains {
+    match alternatives {
+        [elements] => Chains::new(elements),
+        _ => Chains::default(),
     }
 }
 

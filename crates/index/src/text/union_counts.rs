@@ -47,6 +47,15 @@ impl PieceCounts {
         }
     }
 
+    /// The documents that have a count.
+    pub fn documents(&self) -> Bitmap {
+        let words = self.counts.chunks(64).map(|counts| {
+            let bits = counts.iter().zip(0..).map(|(&count, at)| u64::from(count > 0) << at);
+            bits.fold(0, |word, bit| word | bit)
+        });
+        Bitmap::from_words(self.counts.len() as u32, words)
+    }
+
     /// Appends the documents with their counts.
     pub fn append_to(&self, out: &mut Vec<(u32, u32)>) {
         const AT_ONCE: usize = 64;

@@ -38,8 +38,6 @@ const TERM_COST: u64 = 60;
 const FREQUENT_WORD_WEIGHT: u64 = 8;
 /// A union cheaper than one in this many documents is not worth its bytes.
 const MIN_COST_SHARE: u64 = 8;
-/// So many unions are made at a time: each needs a byte and a bit a document meanwhile.
-const UNITED_AT_ONCE: usize = 64;
 
 const ENTRY_BYTES: usize = 8;
 
@@ -89,54 +87,49 @@ impl UnionsWriter {
         let mut section = (pieces.len() as u32).to_le_bytes().to_vec();
         pieces.iter().for_each(|piece| section.extend_from_slice(&piece.to_be_bytes()));
         let mut counts = UnionCountsWriter::default();
-        for some in pieces.chunks(UNITED_AT_ONCE) {
-            for (union, times) in self.unite(some, records, offsets)? {
-                counts.push(&union, &times);
-                let words = union.words().iter();
-                words.for_each(|word| section.extend_from_slice(&word.to_le_bytes()));
-            }
+        for holders in self.holders(&pieces) {
+            let times = self.unite(&holders, records, offsets)?;
+            let union = times.documents();
+            counts.push(&union, &times);
+            union.words().iter().for_each(|word| section.extend_from_slice(&word.to_le_bytes()));
         }
         out.add(UNIONS, id, &section);
         out.add(UNION_COUNTS, id, &counts.finish());
         Ok(())
     }
 
-    /// The documents of each of the pieces, and how often it begins in them.
-    fn unite(
-        &self,
-        pieces: &[PieceKey],
-        records: &[u8],
-        offsets: &Offsets,
-    ) -> Result<Vec<(Bitmap, PieceCounts)>> {
-        let empty = || (Bitmap::new(self.doc_count), PieceCounts::new(self.doc_count));
-        let mut unions: Vec<_> = pieces.iter().map(|_| empty()).collect();
+    /// The terms that hold each of the pieces, and how often.
+    fn holders(&self, pieces: &[PieceKey]) -> Vec<Vec<(u32, u32)>> {
         let slots = PieceSlots::new(pieces);
-        let mut found: Vec<(usize, u32)> = Vec::new();
-        let mut outcome = Ok(());
+        let mut holders: Vec<Vec<(u32, u32)>> = vec![Vec::new(); pieces.len()];
         self.words.for_each(|term, word| {
-            found.clear();
             for_each_piece(word, |key| {
-                let Some(slot) = slots.get(key) else { return };
-                match found.iter_mut().find(|(known, _)| *known == slot) {
-                    Some((_, times)) => *times += 1,
-                    None => found.push((slot, 1)),
+                let Some(holders) = slots.get(key).and_then(|slot| holders.get_mut(slot)) else {
+                    return;
+                };
+                match holders.last_mut() {
+                    Some((last, times)) if *last == term => *times += 1,
+                    _ => holders.push((term, 1)),
                 }
             });
-            if found.is_empty() || outcome.is_err() {
-                return;
-            }
-            let postings = Postings::open(records, offsets.start(term), self.doc_count);
-            outcome = postings.and_then(|postings| {
-                postings.for_each(|doc, tf| {
-                    for &(slot, times) in &found {
-                        let (union, counts) = &mut unions[slot];
-                        union.insert(doc);
-                        counts.add(doc, tf.saturating_mul(times));
-                    }
-                })
-            });
         });
-        outcome.map(|()| unions)
+        holders
+    }
+
+    /// How often a piece begins in each document, by the terms that hold it: one piece at a time, so
+    /// that its counts stay in the cache. Most postings are read several times, which is cheaper.
+    fn unite(
+        &self,
+        holders: &[(u32, u32)],
+        records: &[u8],
+        offsets: &Offsets,
+    ) -> Result<PieceCounts> {
+        let mut counts = PieceCounts::new(self.doc_count);
+        for &(term, times) in holders {
+            let postings = Postings::open(records, offsets.start(term), self.doc_count)?;
+            postings.for_each(|doc, tf| counts.add(doc, tf.saturating_mul(times)))?;
+        }
+        Ok(counts)
     }
 
     fn dearest(&self, postings_bytes: usize) -> Vec<PieceKey> {

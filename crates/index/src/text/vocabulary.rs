@@ -70,6 +70,11 @@ impl VocabularyWriter {
         Ok(())
     }
 
+    /// The words and separators so far.
+    pub fn words(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        self.terms().map(|(_, term)| term)
+    }
+
     /// Writes the sections of the text index `id`.
     pub fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
         out.add(FENCES, id, &self.fences());
@@ -83,7 +88,7 @@ impl VocabularyWriter {
         Ok(())
     }
 
-    fn terms(&self) -> impl Iterator<Item = (u32, &[u8])> {
+    fn terms(&self) -> impl Iterator<Item = (u32, &[u8])> + Clone {
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         starts
             .zip(&self.ends)
@@ -293,6 +298,17 @@ impl Vocabulary {
             return self.behind_words(self.characters.find_prefix(prefix));
         }
         self.words_with_prefix(prefix)
+    }
+
+    /// The word or separator, if it is a term alone: its number.
+    pub fn word_number(&self, word: &str) -> Option<u32> {
+        let at = self.lower_bound(word.as_bytes());
+        (at < self.words && self.word(at) == word.as_bytes()).then_some(at)
+    }
+
+    /// The term of two characters.
+    pub fn pair_number(&self, first: char, second: char) -> Option<u32> {
+        self.behind_words(self.characters.find_pair(first, Some(second))).next()
     }
 
     /// The words that begin so.

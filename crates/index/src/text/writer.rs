@@ -10,6 +10,7 @@
 //! ```
 
 use super::{
+    neighbours::NeighboursWriter,
     offsets::{Offsets, OffsetsWriter},
     postings::{Decoded, PostingsWriter, is_bits},
     unions::UnionsWriter,
@@ -30,6 +31,7 @@ pub(crate) struct TextWriter {
     postings: PostingsWriter,
     offsets: OffsetsWriter,
     unions: UnionsWriter,
+    neighbours: Option<NeighboursWriter>,
     posting_count: u64,
     position_count: u64,
     bitmap_count: u64,
@@ -45,10 +47,16 @@ impl TextWriter {
             postings: PostingsWriter::new(doc_count),
             offsets: OffsetsWriter::default(),
             unions: UnionsWriter::new(doc_count),
+            neighbours: Some(NeighboursWriter::new(doc_count)),
             posting_count: 0,
             position_count: 0,
             bitmap_count: 0,
         }
+    }
+
+    /// Leaves out the lists of neighbours, as earlier versions did.
+    pub fn forget_neighbours(&mut self) {
+        self.neighbours = None;
     }
 
     /// Appends the next term with its postings (at least one).
@@ -61,6 +69,9 @@ impl TextWriter {
         }
         self.vocabulary.push(term)?;
         self.unions.push(term, &postings.docs);
+        if let Some(neighbours) = &mut self.neighbours {
+            neighbours.push(term, postings);
+        }
         self.postings.write(postings, &self.lengths)?;
         self.offsets.push(self.postings.records.len(), "4 GiB of postings")?;
         self.posting_count += postings.docs.len() as u64;
@@ -76,13 +87,18 @@ impl TextWriter {
         let statistics = statistics.iter().flat_map(|number| number.to_le_bytes());
         out.add(STATISTICS, id, &statistics.collect::<Vec<_>>());
         out.add(LENGTHS, id, &encode_lengths(&self.lengths));
-        self.vocabulary.finish(id, out)?;
         let offsets = Slice::new(self.offsets.finish());
-        out.reserve(offsets.len() + self.postings.records.len() + self.postings.positions.len());
+        let positions = Slice::new(self.postings.positions);
+        if let Some(neighbours) = self.neighbours {
+            let postings = (self.postings.records.as_slice(), &Offsets::open(&offsets)?);
+            neighbours.finish(id, self.vocabulary.words(), postings, positions.clone(), out)?;
+        }
+        self.vocabulary.finish(id, out)?;
+        out.reserve(offsets.len() + self.postings.records.len() + positions.len());
         self.unions.finish(id, &self.postings.records, &Offsets::open(&offsets)?, out)?;
         out.add(POSTING_OFFSETS, id, &offsets);
         out.add(POSTINGS, id, &self.postings.records);
-        out.add(POSITIONS, id, &self.postings.positions);
+        out.add(POSITIONS, id, &positions);
         Ok(())
     }
 }

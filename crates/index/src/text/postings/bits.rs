@@ -12,7 +12,7 @@ use crate::{IndexError, Result};
 const SEEN_BITS: u32 = 57;
 
 /// Appends numbers to bytes.
-pub(super) struct BitWriter<'a> {
+pub(crate) struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
     pending: u64,
     bits: u32,
@@ -66,7 +66,7 @@ impl<'a> BitWriter<'a> {
 }
 
 /// The `k` with which the numbers take the fewest bits.
-pub(super) fn best_rice(values: impl Iterator<Item = u32> + Clone) -> u32 {
+pub(crate) fn best_rice(values: impl Iterator<Item = u32> + Clone) -> u32 {
     let count = values.clone().count().max(1) as u64;
     let sum: u64 = values.clone().map(u64::from).sum();
     let bits = |k: u32| {
@@ -78,7 +78,7 @@ pub(super) fn best_rice(values: impl Iterator<Item = u32> + Clone) -> u32 {
 
 /// Reads numbers from bytes that need not be right.
 #[derive(Clone, Copy)]
-pub(super) struct BitReader<'a> {
+pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }

@@ -31,6 +31,7 @@ mod reader;
 mod small;
 mod writer;
 
+pub(crate) use bits::{BitReader, BitWriter, best_rice};
 pub(crate) use cursor::Cursor;
 pub(crate) use reader::{Decoded, Postings, positions};
 pub(crate) use writer::PostingsWriter;
