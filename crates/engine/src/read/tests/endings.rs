@@ -16,12 +16,13 @@ use super::{
     table::{BM25, BODY, POSITION, Stored, TITLE, row, schema, view},
 };
 use crate::{
-    Ending, Error, FacetRequest, FactorsForm, Interrupt, KeywordQuery, Result, Scan, ScanRequest,
-    Schema, SearchRequest, Selection, SortBy, SortKey, TextQuery, WordsDef,
+    Ending, Error, FacetRequest, FactorsForm, Interrupt, KeywordQuery, Result, ScanRequest, Schema,
+    SearchRequest, Selection, SortBy, SortKey, TextQuery, WordsDef,
     interrupt::Unless,
     read::{
         facet::facet,
         ranked::Ranked,
+        scan::ViewScan,
         search::{access, best, count, search},
     },
     snapshot::TableView,
@@ -88,7 +89,7 @@ fn scanned(view: &Arc<TableView>, query: &KeywordQuery, unless: &Unless) -> Resu
         batch_rows: 50,
         ..ScanRequest::default()
     };
-    let scan = Scan::new(Arc::clone(view), request, BM25, (POSITION, unless))?;
+    let scan = ViewScan::new(Arc::clone(view), request, BM25, (POSITION, unless))?;
     scan.into_iter().try_for_each(|batch| batch.map(drop))
 }
 
