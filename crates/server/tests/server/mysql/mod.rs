@@ -4,6 +4,7 @@
 
 mod client;
 
+mod agents;
 mod display;
 mod doors;
 mod following;
