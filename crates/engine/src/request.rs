@@ -283,8 +283,6 @@ pub struct ValueRow {
 pub struct ValuesReply {
     /// The first values.
     pub values: Vec<ValueRow>,
-    /// How many rows the selection has.
-    pub matched: u64,
     /// The index that has the values in their order.
     pub found_by: FoundBy,
     /// How it was answered.

@@ -210,7 +210,7 @@ impl Condition {
     }
 
     /// Whether it says nothing of any column but this one.
-    fn is_of(&self, column: u32) -> bool {
+    pub fn is_of(&self, column: u32) -> bool {
         match self {
             Self::Never => true,
             Self::Path { .. } | Self::Texts { .. } => false,

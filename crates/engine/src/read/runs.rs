@@ -14,8 +14,12 @@ use remora_index::{
 };
 
 use super::{
-    columns::indexed, distinct::distinct, filter::Condition, index_ranges::Asked,
-    literal::OwnedCell, select::Plan,
+    columns::indexed,
+    distinct::distinct,
+    filter::{Condition, ValueTest},
+    index_ranges::Asked,
+    literal::OwnedCell,
+    select::Plan,
 };
 use crate::{
     ColumnDef, FoundBy, Position, RequestPart, Result, TableIndex, ValueRow, ValuesReply,
@@ -62,17 +66,20 @@ pub(crate) fn values_in_order(
         return Ok(None);
     };
     let mut looks = Looks::new(unless);
-    let Some(values) = merged((column, &ends), &mut segments, request, &mut looks)? else {
+    let condition = plan.condition.as_ref().filter(|_| along.is_tested);
+    let mut test = condition.and_then(|condition| ValueTest::new(condition, column.id));
+    let wanted = Wanted { column, ends: &ends, request };
+    let Some(values) = wanted.merged(&mut segments, &mut test, &mut looks)? else {
         return Ok(None);
     };
-    if plan.condition.is_none() {
-        // Of a condition it is noted where its rows are counted.
-        view.usage.ordered(along.found_by.index);
+    match plan.condition {
+        Some(_) => view.usage.found(&[along.found_by]),
+        None => view.usage.ordered(along.found_by.index),
     }
-    let (matched, mut report) = plan.count(view, position, started)?;
+    let mut report = plan.report(view, position);
     report.returned = values.len() as u64;
     report.total_time = started.elapsed();
-    Ok(Some(ValuesReply { values, matched, found_by: along.found_by, report }))
+    Ok(Some(ValuesReply { values, found_by: along.found_by, report }))
 }
 
 /// What is asked of the next column of an index: its least or greatest value beside each value.
@@ -86,6 +93,8 @@ struct Along {
     spec: IndexSpec,
     /// What is asked of it; `None` if all rows are.
     asked: Option<Asked>,
+    /// Whether the condition, which is of the column alone, is asked of each value of those.
+    is_tested: bool,
     /// The number of its parts up to the column.
     parts: usize,
     /// Whether its end is where the values begin.
@@ -106,27 +115,31 @@ impl Along {
         if part.order.map(|order| order.number) != request.keyed {
             return None;
         }
-        let asked = match &plan.condition {
-            Some(condition) => Some(Self::asked(index, &spec, condition, at)?),
-            None if at == 0 => None,
+        let (asked, is_tested) = match &plan.condition {
+            Some(condition) => Self::asked(index, &spec, condition, at)?,
+            None if at == 0 => (None, false),
             None => return None,
         };
         let reversed = part.descending != request.descending;
         let all = FoundBy { index, columns: 0, is_bounded: false, is_single: true };
         let found_by = asked.as_ref().map_or(all, Asked::found_by);
-        Some(Self { parts: at + 1, spec, asked, reversed, found_by })
+        Some(Self { parts: at + 1, spec, asked, is_tested, reversed, found_by })
     }
 
     /// What a condition says, if that is one value of each part before the one at `at`, something of that one, and no
-    /// more.
+    /// more; with whether it says more of the column than its bounds, as LIKE does.
     fn asked(
         index: TableIndex,
         spec: &IndexSpec,
         condition: &Condition,
         at: usize,
-    ) -> Option<Asked> {
-        let asked = Asked::of_all(index, spec, condition)?;
-        asked.is_of_runs(at).then_some(asked)
+    ) -> Option<(Option<Asked>, bool)> {
+        if let Some(asked) = Asked::of_all(index, spec, condition) {
+            return asked.is_of_runs(at).then_some((Some(asked), false));
+        }
+        let column = spec.parts.first().filter(|_| at == 0)?.column;
+        let asked = Asked::new(index, spec.clone(), &condition.conjuncts())?;
+        (condition.is_of(column) && asked.is_of_runs(at)).then_some((Some(asked), true))
     }
 
     /// Whether the rows of each value are in the order of another column.
@@ -284,36 +297,11 @@ fn is_plain(column: Option<&Column>, order: TextOrder) -> bool {
     keys.len() <= MAX_TEXTS && keys.windows(2).all(|pair| pair.first() != pair.last())
 }
 
-/// The first values that live rows have; `None` if texts that are one value are not the same bytes, or there are more
-/// values than are looked for.
-fn merged(
-    (column, ends): (&ColumnDef, &[End<'_>]),
-    segments: &mut [Runs<'_>],
-    request: &ValuesRequest,
-    looks: &mut Looks,
-) -> Result<Option<Vec<ValueRow>>> {
-    let mut values = Vec::new();
-    while values.len() < request.limit {
-        let keys = segments.iter().filter_map(|runs| runs.next.as_ref().map(|(key, _)| key));
-        let first = match request.descending {
-            true => keys.max().cloned(),
-            false => keys.min().cloned(),
-        };
-        let Some(first) = first else { break };
-        let Some(group) = group(&first, ends, segments, request, looks)? else { return Ok(None) };
-        let Some(value) = group.value else { continue };
-        if values.len() == MAX_VALUES {
-            return Ok(None);
-        }
-        let decoded =
-            |(end, cell): (&End<'_>, OwnedCell)| decode_cell(end.column.kind, cell.as_cell());
-        values.push(ValueRow {
-            value: decode_cell(column.kind, value.as_cell()),
-            count: group.count,
-            ends: ends.iter().zip(group.ends).map(decoded).collect(),
-        });
-    }
-    Ok(Some(values))
+/// What is wanted of each value.
+struct Wanted<'w> {
+    column: &'w ColumnDef,
+    ends: &'w [End<'w>],
+    request: &'w ValuesRequest,
 }
 
 /// The live rows of one value; without one there are none.
@@ -323,39 +311,77 @@ struct Group {
     ends: Vec<OwnedCell>,
 }
 
-/// Takes the runs of a value off the segments; `None` if its texts are not the same bytes.
-fn group(
-    key: &OwnedCell,
-    ends: &[End<'_>],
-    segments: &mut [Runs<'_>],
-    request: &ValuesRequest,
-    looks: &mut Looks,
-) -> Result<Option<Group>> {
-    let mut group = Group { value: None, count: 0, ends: vec![OwnedCell::Null; ends.len()] };
-    for runs in segments {
-        let Some((_, run)) = runs.next.take_if(|(own, _)| own == key) else { continue };
-        looks.steps(1 + if runs.view.deleted.is_some() { run.len() } else { 0 })?;
-        let Some(live) = runs.live(&run, request.values_only) else { return Ok(None) };
-        if live > 0 {
-            let mine = runs.value(&run);
-            if group.value.as_ref().is_some_and(|value| *value != mine) {
+impl Wanted<'_> {
+    /// The first values that live rows have, of those that the test holds for; `None` if texts that are one value are
+    /// not the same bytes, or there are more values than are looked for.
+    fn merged(
+        &self,
+        segments: &mut [Runs<'_>],
+        test: &mut Option<ValueTest<'_>>,
+        looks: &mut Looks,
+    ) -> Result<Option<Vec<ValueRow>>> {
+        let mut values = Vec::new();
+        while values.len() < self.request.limit {
+            let keys = segments.iter().filter_map(|runs| runs.next.as_ref().map(|(key, _)| key));
+            let first = match self.request.descending {
+                true => keys.max().cloned(),
+                false => keys.min().cloned(),
+            };
+            let Some(first) = first else { break };
+            let Some(group) = self.group(&first, segments, looks)? else { return Ok(None) };
+            let Some(value) = group.value else { continue };
+            if test.as_mut().is_some_and(|test| !test.holds(value.as_cell())) {
+                continue;
+            }
+            if values.len() == MAX_VALUES {
                 return Ok(None);
             }
-            (group.count, group.value) = (group.count + live, Some(mine));
-            for (end, known) in ends.iter().zip(&mut group.ends) {
-                let mine = runs.end(&run, end.greatest, looks)?;
-                let is_better = match end.greatest {
-                    true => mine > *known,
-                    false => {
-                        mine != OwnedCell::Null && (*known == OwnedCell::Null || mine < *known)
+            let ends = self.ends.iter().zip(group.ends);
+            let ends = ends.map(|(end, cell)| decode_cell(end.column.kind, cell.as_cell()));
+            values.push(ValueRow {
+                value: decode_cell(self.column.kind, value.as_cell()),
+                count: group.count,
+                ends: ends.collect(),
+            });
+        }
+        Ok(Some(values))
+    }
+
+    /// Takes the runs of a value off the segments; `None` if its texts are not the same bytes.
+    fn group(
+        &self,
+        key: &OwnedCell,
+        segments: &mut [Runs<'_>],
+        looks: &mut Looks,
+    ) -> Result<Option<Group>> {
+        let ends = vec![OwnedCell::Null; self.ends.len()];
+        let mut group = Group { value: None, count: 0, ends };
+        for runs in segments {
+            let Some((_, run)) = runs.next.take_if(|(own, _)| own == key) else { continue };
+            let is_looked_at = runs.view.deleted.is_some() || !runs.is_plain;
+            looks.steps(1 + if is_looked_at { run.len() } else { 0 })?;
+            let Some(live) = runs.live(&run, self.request.values_only) else { return Ok(None) };
+            if live > 0 {
+                let mine = runs.value(&run);
+                if group.value.as_ref().is_some_and(|value| *value != mine) {
+                    return Ok(None);
+                }
+                (group.count, group.value) = (group.count + live, Some(mine));
+                for (end, known) in self.ends.iter().zip(&mut group.ends) {
+                    let mine = runs.end(&run, end.greatest, looks)?;
+                    let is_better = match end.greatest {
+                        true => mine > *known,
+                        false => {
+                            mine != OwnedCell::Null && (*known == OwnedCell::Null || mine < *known)
+                        }
+                    };
+                    if is_better {
+                        *known = mine;
                     }
-                };
-                if is_better {
-                    *known = mine;
                 }
             }
+            runs.advance();
         }
-        runs.advance();
+        Ok(Some(group))
     }
-    Ok(Some(group))
 }

@@ -338,7 +338,7 @@ impl Plan {
     }
 
     /// A report of what is known before anything is matched.
-    fn report(&self, view: &TableView, position: Position) -> QueryReport {
+    pub fn report(&self, view: &TableView, position: Position) -> QueryReport {
         let expression = self.expression.as_ref();
         let mut keywords = expression.iter().flat_map(|expression| &expression.keywords);
         QueryReport {

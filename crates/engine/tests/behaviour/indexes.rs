@@ -365,7 +365,6 @@ fn compare_values_in_order(
         ends: (0..random.below(3)).map(|_| any_end(random, column)).collect(),
     };
     if let Some(reply) = database.reader().values_in_order(&request).unwrap() {
-        assert_eq!(reply.matched, rows.len() as u64, "{request:?}");
         compare_first_values(&request, reply, rows, column);
     }
 }
@@ -561,7 +560,6 @@ fn the_first_values_of_a_column_are_taken_from_an_index() {
                 let reply = database.reader().values_in_order(&request).unwrap();
                 assert_eq!(reply.is_some(), is_answered, "{request:?}");
                 if let Some(reply) = reply {
-                    assert_eq!(reply.matched, rows.len() as u64, "{request:?}");
                     compare_first_values(&request, reply, &rows, column);
                 }
             }

@@ -13,7 +13,7 @@ use crate::{
     Bitmap, IndexError, Keys, Result, SectionTag, Sections,
     bytes::read_u32,
     column::{Cell, Column, ColumnKind},
-    paths::{self, PathIndex, PathKeys, PathPart, PathSpec},
+    paths::{PathIndex, PathKeys, PathPart, PathSpec},
     text::{NEIGHBOUR_LISTS, Normalization, POSITIONS, TextIndex, UNION_COUNTS},
     words::{WORDS, WordsIndex},
 };

@@ -186,6 +186,10 @@ async fn first_values_are_taken_from_an_index() {
             ["orders", "index", NULL, "user_made", "9", NULL, "3", "100"],
         ),
         (
+            "SELECT DISTINCT mail FROM users WHERE mail LIKE 'u19%' ORDER BY mail LIMIT 2",
+            ["users", "range", "mail", "mail", "162", NULL, "2", "100"],
+        ),
+        (
             "SELECT user, COUNT(*) FROM orders WHERE user > 1200 GROUP BY user ORDER BY user LIMIT 4",
             ["orders", "range", "user_made", "user_made", "4", NULL, "4", "100"],
         ),

@@ -169,7 +169,7 @@ impl Ranked {
             id: words.segment_id(),
             scorer: Scorer::new(asked.ranker.clone(), about),
             table_weight: asked.table_weight.unwrap_or(1),
-            segment_weights: segment_weights(view, asked),
+            segment_weights: view.map_or_else(Vec::new, |view| segment_weights(view, asked)),
             report,
             schema: Arc::clone(schema),
             fields: count,

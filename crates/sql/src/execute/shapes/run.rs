@@ -422,7 +422,7 @@ impl Asked<'_> {
             let mut values = found.values;
             let page = self.page.of(values.len());
             let sent = self.send_values(session, work, values.drain(page).collect(), reply).await?;
-            session.note_search(&selection, &found.report, found.matched);
+            session.note_best(&selection, &found.report);
             return Ok(Some(sent));
         }
         if !work.ends.is_empty() {
