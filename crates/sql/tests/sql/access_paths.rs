@@ -16,7 +16,7 @@ const TABLES: usize = 2;
 const ROWS: u64 = 4_000;
 
 /// The columns, each with how it is declared.
-const COLUMNS: [(&str, &str); 10] = [
+const COLUMNS: [(&str, &str); 11] = [
     ("a", "INT"),
     ("b", "TINYINT"),
     ("c", "BIGINT UNSIGNED"),
@@ -27,10 +27,14 @@ const COLUMNS: [(&str, &str); 10] = [
     ("h", "CHAR(6) COLLATE utf8mb4_general_ci"),
     ("i", "DATE"),
     ("k", "SMALLINT"),
+    ("l", "ENUM('mid', 'low', 'top', 'high')"),
 ];
 
 /// Columns whose equal values are written alike.
 const PLAIN: [&str; 8] = ["a", "b", "c", "d", "e", "f", "i", "k"];
+
+/// Columns that are put in order by their values; the labels do not ascend as their numbers do.
+const ORDERED: [&str; 9] = ["a", "b", "c", "d", "e", "f", "i", "k", "l"];
 
 fn value(random: &mut Random, column: &str) -> String {
     match column {
@@ -47,6 +51,7 @@ fn value(random: &mut Random, column: &str) -> String {
         "g" => format!("'{}{}'", random.choose(&["Ki", "ki", "KÍ", "kj"]), random.below(50)),
         "h" => format!("'{}'", random.choose(&["ab", "AB", "b", "b ", "c", "é", "E"])),
         "i" => format!("'2026-03-{:02}'", 1 + random.below(28)),
+        "l" => format!("'{}'", random.choose(&["mid", "low", "top", "high"])),
         _ => random.below(2_000).to_string(),
     }
 }
@@ -82,13 +87,14 @@ fn statement(random: &mut Random) -> String {
     let filter = condition(random, "");
     let way = random.choose(&["", " DESC"]);
     let plain = random.choose(&PLAIN);
+    let ordered = random.choose(&ORDERED);
     let (id, limit) = (random.below(ROWS), 1 + random.below(30));
     match random.below(13) {
         0 => format!("SELECT COUNT(*), SUM(a), MIN(d), MAX(c) FROM t @ WHERE {filter}"),
         1 => format!("SELECT id, {plain} FROM t @ WHERE {filter} ORDER BY id{way}"),
-        2 => format!("SELECT DISTINCT {plain} FROM t @ WHERE {filter} ORDER BY {plain}{way}"),
+        2 => format!("SELECT DISTINCT {ordered} FROM t @ WHERE {filter} ORDER BY {ordered}{way}"),
         3 => format!(
-            "SELECT {plain}, COUNT(*), MIN(id) FROM t @ WHERE {filter} GROUP BY {plain} ORDER BY {plain}"
+            "SELECT {ordered}, COUNT(*), MIN(id) FROM t @ WHERE {filter} GROUP BY {ordered} ORDER BY {ordered}"
         ),
         4 => format!("SELECT MIN({plain}), MAX({plain}) FROM t @"),
         5 => format!("SELECT MIN({plain}), MAX(id) FROM t @ WHERE {filter}"),
@@ -126,7 +132,7 @@ fn statement(random: &mut Random) -> String {
             let what = what.replace('#', by);
             let limit = random.choose(&["", " LIMIT 9"]);
             format!(
-                "SELECT {plain}, {what} FROM t @{filter} GROUP BY {plain} ORDER BY {plain}{way}{limit}"
+                "SELECT {ordered}, {what} FROM t @{filter} GROUP BY {ordered} ORDER BY {ordered}{way}{limit}"
             )
         }
         _ => {
@@ -168,7 +174,7 @@ async fn insert(session: &mut Session, random: &mut Random, from: u64, to: u64) 
     for id in from..to {
         let mut values = COLUMNS.map(|(column, _)| value(random, column));
         if random.below(6) == 0 {
-            values[random.below(10) as usize] = "NULL".to_owned();
+            values[random.below(COLUMNS.len() as u64) as usize] = "NULL".to_owned();
         }
         let comma = if id == from { "" } else { "," };
         write!(text, "{comma}({id},{})", values.join(",")).unwrap();
@@ -247,5 +253,37 @@ async fn every_access_path_gives_the_same_rows() {
         let server = Server::at(directory.path());
         let mut session = server.session();
         compare(&mut session, &mut random, keys.len(), statements).await;
+    }
+}
+
+/// MySQL puts labels in order by their numbers, with a key over them and without.
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_are_in_the_order_of_their_numbers() {
+    let server = Server::new();
+    let mut session = server.session();
+    for key in ["", ", KEY (l), KEY l_n (l, n)"] {
+        let table = format!(
+            "CREATE TABLE e (id INT PRIMARY KEY, l ENUM('mid', 'low', 'top', 'high'), n INT{key})"
+        );
+        run(&mut session, &table).await.unwrap();
+        let inserted = "INSERT INTO e VALUES (1, 'high', 4), (2, 'low', 6), (3, 'mid', 1), (4, 'top', 2), \
+                        (5, 'low', 5), (6, 'high', 3)";
+        run(&mut session, inserted).await.unwrap();
+        for (statement, expected) in [
+            ("SELECT DISTINCT l FROM e ORDER BY l", "mid\nlow\ntop\nhigh"),
+            ("SELECT DISTINCT l FROM e ORDER BY l DESC LIMIT 2", "high\ntop"),
+            ("SELECT l, COUNT(*) FROM e GROUP BY l ORDER BY l", "mid|1\nlow|2\ntop|1\nhigh|2"),
+            (
+                "SELECT l, COUNT(*) FROM e GROUP BY l ORDER BY COUNT(*) DESC, l",
+                "low|2\nhigh|2\nmid|1\ntop|1",
+            ),
+            (
+                "SELECT l, MIN(n), MAX(n) FROM e GROUP BY l ORDER BY l DESC LIMIT 3",
+                "high|3|4\ntop|2|2\nlow|5|6",
+            ),
+        ] {
+            assert_eq!(rows(&mut session, statement).await, expected, "{statement} {key}");
+        }
+        run(&mut session, "DROP TABLE e").await.unwrap();
     }
 }

@@ -440,6 +440,11 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
         return None;
     }
     let collation = table.asked(select.group.as_ref()?)?.collation;
+    // Labels are in the order of their numbers in SQL, of their texts in the engine.
+    let has_labels = table.sql.columns.get(grouped)?.kind.has_labels();
+    if has_labels && !select.order.is_empty() {
+        return None;
+    }
     let (mut selected, mut ends, mut columns) = (Vec::new(), Vec::new(), Vec::new());
     for item in items {
         match item {
@@ -485,7 +490,7 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
         }
         _ => return None,
     };
-    if !ends.is_empty() && order == FacetOrder::Frequent {
+    if !ends.is_empty() && (has_labels || order == FacetOrder::Frequent) {
         return None;
     }
     let column = table.schema().columns.get(grouped)?.name.clone();
