@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArguments, OrderByExpr, OrderByOptions, Select, Value,
-    ValueWithSpan, VisitMut, VisitorMut, WindowSpec, WindowType,
+    BinaryOperator, Expr, Function, FunctionArguments, GroupByExpr, OrderByExpr, OrderByOptions,
+    Select, Value, ValueWithSpan, VisitMut, VisitorMut, WindowSpec, WindowType,
 };
 use remora_mysql::ErrorCode;
 
@@ -18,9 +18,8 @@ use super::{
     grouping::{Beside, Grouping, Where, has_aggregate},
     keywords,
     scope::{Clause, Scope, unknown_column},
-    scores::Tables,
     select::{Item, position},
-    sets::{self, Rank, rank},
+    sets,
 };
 use crate::{
     Error, Result,
@@ -214,23 +213,41 @@ fn number_of(number: u64) -> Expr {
     Expr::Value(ValueWithSpan::from(Value::Number(number.to_string(), false)))
 }
 
-/// What GROUPBY() is: what is grouped by, of several columns a number that they have in common. `None` without groups.
-pub(super) fn group_of(groups: &[Expr], tables: &Tables) -> Option<Expr> {
+/// What the columns are called that a SELECT groups by, in small letters: before they are resolved.
+pub(super) fn group_names(select: &Select, items: &[Item]) -> Vec<String> {
+    let GroupByExpr::Expressions(groups, _) = &select.group_by else { return Vec::new() };
+    let name = |group: &Expr| {
+        let item = position(group).and_then(|at| items.get(at.checked_sub(1)?));
+        let name = match (item, group) {
+            (Some(item), _) => item.shown.name.clone(),
+            (None, Expr::Identifier(name)) => name.value.clone(),
+            (None, Expr::CompoundIdentifier(parts)) => {
+                parts.last().map_or_else(String::new, |last| last.value.clone())
+            }
+            (None, other) => other.to_string(),
+        };
+        name.to_lowercase()
+    };
+    groups.iter().map(name).collect()
+}
+
+/// What GROUPBY() is: what is grouped by, of several columns, which have these names, a number that they have in common.
+/// `None` without groups.
+pub(super) fn group_of(groups: &[Expr], names: &[String]) -> Option<Expr> {
     let (first, others) = groups.split_first()?;
     if others.is_empty() {
         return Some(first.clone());
     }
-    // In the order in which Sphinx has attributes: numbers as the table has them, its key, what is computed, texts.
-    let mut parts: Vec<(Rank, Expr)> =
-        groups.iter().map(|group| (rank(group, tables), group.clone())).collect();
-    parts.sort_by_key(|(rank, _)| *rank);
-    let mut known: Vec<Expr> = Vec::new();
-    for (_, part) in parts {
+    // Sphinx takes them by their names, each once.
+    let mut parts: Vec<(&String, &Expr)> = names.iter().zip(groups).collect();
+    parts.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let mut known: Vec<(&String, &Expr)> = Vec::new();
+    for part in parts {
         if !known.contains(&part) {
             known.push(part);
         }
     }
-    Some(function_call(GROUP_KEY, known))
+    Some(function_call(GROUP_KEY, known.into_iter().map(|(_, group)| group.clone()).collect()))
 }
 
 /// Whether an expression is GROUPBY().

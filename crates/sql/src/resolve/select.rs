@@ -73,6 +73,7 @@ impl Resolver<'_> {
         )?;
         let aliases: Vec<Alias> = items.iter().map(alias_of).collect();
         let said = take_group_rows(select);
+        let group_names = heads::group_names(select, &items);
         let mut groups = self.groups(select, &items, &aliases, &scope, env)?;
         let is_of_rows = is_of_rows(select, &items, &groups.0);
         let said = self.group_rows(said, is_grouped(&items, &groups.0));
@@ -94,7 +95,7 @@ impl Resolver<'_> {
         self.weight = outer_weight;
         let grouped = Grouped { by_heads: heads.is_some(), has_rollup: groups.1 };
         self.unfold(select, order, &mut groups.0, &mut items, grouped)?;
-        let group = heads::group_of(&groups.0, &self.tables);
+        let group = heads::group_of(&groups.0, &group_names);
         replace_groups(select, order, group.as_ref(), &mut items)?;
         self.group(select, order, groups, &mut items, (&scope, heads))?;
         for each in order.iter_mut() {

@@ -144,46 +144,17 @@ fn only_argument(function: &Function) -> Option<&Expr> {
 
 /// Whether an expression is a table's column of sets.
 fn is_set(expr: &Expr, tables: &Tables) -> bool {
-    column_of(expr, tables).is_some_and(|(kind, _)| kind.multi.is_some())
+    kind_of(expr, tables).is_some_and(|kind| kind.multi.is_some())
 }
 
-/// The type of a table's column, and its place.
-fn column_of(expr: &Expr, tables: &Tables) -> Option<(ExprType, usize)> {
+/// The type of a table's column.
+fn kind_of(expr: &Expr, tables: &Tables) -> Option<ExprType> {
     let Expr::CompoundIdentifier(name) = bare(expr) else { return None };
     let [unique, column] = name.as_slice() else { return None };
     let (_, table) = tables.iter().find(|(known, _)| *known == unique.value)?;
     let schema = table.schema();
-    let (place, field) = schema.column_with_name(&column.value)?;
-    Some((ExprType::of_field(field), place))
-}
-
-/// Where Sphinx has an attribute among others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
-    /// A column of numbers.
-    Number(usize),
-    /// The key.
-    Key,
-    /// Anything else.
-    Computed,
-    /// A column of texts.
-    Text(usize),
-}
-
-/// Where Sphinx has what an expression stands for.
-pub(super) fn rank(expr: &Expr, tables: &Tables) -> Rank {
-    let is_key = |expr: &Expr| match expr {
-        Expr::CompoundIdentifier(name) => {
-            name.last().is_some_and(|name| name.value.eq_ignore_ascii_case("id"))
-        }
-        _ => false,
-    };
-    match column_of(expr, tables) {
-        Some(_) if is_key(bare(expr)) => Rank::Key,
-        Some((kind, place)) if kind.is_string() => Rank::Text(place),
-        Some((_, place)) => Rank::Number(place),
-        None => Rank::Computed,
-    }
+    let (_, field) = schema.column_with_name(&column.value)?;
+    Some(ExprType::of_field(field))
 }
 
 /// Makes sets that are grouped by their numbers, but for those that aggregates sum up and queries name.

@@ -3,6 +3,7 @@
 use super::super::{
     call::{Call, Typing},
     function::{Definition, MANY},
+    temporal::{SECOND, utc_of_local},
     types::ExprType,
     value::V,
 };
@@ -60,6 +61,11 @@ fn group_key<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             V::Int(number) => hash.number(number.cast_unsigned()),
             V::Uint(number) => hash.number(*number),
             V::Float(_) | V::Double(_) | V::Dec(_) => hash.real(value.double(call)),
+            // As SphinxAPI sends it: what is before 1970 is 0.
+            V::Date(moment) | V::DateTime(moment, _) => {
+                let micros = utc_of_local(*moment, &call.time_zone()).unwrap_or(0);
+                hash.number(micros.max(0).unsigned_abs() / SECOND.unsigned_abs());
+            }
             value => hash.text(value.string().unwrap_or_default().as_bytes()),
         }
     }

@@ -115,6 +115,13 @@ async fn a_row_is_in_the_group_of_each_of_its_numbers() {
             "SELECT t.tags, COUNT(*) FROM a t JOIN a u ON u.g = t.g GROUP BY t.tags ORDER BY t.tags",
             "1|3 2|4 3|6 9|1",
         ),
+        // What an outer join adds has no number.
+        ("SELECT t.tags, COUNT(*) FROM a u LEFT JOIN a t ON t.id = u.id + 100 GROUP BY t.tags", ""),
+        (
+            "SELECT t.tags, COUNT(*) FROM a u LEFT JOIN a t ON t.id = u.id + 3 GROUP BY t.tags \
+             ORDER BY t.tags",
+            "1|1 9|1",
+        ),
         (
             "SELECT tags, big, COUNT(*) FROM a WHERE id < 3 GROUP BY tags, big ORDER BY tags, big",
             "1|7|1 1|5000000000|1 2|7|2 2|5000000000|1 3|7|2 3|5000000000|1",
@@ -188,6 +195,38 @@ async fn groupby_of_several_columns_is_sphinxs_number() {
     all(session, &["SET sql_dialect = 'mysql'"]).await;
     let asked = "SELECT GROUPBY(), g, h FROM a GROUP BY g, h ORDER BY g, h LIMIT 1";
     assert_eq!(sets(session, asked).await, "7993273937335365998|1|10");
+}
+
+/// As `searchd` takes them: by their names, wherever the table has them.
+#[tokio::test(flavor = "multi_thread")]
+async fn groupby_takes_several_columns_by_their_names() {
+    let server = Server::new();
+    let session = &mut server.session();
+    all(
+        session,
+        &[
+            "CREATE TABLE y (id BIGINT UNSIGNED PRIMARY KEY, year INT UNSIGNED NOT NULL, \
+             ts INT UNSIGNED NOT NULL)",
+            "INSERT INTO y VALUES (1, 2001, 1000)",
+            "CREATE TABLE z (id INT PRIMARY KEY, n INT NOT NULL, e DATETIME, d DATE)",
+            "INSERT INTO z VALUES (1, 7, '2001-09-09 01:46:40', '1970-01-02'), (2, 8, NULL, NULL)",
+            "SET time_zone = '+00:00'",
+        ],
+    )
+    .await;
+    for (statement, expected) in [
+        ("SELECT GROUPBY() FROM y GROUP BY ts, year", "-8708154742512278096"),
+        ("SELECT GROUPBY() FROM y GROUP BY year, y.TS", "-8708154742512278096"),
+        ("SELECT GROUPBY(), Year, ts FROM y GROUP BY 2, 3", "-8708154742512278096|2001|1000"),
+        ("SELECT GROUPBY(), year AS A FROM y GROUP BY ts, a", "2199997744783324928|2001"),
+        // As SphinxAPI sends moments.
+        (
+            "SELECT GROUPBY(), n FROM z GROUP BY n, d, e ORDER BY n",
+            "4029753543449761825|7 8766388750687564813|8",
+        ),
+    ] {
+        assert_eq!(sets(session, statement).await, expected, "{statement}");
+    }
 }
 
 /// A row of a table: what it is grouped by besides, and its numbers.
