@@ -198,9 +198,14 @@ fn inflated(stream: &[u8], most: u64) -> std::result::Result<Vec<u8>, String> {
 fn read_file(name: &[u8], most: u64) -> std::result::Result<Vec<u8>, String> {
     let name = std::str::from_utf8(name).map_err(|_| "its name is not UTF-8".to_owned())?;
     let failed = |error: std::io::Error| format!("file '{name}' cannot be read: {error}");
+    let no_file = || Err(format!("'{name}' is no file"));
+    // To open a pipe or a device may wait for ever, or do something. It is asked again behind: names may be given away.
+    if !std::fs::metadata(name).map_err(failed)?.is_file() {
+        return no_file();
+    }
     let file = File::open(name).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
-        return Err(format!("'{name}' is no file"));
+        return no_file();
     }
     let mut text = Vec::new();
     file.take(most + 1).read_to_end(&mut text).map_err(failed)?;
@@ -324,6 +329,23 @@ mod tests {
         let names = ["a".to_owned(), "c".to_owned()];
         let error = unpacking(OnError::Skip).places("source 's'", &names).unwrap_err().to_string();
         assert!(error.contains("no column 'b', which unpack_mysqlcompress names"), "{error}");
+    }
+
+    /// To open a pipe to which nobody writes would take for ever.
+    #[cfg(unix)]
+    #[test]
+    fn pipes_and_folders_are_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made_pipe = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made_pipe.success());
+        for path in [pipe.as_path(), folder.path()] {
+            let name = path.to_str().unwrap().to_owned();
+            let (told, telling) = std::sync::mpsc::channel();
+            std::thread::spawn(move || told.send(read_file(name.as_bytes(), 8)));
+            let read = telling.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+            assert!(read.is_err_and(|why| why.ends_with("is no file")), "{path:?}");
+        }
     }
 
     #[test]
