@@ -17,6 +17,8 @@ use crate::{Error, Result, files::MAX_RECORD_BYTES, mysql::connection::Connectio
 
 /// Most bytes that the texts of a source's joined fields have together: they are in memory while the documents are read.
 const MAX_BYTES: usize = 1 << 30;
+/// About what a document takes besides its texts.
+const ENTRY_BYTES: usize = 64;
 
 /// A field, and the queries that give it.
 pub(super) struct Joined {
@@ -130,13 +132,14 @@ fn check_columns(source: &str, column: &Column, names: &[String]) -> Result<()> 
 fn add(found: &mut Texts, cells: &[Vec<u8>]) -> usize {
     let [document, text] = cells else { return 0 };
     let Some(document) = document_number(document) else { return 0 };
+    let is_new = !found.contains_key(&document);
     let texts = found.entry(document).or_default();
     let before = texts.len();
     if !texts.is_empty() {
         texts.push(b' ');
     }
     texts.extend_from_slice(text);
-    texts.len() - before
+    texts.len() - before + if is_new { ENTRY_BYTES } else { 0 }
 }
 
 #[cfg(test)]
@@ -174,6 +177,6 @@ mod tests {
             bytes += add(&mut found, &[document.as_bytes().to_vec(), text.as_bytes().to_vec()]);
         }
         let expected = Texts::from([(7, b"red green sea".to_vec()), (8, b"blue".to_vec())]);
-        assert_eq!((found, bytes), (expected, 17));
+        assert_eq!((found, bytes), (expected, 17 + 2 * ENTRY_BYTES));
     }
 }
