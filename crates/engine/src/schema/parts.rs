@@ -7,7 +7,7 @@ use crate::{Error, RequestPart, Result};
 const BETWEEN: char = '\0';
 
 /// Most tables that are read as one.
-pub(crate) const MAX_PARTS: usize = 64;
+pub const MAX_PARTS: usize = 64;
 
 /// Most bytes of what is said of one agent.
 const MAX_AGENT_BYTES: usize = 4_096;

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use remora_engine::{Definition, Schema};
+use remora_engine::{Definition, MAX_PARTS, Schema};
 use remora_mysql::ErrorCode;
 
 use super::{create::check_name, define, drop::rename_all, table_exists};
@@ -118,6 +118,11 @@ impl Parts {
         let mut parts = Self::default();
         let mut present: Vec<String> = Vec::new();
         while !tokens.at_end() {
+            // Each name is compared with those before, and may be told as missing.
+            if parts.locals.len() + parts.agents.len() == MAX_PARTS {
+                let message = format!("a distributed table has up to {MAX_PARTS} parts");
+                return Err(Error::new(ErrorCode::NotSupported, message));
+            }
             let option = tokens.name()?.to_lowercase();
             tokens.take("=");
             match option.as_str() {

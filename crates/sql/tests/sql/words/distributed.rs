@@ -337,6 +337,9 @@ async fn what_a_distributed_table_is_not_is_refused() {
     ] {
         refuse(&mut session, statement, part).await;
     }
+    let locals: String = (0..65).map(|part| format!(" local='p{part}'")).collect();
+    let many = format!("CREATE TABLE e type='distributed'{locals}");
+    refuse(&mut session, &many, "up to 64 parts").await;
     // What is not there yet, as where a dump is loaded.
     all(&mut session, &["CREATE TABLE e type='distributed' local='a' local='later'"]).await;
     let warned = rows(&mut session, "SHOW WARNINGS").await;
