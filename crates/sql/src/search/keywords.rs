@@ -112,8 +112,9 @@ fn index_weights(
     schema: &Schema,
     weights: &[(String, i32)],
 ) -> Result<()> {
+    let short_of = |stored: &str| stored.rsplit('.').next().unwrap_or(stored).to_ascii_lowercase();
     let weight_of = |stored: &str| {
-        let short = stored.rsplit('.').next().unwrap_or(stored);
+        let short = &short_of(stored);
         let given = weights.iter().filter(|(name, _)| name.eq_ignore_ascii_case(short));
         given.map(|(_, weight)| *weight).next_back()
     };
@@ -136,8 +137,11 @@ fn index_weights(
             }
         }
     }
+    // The weight of a table's name is the table's, where a part of another database is called like it too.
+    let own = named.first().filter(|_| named.len() == 1).map(|table| short_of(table));
+    let others = parts.iter().filter(|part| own.as_ref() != Some(&short_of(part)));
     let of_part = |part: &String| Some((part.clone(), weight_of(part)?));
-    asked.part_weights = parts.iter().filter_map(of_part).collect();
+    asked.part_weights = others.filter_map(of_part).collect();
     Ok(())
 }
 

@@ -232,6 +232,30 @@ async fn rows_of_parts_are_weighed_by_their_weights() {
     }
 }
 
+/// The weight of a name is that of the table once, where a part in another database is called like it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_the_tables_name_is_weighed_once() {
+    let server = Server::new();
+    let mut session = server.session();
+    all(
+        &mut session,
+        &[
+            "CREATE DATABASE x",
+            &format!("CREATE TABLE x.d {TABLE}"),
+            "INSERT INTO x.d VALUES (1, 1, 1, 'x', 'alpha', '')",
+            "CREATE TABLE d type='distributed' local='x.d'",
+            "SET sql_dialect = 'sphinx'",
+        ],
+    )
+    .await;
+    let mut weights: Vec<i64> = Vec::new();
+    for option in ["", "OPTION index_weights=(d=3)"] {
+        let asked = format!("SELECT WEIGHT() FROM d WHERE MATCH('alpha') LIMIT 1 {option}");
+        weights.push(rows(&mut session, &asked).await.parse().unwrap());
+    }
+    assert_eq!(weights[1], 3 * weights[0]);
+}
+
 async fn refuse(session: &mut Session, statement: &str, part: &str) {
     match run(session, statement).await {
         Ok(_) => panic!("{statement} was answered"),
