@@ -17,6 +17,8 @@ use crate::mysql::Guest;
 
 /// The refusal of an unknown index.
 pub(super) const UNKNOWN: &str = "unknown local index '?' in search request";
+/// Most refusals of indexes that a warning tells.
+const MOST_TOLD: usize = 16;
 
 /// The answer to a query, with room for so many bytes of rows.
 pub(super) async fn answer(
@@ -39,13 +41,14 @@ async fn try_answer(
     let begin = Instant::now();
     guest.begin_part(query.max_query_ms.into());
     let lots = table::find_lots(guest, identity, &query.indexes, UNKNOWN).await?;
-    let (shape, statement) = asked_of(query, lots)?;
+    let ((shape, statement), refusals) = asked_of(query, lots)?;
     let failed = |error: remora_sql::Error| told(&shape, &error.message);
     let matches = matches(guest, &statement, room).await.map_err(failed)?;
-    let (words, warning) = match statement.has_words {
+    let (words, mut warning) = match statement.has_words {
         true => meta(guest).await.map_err(failed)?,
         false => Default::default(),
     };
+    add_refusals(&mut warning, &refusals);
     let total_found = number(guest, &statement.count).await.map_err(failed)?;
     // An outer order has the rows within the inner limit.
     let most = match query.outer {
@@ -66,12 +69,13 @@ async fn try_answer(
     Ok(Answer::Found { warning, found })
 }
 
-/// The tables that have what is asked for, and the statement: as `searchd` leaves out indexes without it.
+/// The tables that have what is asked for, the statement, and why others are left out, as `searchd` leaves out indexes
+/// without it.
 fn asked_of(
     query: &Query<'_>,
     lots: Vec<std::result::Result<TableShape, String>>,
-) -> std::result::Result<(TableShape, Statement), String> {
-    let (mut asked, mut refusal) = (Vec::new(), None);
+) -> std::result::Result<((TableShape, Statement), Vec<String>), String> {
+    let (mut asked, mut refusals) = (Vec::new(), Vec::new());
     for lot in lots {
         let made = lot.and_then(|shape| {
             let statement = search(query, &shape).map_err(|error| error.to_string())?;
@@ -79,12 +83,12 @@ fn asked_of(
         });
         match made {
             Ok(made) => asked.push(made),
-            Err(error) => refusal = refusal.or(Some(error)),
+            Err(error) => refusals.push(error),
         }
     }
     let mut asked = asked.into_iter();
     match (asked.next(), asked.next()) {
-        (Some(only), None) => Ok(only),
+        (Some(only), None) => Ok((only, refusals)),
         (Some((first, _)), Some((second, _))) => {
             let (first, second) = (first.shown(), second.shown());
             Err(format!(
@@ -92,7 +96,21 @@ fn asked_of(
                  indexes that are"
             ))
         }
-        (None, _) => Err(refusal.unwrap_or_default()),
+        (None, _) => Err(refusals.into_iter().next().unwrap_or_default()),
+    }
+}
+
+/// Tells in a warning which indexes of `*` were left out.
+fn add_refusals(warning: &mut String, refusals: &[String]) {
+    let mut add = |part: &str| {
+        if !warning.is_empty() {
+            warning.push_str("; ");
+        }
+        warning.push_str(part);
+    };
+    refusals.iter().take(MOST_TOLD).for_each(|refusal| add(refusal));
+    if let Some(more) = refusals.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+        add(&format!("{more} more are left out"));
     }
 }
 

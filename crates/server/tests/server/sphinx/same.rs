@@ -120,6 +120,15 @@ fn all_indexes_are_those_with_the_attributes() {
         Answer::Found { found, .. } => found.matches.iter().map(|row| row.id).collect::<Vec<_>>(),
         other => panic!("{other:?}"),
     };
+    let warning = |answer: Answer| match answer {
+        Answer::Found { warning, .. } => warning,
+        other => panic!("{other:?}"),
+    };
+    // What is left out is told, and nothing where nothing is.
+    let left_out = "index books: sort-by attribute 'depth' not found";
+    assert_eq!(warning(found("id", "depth asc")), left_out);
+    let of_notes = warning(found("year", "@id asc"));
+    assert!(of_notes.contains("year") && !of_notes.contains("books"), "{of_notes}");
     assert_eq!(ids(found("depth", "@id asc")), [77]);
     assert_eq!(ids(found("year", "@id asc")), [1, 2, 5_000_000_007]);
     assert_eq!(ids(found("id", "depth asc")), [77]);
