@@ -233,6 +233,11 @@ impl<'v> Runs<'v> {
         });
     }
 
+    /// Whether [`Runs::live`] looks at each row of a run.
+    fn is_looked_at(&self, run: &Range<u32>) -> bool {
+        self.view.deleted.is_some() || !self.is_plain && run.len() as u32 <= MAX_COMPARED
+    }
+
     /// How many live rows a run has, or whether there are any; `None` if their texts are not all the same bytes, or
     /// there are too many to see that.
     fn live(&self, run: &Range<u32>, values_only: bool) -> Option<u64> {
@@ -358,8 +363,7 @@ impl Wanted<'_> {
         let mut group = Group { value: None, count: 0, ends };
         for runs in segments {
             let Some((_, run)) = runs.next.take_if(|(own, _)| own == key) else { continue };
-            let is_looked_at = runs.view.deleted.is_some() || !runs.is_plain;
-            looks.steps(1 + if is_looked_at { run.len() } else { 0 })?;
+            looks.steps(1 + if runs.is_looked_at(&run) { run.len() } else { 0 })?;
             let Some(live) = runs.live(&run, self.request.values_only) else { return Ok(None) };
             if live > 0 {
                 let mine = runs.value(&run);

@@ -13,18 +13,21 @@ use remora_words::{
 use super::{
     random::Random,
     searches::term,
-    table::{BM25, BODY, POSITION, Stored, TITLE, row, schema, view},
+    table::{BM25, BODY, CATEGORY, POSITION, Stored, TITLE, row, schema, single, view},
 };
 use crate::{
-    Ending, Error, FacetRequest, FactorsForm, Interrupt, KeywordQuery, Result, ScanRequest, Schema,
-    SearchRequest, Selection, SortBy, SortKey, TextQuery, WordsDef,
+    Ending, Error, FacetRequest, FactorsForm, IndexColumn, IndexDef, Interrupt, KeywordQuery,
+    Result, ScanRequest, Schema, SearchRequest, Selection, SortBy, SortKey, TextQuery, Value,
+    ValuesRequest, WordsDef,
     interrupt::Unless,
     read::{
         facet::facet,
         ranked::Ranked,
+        runs::values_in_order,
         scan::ViewScan,
         search::{access, best, count, search},
     },
+    register_text_key,
     snapshot::TableView,
 };
 
@@ -205,4 +208,36 @@ fn expressions_and_factors_end_too() {
     check(&view, WEIGHED[1], &query, all / 2 / POSTINGS);
     let query = KeywordQuery { factors: Some(FactorsForm::default()), ..query };
     check(&view, ("factors", scanned), &query, all / 2 / POSTINGS);
+}
+
+/// Values that are read along an index.
+const VALUES: i64 = 60;
+
+/// Of texts that may be one value each row is looked at, of which it is asked like of postings.
+#[test]
+fn values_along_an_index_of_texts_end_within_a_few_rows() {
+    register_text_key(|_, text, key| key.extend(text.to_ascii_lowercase()));
+    let by_category = IndexColumn { column: CATEGORY, descending: false, order: Some(3) };
+    let indexes = vec![IndexDef { columns: vec![by_category] }];
+    let texts = (0..VALUES * 20).map(|id| format!("c{:02}", id % VALUES));
+    // These are one value, behind those that are read.
+    let texts = texts.chain(["z".to_owned(), "Z".to_owned()]);
+    let rows = texts.enumerate().map(|(id, text)| {
+        let mut row = row(id as i64, "", "");
+        row[CATEGORY] = Value::Text(text.as_str().into());
+        row
+    });
+    let view = Arc::new(single(Schema { indexes, ..schema(false) }, rows.collect()));
+    let form: Form = ("the first values", |view, _, unless| {
+        let request = ValuesRequest {
+            column: "category".to_owned(),
+            keyed: Some(3),
+            limit: VALUES as usize,
+            ..ValuesRequest::default()
+        };
+        let reply = values_in_order(view, &request, (POSITION, unless))?;
+        assert_eq!(reply.map(|reply| reply.values.len()), Some(VALUES as usize));
+        Ok(())
+    });
+    check(&view, form, &KeywordQuery::default(), VALUES as usize);
 }

@@ -118,12 +118,13 @@ impl Parts {
         let mut parts = Self::default();
         let mut present: Vec<String> = Vec::new();
         while !tokens.at_end() {
+            let option = tokens.name()?.to_lowercase();
             // Each name is compared with those before, and may be told as missing.
-            if parts.locals.len() + parts.agents.len() == MAX_PARTS {
+            let is_part = matches!(option.as_str(), LOCAL | AGENT | AGENT_PERSISTENT);
+            if is_part && parts.locals.len() + parts.agents.len() == MAX_PARTS {
                 let message = format!("a distributed table has up to {MAX_PARTS} parts");
                 return Err(Error::new(ErrorCode::NotSupported, message));
             }
-            let option = tokens.name()?.to_lowercase();
             tokens.take("=");
             match option.as_str() {
                 LOCAL => {
