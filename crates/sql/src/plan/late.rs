@@ -53,6 +53,8 @@ type Named = (Arc<dyn PhysicalExpr>, String);
 const LATE: [&str; 2] = ["#highlight", "#snippet"];
 /// Rows whose texts are in memory at once.
 const ROWS: usize = 16;
+/// The same where factors alone are made: a query is planned anew for each so many.
+const FACTOR_ROWS: usize = 256;
 
 /// The plan with excerpts made of the rows that limits leave.
 pub(super) fn late(plan: Plan) -> Result<Plan> {
@@ -271,6 +273,19 @@ fn is_late(expr: &Arc<dyn PhysicalExpr>, told: &BTreeSet<usize>) -> bool {
     has_late && !has_others
 }
 
+/// Whether an expression makes an excerpt of a text.
+fn makes_excerpt(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let mut makes = false;
+    // Nothing fails on the way.
+    let _ = expr.apply(|each| {
+        if let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() {
+            makes |= LATE.contains(&call.fun().name());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    makes
+}
+
 fn passes_rows(node: &Plan) -> bool {
     node.is::<GlobalLimitExec>()
         || node.is::<LocalLimitExec>()
@@ -362,6 +377,8 @@ struct LateExec {
     outputs: Vec<Arc<dyn PhysicalExpr>>,
     /// Of the input's columns and what is read.
     within: SchemaRef,
+    /// Of so many rows at once.
+    rows: usize,
     properties: Arc<PlanProperties>,
 }
 
@@ -381,7 +398,10 @@ impl LateExec {
             input.boundedness(),
         );
         let (within, properties) = (Arc::new(Schema::new(fields)), Arc::new(properties));
-        Self { input, read, outputs, within, properties }
+        let has_excerpts = outputs.iter().any(makes_excerpt);
+        let is_of_factors = read.as_ref().is_some_and(|(_, columns)| columns.are_factors());
+        let rows = if is_of_factors && !has_excerpts { FACTOR_ROWS } else { ROWS };
+        Self { input, read, outputs, within, rows, properties }
     }
 
     /// What becomes of some rows.
@@ -463,9 +483,9 @@ impl ExecutionPlan for LateExec {
         let input = self.input.execute(partition, context)?;
         let rows = input.map_ok(move |batch| {
             let (this, options) = (this.clone(), Arc::clone(&options));
-            let parts = (0..batch.num_rows()).step_by(ROWS).map(move |from| {
+            let parts = (0..batch.num_rows()).step_by(this.rows).map(move |from| {
                 watch::check(&options)?;
-                this.made(&batch.slice(from, ROWS.min(batch.num_rows() - from)))
+                this.made(&batch.slice(from, this.rows.min(batch.num_rows() - from)))
             });
             futures::stream::iter(parts)
         });

@@ -157,6 +157,11 @@ impl LateColumns {
         &self.fields
     }
 
+    /// Whether all of them are factors.
+    pub(crate) fn are_factors(&self) -> bool {
+        self.sources.iter().all(|source| matches!(source, Source::Factors(_)))
+    }
+
     /// The columns of the rows with these keys.
     pub(crate) fn read(&self, keys: &ArrayRef) -> Result<Vec<ArrayRef>> {
         let keys = self.key_values(keys);
