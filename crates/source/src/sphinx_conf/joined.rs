@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use super::{
     columns::{Column, Kind, document_number},
-    range::{Range, ranged},
+    range::{Pace, ranged},
 };
 use crate::{Error, Result, files::MAX_RECORD_BYTES, mysql::connection::Connection};
 
@@ -71,7 +71,7 @@ impl Joined {
 pub(super) fn read(
     source: &str,
     fields: &[Joined],
-    range: Option<&Range>,
+    pace: Pace,
     connection: &mut Connection,
 ) -> Result<Vec<Texts>> {
     let (mut bytes, mut all) = (0, Vec::with_capacity(fields.len()));
@@ -92,7 +92,7 @@ pub(super) fn read(
         };
         match &field.ends {
             None => read(connection, &field.query)?,
-            Some(ends) => ranged(connection, ends, range, |connection, part| match part {
+            Some(ends) => ranged(connection, ends, pace, |connection, part| match part {
                 Some((start, end)) => {
                     let query = field.query.replace("$start", &start.to_string());
                     read(connection, &query.replace("$end", &end.to_string()))

@@ -9,7 +9,7 @@ use super::{
     columns::{Column, Kind, document_number},
     documents::{Document, Taker},
     joined::{self, Joined, Texts},
-    range::{DEFAULT_STEP, Range, ranged},
+    range::{DEFAULT_STEP, Pace, ranged},
     sets::{self, SetOf, Sets},
     text::Section,
     unpack::Unpacking,
@@ -28,7 +28,9 @@ pub(super) struct Query {
     settings: MysqlSettings,
     before: Vec<String>,
     query: String,
-    range: Option<Range>,
+    /// The query that gives the ends of the stretches of `query`, if there are stretches.
+    ends: Option<String>,
+    pace: Pace,
     after: Vec<String>,
     after_index: Vec<String>,
     attributes: Vec<Column>,
@@ -69,16 +71,14 @@ impl Query {
         if query.is_empty() || host.is_empty() {
             return Err(missing(if query.is_empty() { "sql_query" } else { "sql_host" }));
         }
-        let range_query = section.text("sql_query_range").to_owned();
-        let range = match range_query.is_empty() {
-            true => None,
-            false => Some(Range {
-                query: range_query,
-                step: number("sql_range_step", DEFAULT_STEP)?.max(1),
-                pause: Duration::from_millis(number("sql_ranged_throttle", 0)?),
-            }),
+        let ends =
+            Some(section.text("sql_query_range").to_owned()).filter(|query| !query.is_empty());
+        // Fields and sets that are read in stretches go by them too.
+        let pace = Pace {
+            step: number("sql_range_step", DEFAULT_STEP)?.max(1),
+            pause: Duration::from_millis(number("sql_ranged_throttle", 0)?),
         };
-        if range.is_some() && !(query.contains("$start") && query.contains("$end")) {
+        if ends.is_some() && !(query.contains("$start") && query.contains("$end")) {
             return Err(missing("$start and $end in sql_query, as it has sql_query_range"));
         }
         let port = number("sql_port", 3306)?;
@@ -108,7 +108,8 @@ impl Query {
             settings,
             before,
             query,
-            range,
+            ends,
+            pace,
             after,
             after_index,
             attributes,
@@ -129,22 +130,19 @@ impl Query {
             // MySQL's utf8, as in many a `SET NAMES`, has no place for all of Unicode.
             connection.run("SET character_set_results = utf8mb4")?;
         }
-        let sets = sets::read(source, &self.sets, self.range.as_ref(), &mut connection)?;
-        let texts = joined::read(source, &self.joined, self.range.as_ref(), &mut connection)?;
+        let sets = sets::read(source, &self.sets, self.pace, &mut connection)?;
+        let texts = joined::read(source, &self.joined, self.pace, &mut connection)?;
         let beside = Beside { texts, sets };
         let mut read = |connection: &mut Connection, query: &str| {
             self.read_part(source, connection, query, &beside, taker)
         };
-        match &self.range {
+        match &self.ends {
             None => read(&mut connection, &self.query)?,
-            Some(range) => {
-                let ends = &range.query;
-                ranged(&mut connection, ends, Some(range), |connection, part| {
-                    // Without rows the query still says which columns there are.
-                    let (start, end) = part.unwrap_or((1, 0));
-                    read(connection, &self.part(start, end))
-                })?;
-            }
+            Some(ends) => ranged(&mut connection, ends, self.pace, |connection, part| {
+                // Without rows the query still says which columns there are.
+                let (start, end) = part.unwrap_or((1, 0));
+                read(connection, &self.part(start, end))
+            })?,
         }
         for statement in &self.after {
             // As Sphinx does: the documents are there.

@@ -7,10 +7,9 @@ use crate::{Result, mysql::connection::Connection};
 /// Numbers of a stretch where nothing is said.
 pub(super) const DEFAULT_STEP: u64 = 1024;
 
-/// How the numbers of documents are cut into stretches.
-pub(super) struct Range {
-    /// The query that gives their ends.
-    pub query: String,
+/// How the numbers of documents are cut into stretches, whichever query they are for.
+#[derive(Clone, Copy)]
+pub(super) struct Pace {
     /// Numbers of a stretch.
     pub step: u64,
     /// How long is waited between two of them.
@@ -22,20 +21,19 @@ pub(super) struct Range {
 pub(super) fn ranged(
     connection: &mut Connection,
     ends: &str,
-    range: Option<&Range>,
+    pace: Pace,
     mut read: impl FnMut(&mut Connection, Option<(u64, u64)>) -> Result<()>,
 ) -> Result<()> {
-    let (step, pause) = range.map_or((DEFAULT_STEP, Duration::ZERO), |it| (it.step, it.pause));
     let ends: Option<(Option<u64>, Option<u64>)> = connection.first(ends)?;
     let Some((Some(first), Some(last))) = ends else { return read(connection, None) };
     let mut start = first;
     loop {
-        let end = start.saturating_add(step - 1).min(last);
+        let end = start.saturating_add(pace.step.saturating_sub(1)).min(last);
         read(connection, Some((start, end)))?;
         if end >= last {
             return Ok(());
         }
         start = end + 1;
-        std::thread::sleep(pause);
+        std::thread::sleep(pace.pause);
     }
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use super::{
     columns::{Column, Kind},
-    range::{Range, ranged},
+    range::{Pace, ranged},
 };
 use crate::{Error, Result, mysql::connection::Connection};
 
@@ -81,7 +81,7 @@ pub(super) type Sets = HashMap<u64, Vec<u8>>;
 pub(super) fn read(
     source: &str,
     sets: &[SetOf],
-    range: Option<&Range>,
+    pace: Pace,
     connection: &mut Connection,
 ) -> Result<Vec<Sets>> {
     let mut pairs = 0;
@@ -106,7 +106,7 @@ pub(super) fn read(
             From::Field => {}
             From::Query(query) => read(connection, query)?,
             From::Ranged(query, ends) => {
-                ranged(connection, ends, range, |connection, part| match part {
+                ranged(connection, ends, pace, |connection, part| match part {
                     Some((start, end)) => {
                         let query = query.replace("$start", &start.to_string());
                         read(connection, &query.replace("$end", &end.to_string()))

@@ -178,6 +178,38 @@ fn sources_are_checked_before_anything_runs() {
     assert!(error.to_string().starts_with("sphinx.conf:2: there is no source 's'"), "{error}");
 }
 
+/// Also where nothing but other queries of the source goes by them.
+#[test]
+fn settings_that_say_nothing_are_refused() {
+    let plan = |setting: &str, indexer: &str| {
+        let mysql = "type = mysql\nsql_host = h\nsql_query = SELECT 1";
+        let conf = conf(&format!(
+            "source s {{\n{mysql}\n{setting}\n}}\nindex i {{\nsource = s\n}}\nindexer {{\n{indexer}\n}}\n"
+        ));
+        plan::Plan::of(&conf, conf.index("i").unwrap()).map(|plan| plan.sources.len())
+    };
+    for (setting, indexer, message) in [
+        ("sql_range_step = x", "", "sphinx.conf:5: sql_range_step: 'x' is no whole number"),
+        ("sql_ranged_throttle = 1s", "", "sphinx.conf:5: sql_ranged_throttle: '1s' is no whole"),
+        (
+            "unpack_mysqlcompress_maxsize = 65M",
+            "",
+            "sphinx.conf:5: unpack_mysqlcompress_maxsize: '65M' is more than a document has",
+        ),
+        (
+            "",
+            "max_file_field_buffer = 65M",
+            "sphinx.conf:11: max_file_field_buffer: '65M' is more than a document has",
+        ),
+    ] {
+        let error = plan(setting, indexer).unwrap_err().to_string();
+        assert!(error.contains(message), "{error} / {message}");
+    }
+    let (setting, indexer) = ("unpack_mysqlcompress_maxsize = 64M", "max_file_field_buffer = 64M");
+    assert_eq!(plan(setting, indexer).unwrap(), 1);
+    assert_eq!(plan("sql_range_step = 7", "").unwrap(), 1);
+}
+
 #[test]
 fn searchd_says_where_it_listens_and_where_files_lie() {
     let conf_of = |searchd: &str| conf(&format!("index i {{\npath = /var/i/data\n}}\n{searchd}"));

@@ -60,12 +60,17 @@ impl Unpacking {
             let named = section.all(key).filter(|setting| !setting.value.is_empty());
             steps.extend(named.map(|setting| (setting.value.trim().to_lowercase(), step)));
         }
-        let bytes = |setting: Option<&Setting>, default: u64| match setting {
-            Some(setting) if !setting.value.is_empty() => size(&setting.value).ok_or_else(|| {
-                let message = format!("{}: '{}' is no number of bytes", setting.key, setting.value);
-                wrong(file, setting.line, message)
-            }),
-            _ => Ok(default),
+        let bytes = |setting: Option<&Setting>, default: u64| {
+            let Some(setting) = setting.filter(|setting| !setting.value.is_empty()) else {
+                return Ok(default);
+            };
+            let why = match size(&setting.value) {
+                Some(bytes) if bytes <= MAX_RECORD_BYTES as u64 => return Ok(bytes),
+                Some(_) => format!("is more than a document has: {MAX_RECORD_BYTES} bytes at most"),
+                None => "is no number of bytes".to_owned(),
+            };
+            let message = format!("{}: '{}' {why}", setting.key, setting.value);
+            Err(wrong(file, setting.line, message))
         };
         let of_indexer = |key: &str| indexer.and_then(|section| section.get(key));
         let on_error = match of_indexer("on_file_field_error") {
@@ -82,13 +87,12 @@ impl Unpacking {
                 }
             },
         };
-        let most = MAX_RECORD_BYTES as u64;
         let unpacked = section.get("unpack_mysqlcompress_maxsize");
         let of_files = of_indexer("max_file_field_buffer");
         Ok(Self {
             steps,
-            most_unpacked_bytes: bytes(unpacked, DEFAULT_UNPACKED_BYTES)?.min(most),
-            most_file_bytes: bytes(of_files, DEFAULT_FILE_BYTES)?.min(most),
+            most_unpacked_bytes: bytes(unpacked, DEFAULT_UNPACKED_BYTES)?,
+            most_file_bytes: bytes(of_files, DEFAULT_FILE_BYTES)?,
             on_error,
         })
     }
