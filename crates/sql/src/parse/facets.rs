@@ -253,7 +253,14 @@ fn value(source: &Source, part: Range<usize>) -> (String, Option<String>) {
     }
 }
 
-/// Whether a value is the name of a column, without its table.
+/// The name of the column that a value is, with its table or without.
+fn column_of(value: &str) -> Option<&str> {
+    let mut parts = value.split('.');
+    let last = parts.next_back()?;
+    (parts.all(is_name) && is_name(last)).then(|| last.trim_matches('`'))
+}
+
+/// Whether a part of a value is a name.
 fn is_name(value: &str) -> bool {
     let bare = value.strip_prefix('`').and_then(|value| value.strip_suffix('`')).unwrap_or(value);
     !bare.is_empty()
@@ -273,12 +280,10 @@ impl Faceted {
 
     fn select_of(&self, facet: &Facet) -> String {
         let is_of_one = facet.by.is_empty() && facet.values.len() == 1;
-        let item = |(value, alias): &(String, Option<String>)| match alias {
-            None if is_of_one && is_name(value) => {
-                format!("{GROUP} AS {}", quoted(value.trim_matches('`')))
-            }
-            None => value.clone(),
-            Some(alias) => format!("{value} AS {}", quoted(alias)),
+        let item = |(value, alias): &(String, Option<String>)| match (alias, column_of(value)) {
+            (None, Some(column)) if is_of_one => format!("{GROUP} AS {}", quoted(column)),
+            (None, _) => value.clone(),
+            (Some(alias), _) => format!("{value} AS {}", quoted(alias)),
         };
         let mut items: Vec<String> = facet.values.iter().map(item).collect();
         items.push("COUNT(*) AS `count(*)`".to_owned());

@@ -209,19 +209,25 @@ impl Resolver<'_> {
         let GroupByExpr::Expressions(mut groups, modifiers) = group_by else {
             return Err(Error::unsupported("GROUP BY ALL"));
         };
+        // What is grouped by is no GROUPBY(), which says what that is.
+        let others = aliases.iter().filter(|alias| !heads::is_group(&alias.expr));
+        let aliases: Vec<Alias> = match groups.is_empty() {
+            true => Vec::new(),
+            false => others.cloned().collect(),
+        };
         for group in &mut groups {
             if let Some(position) = position(group) {
                 let item = position.checked_sub(1).and_then(|at| items.get(at));
                 let unknown = || unknown_column(&position.to_string(), Clause::Group);
                 let item = item.ok_or_else(unknown)?;
                 *group = item.expr.clone();
-                if is_aggregate(group) {
+                if is_aggregate(group) || heads::is_group(group) {
                     let message = format!("Can't group on '{}'", item.shown.name);
                     return Err(Error::new(ErrorCode::WrongGroup, message));
                 }
                 continue;
             }
-            let place = ClauseContext { aliases, ..ClauseContext::plain(Clause::Group) };
+            let place = ClauseContext { aliases: &aliases, ..ClauseContext::plain(Clause::Group) };
             self.expr(group, scope, env, place)?;
         }
         let rollup = matches!(modifiers.as_slice(), [GroupByWithModifier::Rollup]);

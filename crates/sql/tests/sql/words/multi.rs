@@ -145,6 +145,29 @@ async fn a_row_is_in_the_group_of_each_of_its_numbers() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn facets_are_of_columns_with_their_tables_or_without() {
+    let server = Server::new();
+    let session = &mut server.session();
+    filled(session).await;
+    for (statement, expected) in [
+        ("SELECT id FROM a LIMIT 1 FACET a.tags ORDER BY FACET() ASC", "1 ; 1|2 2|2 3|3 9|1"),
+        ("SELECT id FROM a LIMIT 1 FACET a.`tags` ORDER BY tags DESC LIMIT 2", "1 ; 9|1 3|3"),
+        ("SELECT id FROM a LIMIT 1 FACET a.g ORDER BY g", "1 ; 1|2 2|2 3|1"),
+    ] {
+        assert_eq!(sets(session, statement).await, expected, "{statement}");
+    }
+    for (statement, message) in [
+        // What another SELECT computes is no column.
+        ("SELECT id, g * 2 AS p FROM a LIMIT 1 FACET p", "Unknown column 'p' in 'group statement'"),
+        ("SELECT GROUPBY() AS p, COUNT(*) FROM a GROUP BY p", "Unknown column 'p'"),
+        ("SELECT GROUPBY() AS p, COUNT(*) FROM a GROUP BY 1", "Can't group on 'p'"),
+    ] {
+        let told = run(session, statement).await.unwrap_err().message;
+        assert!(told.contains(message), "{statement}: {told}");
+    }
+}
+
 /// Of several columns it is a number of which the columns' values can be told apart.
 #[tokio::test(flavor = "multi_thread")]
 async fn groupby_of_several_columns_is_sphinxs_number() {
