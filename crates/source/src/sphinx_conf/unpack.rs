@@ -348,7 +348,7 @@ mod tests {
             let (told, telling) = std::sync::mpsc::channel();
             std::thread::spawn(move || told.send(read_file(name.as_bytes(), 8)));
             let read = telling.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
-            assert!(read.is_err_and(|why| why.ends_with("is no file")), "{path:?}");
+            assert!(read.is_err_and(|why| why.ends_with("is no file")), "{}", path.display());
         }
     }
 

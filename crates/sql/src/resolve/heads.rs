@@ -240,7 +240,7 @@ pub(super) fn group_of(groups: &[Expr], names: &[String]) -> Option<Expr> {
     }
     // Sphinx takes them by their names, each once.
     let mut parts: Vec<(&String, &Expr)> = names.iter().zip(groups).collect();
-    parts.sort_by(|(one, _), (other, _)| one.cmp(other));
+    parts.sort_by_key(|(name, _)| *name);
     let mut known: Vec<(&String, &Expr)> = Vec::new();
     for part in parts {
         if !known.contains(&part) {
