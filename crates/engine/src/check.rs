@@ -283,9 +283,13 @@ fn check_segment(
     if !indexes.all(|index| index.is_right()) {
         problems.add(format!("segment {number} has an index whose order is not its columns'"));
     }
-    let mut texts = table.schema.texts.iter().filter_map(|text| view.segment.text(text.id));
-    if !texts.all(|text| matches!(text.has_right_neighbours(), Ok(true))) {
-        problems.add(format!("segment {number} has lists of neighbours that are not its texts'"));
+    for text in table.schema.texts.iter().filter_map(|text| view.segment.text(text.id)) {
+        match text.has_right_neighbours() {
+            Ok(true) => {}
+            Ok(false) => problems
+                .add(format!("segment {number} has lists of neighbours that are not its texts'")),
+            Err(error) => problems.add(format!("segment {number}: {error}")),
+        }
     }
     Ok(())
 }

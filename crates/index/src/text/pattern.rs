@@ -116,7 +116,7 @@ impl Pattern {
 }
 
 /// What of a pattern lists may know, where it has one form.
-fn chains(alternatives: &[Vec<Element>]) -> Chains {
+pub(super) fn chains(alternatives: &[Vec<Element>]) -> Chains {
     match alternatives {
         [elements] => Chains::new(elements),
         _ => Chains::default(),

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     TextIndex,
     atoms::{AtomKind, atoms},
-    pattern::{Pattern, TermMatch},
+    pattern::{Pattern, TermMatch, chains},
 };
 
 /// Most spellings of one piece that are followed at a time.
@@ -43,6 +43,8 @@ impl TextIndex {
         for element in spelled.alternatives.iter_mut().flatten() {
             self.spell(&mut element.terms, &same_kind)?;
         }
+        // Lists know the pattern's own spelling alone.
+        spelled.chains = chains(&spelled.alternatives);
         Some(spelled)
     }
 

@@ -51,6 +51,13 @@ impl std::fmt::Debug for Analyzer {
 }
 
 impl Analyzer {
+    /// Whether words may have blended characters: what such a word or an exception with them becomes may take no position
+    /// of its own.
+    #[must_use]
+    pub fn blends(&self) -> bool {
+        !self.settings.blend_chars().is_empty()
+    }
+
     /// Reads the settings and the files that they name.
     ///
     /// # Errors

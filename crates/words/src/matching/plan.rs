@@ -189,7 +189,9 @@ impl Matcher {
             _ => None,
         };
         let places: Option<Vec<_>> = words.leaves.iter().map(place).collect();
-        places.filter(|places| places.len() == words.positions.len())
+        // Words behind one that takes no position may stand where it does.
+        let are_apart = words.positions.is_sorted_by(|before, behind| before < behind);
+        places.filter(|places| are_apart && places.len() == words.positions.len())
     }
 
     /// What the query finds in a document; `None` if it does not find it. `hits` become those that a ranker needs.

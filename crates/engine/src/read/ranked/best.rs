@@ -118,7 +118,11 @@ impl Ranked {
 
     /// The words by which it is told what documents can weigh, where it can be told.
     fn contributors(&self, matcher: &Matcher) -> Option<Contributors> {
-        let contributors = matcher.contributors()?;
+        let mut contributors = matcher.contributors()?;
+        if self.blends && contributors.window.is_none() && !contributors.are_hits {
+            // The last word of a phrase may stand where its first one does.
+            contributors.window = Some(1);
+        }
         let is_counted = contributors.is_all || contributors.words.len() <= MAX_WORDS;
         // What words of most documents take away is all that can make a weight wrap around.
         let taken: f32 = contributors.words.iter().map(|word| (-word.idf).max(0.0)).sum();
@@ -204,10 +208,18 @@ impl<'a> Segment<'a> {
         bounds: &'a Bounds<'a>,
     ) -> Result<Self> {
         let weighing = Weighing::new(ranked, matcher, words, view)?;
-        let keyword = |term: usize| match &matcher.terms().get(term)?.keywords[..] {
-            [keyword] if keyword.chars().all(char::is_alphanumeric) => Some(Keyword::Plain),
-            [_] => Some(Keyword::Other),
-            _ => None,
+        // What a wildcard stands for may be a word of the query too, and with blended characters a word may take no place
+        // of its own.
+        let keyword = |term: usize| {
+            let term = matcher.terms().get(term)?;
+            let is_plain = |keyword: &str| keyword.chars().all(char::is_alphanumeric);
+            match &term.keywords[..] {
+                [keyword] if !term.is_union && !ranked.blends && is_plain(keyword) => {
+                    Some(Keyword::Plain)
+                }
+                [_] => Some(Keyword::Other),
+                _ => None,
+            }
         };
         let are_keywords = bounds.terms.iter().all(|&(term, _)| keyword(term).is_some());
         let shifts = bounds.runs_are_shifts(keyword).then(Shifts::new);

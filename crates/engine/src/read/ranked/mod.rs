@@ -44,6 +44,8 @@ pub(crate) struct Ranked {
     id: u32,
     scorer: Scorer,
     table_weight: i32,
+    /// Whether words may have blended characters, behind which one may take no place.
+    blends: bool,
     /// What the weights of segments are multiplied by that are not multiplied by [`Ranked::table_weight`].
     segment_weights: Vec<(Arc<Segment>, i32)>,
     report: KeywordReport,
@@ -169,6 +171,7 @@ impl Ranked {
             id: words.segment_id(),
             scorer: Scorer::new(asked.ranker.clone(), about),
             table_weight: asked.table_weight.unwrap_or(1),
+            blends: analyzer.blends(),
             segment_weights: view.map_or_else(Vec::new, |view| segment_weights(view, asked)),
             report,
             schema: Arc::clone(schema),

@@ -34,7 +34,9 @@ const SHARE: usize = 6;
 /// What an entry takes beside its list.
 const ENTRY_BYTES: usize = 10;
 /// More ordinals than this are not looked at: a segment of so much text has no lists.
-const MOST_ORDINALS: u64 = 1 << 28;
+const MOST_ORDINALS: u64 = 1 << 26;
+/// Longer words are in no pairs: each word is compared with all of its ends that are so long.
+const MOST_WORD_BYTES: usize = 32;
 
 /// Notes what is frequent while terms pass by.
 pub(crate) struct NeighboursWriter {
@@ -72,7 +74,8 @@ impl NeighboursWriter {
         if df > self.doc_count / FREQUENT_CHARACTERS_SHARE && two_characters(term).is_some() {
             self.characters.push(number);
         }
-        if df > self.doc_count / FREQUENT_WORD_SHARE && is_word(term) {
+        let is_frequent = df > self.doc_count / FREQUENT_WORD_SHARE;
+        if is_frequent && term.len() <= MOST_WORD_BYTES && is_word(term) {
             self.words.push(number);
         }
     }
