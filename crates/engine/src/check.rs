@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use crate::{
     Error, Position, Result, Row, Schema,
-    indexing::{RequiredRows, RowIndexer, index_specs},
+    indexing::{RequiredRows, RowIndexer, index_specs, path_specs},
     merge::{merge_views, write_recovered},
     recovery::{Problem, Purpose, Recovered, recover, scan_readable},
     snapshot::{SegmentView, TableView},
@@ -283,7 +283,10 @@ fn check_segment(
     if !indexes.all(|index| index.is_right()) {
         problems.add(format!("segment {number} has an index whose order is not its columns'"));
     }
-    for text in table.schema.texts.iter().filter_map(|text| view.segment.text(text.id)) {
+    let of_columns = table.schema.texts.iter().filter_map(|text| view.segment.text(text.id));
+    let specs = path_specs(&table.schema);
+    let of_paths = specs.iter().filter_map(|spec| view.segment.path_texts(spec));
+    for text in of_columns.chain(of_paths) {
         match text.has_right_neighbours() {
             Ok(true) => {}
             Ok(false) => problems

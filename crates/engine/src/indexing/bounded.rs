@@ -5,7 +5,7 @@ use std::sync::Arc;
 use remora_index::segment::Segment;
 
 use super::{
-    document::{RowIndexer, text_bytes},
+    document::{RowIndexer, indexed_bytes},
     required::RequiredRows,
 };
 use crate::{Result, Row, Schema};
@@ -45,7 +45,7 @@ impl<'s> BoundedIndexer<'s> {
             return Ok(());
         }
         self.current.add(key, row)?;
-        let bytes = text_bytes(self.schema, row);
+        let bytes = indexed_bytes(self.schema, row, self.current.last_paths());
         self.current_text_bytes += bytes;
         self.all_text_bytes += bytes as u64;
         let full = self.current_text_bytes >= SEGMENT_TEXT_BYTES;

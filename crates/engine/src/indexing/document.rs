@@ -219,17 +219,10 @@ fn fields<'r>(words: &WordsDef, row: &'r [Value]) -> Vec<&'r str> {
     words.columns.iter().map(text).collect()
 }
 
-/// Bytes of text that the text indexes take in of a row.
-pub(crate) fn text_bytes(schema: &Schema, row: &[Value]) -> usize {
+/// Bytes that the indexes of texts take in of a row, and those of what its paths lead to.
+pub(crate) fn indexed_bytes(schema: &Schema, row: &[Value], paths: &PathKeys) -> usize {
     let texts = schema.texts.iter().flat_map(|text| indexed_texts(text, row));
-    let texts: usize = texts.map(|text| text.len()).sum();
-    // No more of a document are texts.
-    let of_paths = schema.paths.iter().filter(|path| path.texts);
-    let of_paths = of_paths.map(|path| match row.get(path.column) {
-        Some(Value::Json(document)) => document.len(),
-        _ => 0,
-    });
-    texts + of_paths.sum::<usize>()
+    texts.map(|text| text.len()).sum::<usize>() + paths.bytes()
 }
 
 /// Builds segments from rows that come in ascending key order.
@@ -295,6 +288,11 @@ impl<'s> RowIndexer<'s> {
         self.builder.add(&Document { key, columns, texts, words, paths })?;
         self.documents += 1;
         Ok(())
+    }
+
+    /// What the paths lead to in the row that [`RowIndexer::add`] added last.
+    pub fn last_paths(&self) -> &PathKeys {
+        &self.paths
     }
 
     /// How many rows were added.

@@ -7,8 +7,8 @@ mod threads;
 
 pub(crate) use bounded::BoundedIndexer;
 pub(crate) use document::{
-    RowIndexer, allowed_specs, index_for, index_specs, indexed_texts, lacks_a_path, lacks_an_index,
-    missing_paths, path_specs, placed_specs, segment_spec, stored_indexes, text_bytes,
+    RowIndexer, allowed_specs, index_for, index_specs, indexed_bytes, indexed_texts, lacks_a_path,
+    lacks_an_index, missing_paths, path_specs, placed_specs, segment_spec, stored_indexes,
 };
 pub use required::RequiredRows;
 pub(crate) use threads::{Indexers, Indexing};

@@ -48,7 +48,7 @@ pub(crate) struct PreparedTable {
     pub segment: Option<Arc<Segment>>,
     /// The same while it is being made.
     pub indexing: Option<Indexing>,
-    /// Bytes of text that are indexed.
+    /// Bytes of texts that are indexed, and of what paths lead to.
     pub text_bytes: usize,
     /// What its rows have at the table's unique paths, in order.
     pub unique: Vec<UniqueValue>,
@@ -175,8 +175,10 @@ impl PreparedTable {
             .map(|change| change.key.len() + change.stored.as_ref().map_or(0, Vec::len))
             .sum();
         let unique: usize = self.unique.iter().map(|one| size_of_val(one) + one.value.len()).sum();
+        let rows = self.changes.iter().filter_map(|change| change.row.as_ref());
+        let paths: usize = rows.map(|row| row.paths.bytes()).sum();
         // Values in memory take about as much again as their encoded bytes.
-        2 * stored + 96 * self.changes.len() + unique
+        2 * stored + 96 * self.changes.len() + unique + paths
     }
 
     /// Whether it changes the row with a key.

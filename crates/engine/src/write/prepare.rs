@@ -11,7 +11,7 @@ use crate::{
     Change, ChangeBatch, Error, Options, RequestPart, Result, Row, Schema, Value,
     encode::{RowFormat, decode_key, encode_key, fit_row},
     error::no_table,
-    indexing::{Indexers, RequiredRows, text_bytes},
+    indexing::{Indexers, RequiredRows, indexed_bytes},
     shared::{DatabaseState, PreparedBatch, PreparedChange, PreparedTable},
     snapshot::Snapshot,
 };
@@ -165,7 +165,7 @@ impl PreparedTable {
         for change in &mut self.changes {
             change.row = change.row.take().filter(|it| required.accept(&it.row));
             let row = change.row.as_ref();
-            self.text_bytes += row.map_or(0, |it| text_bytes(&self.schema, &it.row));
+            self.text_bytes += row.map_or(0, |it| indexed_bytes(&self.schema, &it.row, &it.paths));
         }
         Ok(())
     }
@@ -176,7 +176,7 @@ impl PreparedTable {
             return Ok(());
         }
         let message = format!(
-            "a batch with {} bytes of indexed text for table {:?}: the limit is {}; cut it into \
+            "a batch with {} bytes of indexed texts and paths for table {:?}: the limit is {}; cut it into \
              smaller batches",
             self.text_bytes, self.schema.name, options.max_segment_bytes
         );

@@ -32,6 +32,11 @@ impl PathKeys {
         self.counts.push(self.ends.len());
     }
 
+    /// Bytes of memory that the values take.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len() + size_of::<usize>() * self.ends.len()
+    }
+
     /// How many paths there are.
     pub fn paths(&self) -> usize {
         self.counts.len()
