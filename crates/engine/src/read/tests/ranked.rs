@@ -338,7 +338,17 @@ proptest! {
 
 /// The best row of so few is the first of all, where bounds by words alone would be too low.
 fn check_best(query: KeywordQuery, bodies: &[&str]) {
-    let words = WordsDef::new(9, vec![TITLE, BODY], &Settings::default(), Vec::new()).unwrap();
+    check_best_with(&[], query, bodies);
+}
+
+/// The same of words with settings. `C++` is one word where there are exceptions.
+fn check_best_with(settings: &[(&str, &str)], query: KeywordQuery, bodies: &[&str]) {
+    let mut set = Settings::default();
+    for (name, value) in settings {
+        set.set(name, value).unwrap();
+    }
+    let files = vec![("exceptions.txt".to_owned(), "C++ => cplusplus\n".to_owned())];
+    let words = WordsDef::new(9, vec![TITLE, BODY], &set, files).unwrap();
     let schema = Schema { words: Some(words), ..schema(false) };
     let rows = bodies.iter().zip(1..).map(|(body, id)| {
         let (title, body) = body.split_once('/').unwrap_or(("", body));
@@ -397,4 +407,39 @@ fn what_is_excluded_within_counts_its_hits() {
     let (text, ranker) = ("((a -b) MAYBE c) | d".to_owned(), Ranker::by_name("wordcount").unwrap());
     let query = KeywordQuery { text, ranker, ..Default::default() };
     check_best(query, &["c d d d", "a a b d", "d d c", "a"]);
+}
+
+/// What a wildcard stands for stands where that word does, so that a run changes its shift.
+#[test]
+fn runs_of_wildcards_are_longer_than_their_shifts() {
+    let mut bodies = vec!["blue blue red red red red food food food", "red food blue"];
+    bodies.extend(["filler"; 9]);
+    for ranker in ["proximity_bm25", "matchany", "sph04", "proximity"] {
+        for text in ["red food fo* blue", "red | food | fo* | blue"] {
+            let (text, ranker) = (text.to_owned(), Ranker::by_name(ranker).unwrap());
+            let query = KeywordQuery { text, ranker, ..Default::default() };
+            check_best_with(&[("min_prefix_len", "2")], query, &bodies);
+        }
+    }
+}
+
+/// An exception with blended characters takes no place of its own: the word behind it stands there too.
+#[test]
+fn words_behind_blended_exceptions_stand_where_those_do() {
+    let settings = [("blend_chars", "+"), ("exceptions", "exceptions.txt")];
+    let mut bodies = vec!["blue green red red red cplusplus blue green", "red C++ blue green"];
+    bodies.extend(["developer of C++", "C++ developer", "developer"]);
+    bodies.extend(["filler"; 9]);
+    for ranker in ["proximity_bm25", "matchany", "sph04"] {
+        for text in [
+            "red cplusplus blue green",
+            "red | cplusplus | blue | green",
+            "\"C++ developer\"",
+            "\"cplusplus blue\" | red",
+        ] {
+            let (text, ranker) = (text.to_owned(), Ranker::by_name(ranker).unwrap());
+            let query = KeywordQuery { text, ranker, ..Default::default() };
+            check_best_with(&settings, query, &bodies);
+        }
+    }
 }
