@@ -60,10 +60,9 @@ pub use request::{
     ValuesRequest,
 };
 pub use schema::{
-    ColumnDef, ColumnType, Comparison, ComputeRow, Computing, DeclaredTable, DeclaredView, Filter,
-    HIDDEN_KEY, HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, MAX_PARTS, PATH_TEXTS, PathDef,
-    PathTest, PathValue, Schema, TextDef, WordsDef, register_computing, register_text_key,
-    texts_tell, united_name, united_names,
+    ColumnDef, ColumnType, Comparison, DeclaredTable, DeclaredView, Filter, HIDDEN_KEY,
+    HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, MAX_PARTS, PATH_TEXTS, PathDef, PathTest,
+    PathValue, Schema, TextDef, WordsDef, register_text_key, texts_tell, united_name, united_names,
 };
 pub use shared::IndexedAhead;
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};

@@ -1,6 +1,5 @@
 //! What a table is: typed columns, a primary key, text indexes, and which rows belong.
 
-mod computed;
 mod declared_view;
 mod filter;
 mod parts;
@@ -13,8 +12,6 @@ mod words;
 use remora_index::text::{Normalization, Width};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use computed::computation;
-pub use computed::{ComputeRow, Computing, register_computing};
 pub use declared_view::DeclaredView;
 pub use filter::{Comparison, Filter, Literal};
 pub(crate) use parts::is_united;
@@ -31,8 +28,8 @@ pub use words::WordsDef;
 /// holds a number there; what follows a source, what tells equal rows apart.
 pub const HIDDEN_KEY: &str = "#row";
 
-/// What the names of other columns begin with that are never shown: SQL makes them, of what the expressions of keys
-/// give.
+/// What the names of other columns begin with that are never shown: SQL makes them, of what a unique
+/// key's expressions give.
 pub const HIDDEN_PREFIX: &str = "#key.";
 
 /// A table's definition. Stored with the table; numbers in it are stable and never reused.

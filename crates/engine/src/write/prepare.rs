@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{computed::Completing, unique::wait_for_unique_paths};
+use super::unique::wait_for_unique_paths;
 use crate::{
     Change, ChangeBatch, Error, Options, RequestPart, Result, Row, Schema, Value,
     encode::{RowFormat, decode_key, encode_key, fit_row},
@@ -49,8 +49,7 @@ pub(crate) fn prepare(
             return Err(distributed(&view.schema));
         }
         let earlier = tables.iter_mut().find(|prepared| prepared.number == view.number);
-        let completing = Completing::of(&view.schema);
-        let changes = table.changes.into_iter().map(|change| completing.complete(change));
+        let changes = table.changes.into_iter();
         let changes = changes.map(|change| prepare_change(change, &view.format, options));
         let changes = changes.collect::<Result<Vec<_>>>()?;
         match earlier {

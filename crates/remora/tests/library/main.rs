@@ -9,8 +9,6 @@ mod path_texts;
 mod paths;
 #[cfg(feature = "follow")]
 mod replica;
-#[cfg(feature = "follow")]
-mod replica_keys;
 mod sessions;
 mod statements;
 mod tables;

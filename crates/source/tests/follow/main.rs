@@ -5,7 +5,6 @@
 
 mod broken;
 mod cascades;
-mod computed;
 mod copies;
 mod definitions;
 mod failures;

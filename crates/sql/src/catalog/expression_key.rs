@@ -4,16 +4,16 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr, FunctionArg,
-    FunctionArgExpr, FunctionArguments, ObjectName, Query, SelectItem, SetExpr, Value, Visit,
-    VisitMut, Visitor, VisitorMut,
+    self, BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr,
+    FunctionArguments, ObjectName, Query, SelectItem, SetExpr, Value, Visit, VisitMut, Visitor,
+    VisitorMut,
 };
 use remora_mysql::{Collation, LexMode};
 
-use super::{PartOf, SqlTable, TypeSpec};
+use super::{PartOf, SqlTable};
 use crate::{
     SqlType,
-    parse::{Source, Statement, Tokens, function_named, read, tokens},
+    parse::{Source, Statement, tokens},
 };
 
 /// Functions that give the same to every session for the same arguments.
@@ -53,40 +53,23 @@ impl ExpressionKey {
                 }
             }
         }
-        all.extend(table.visible().filter_map(|(position, _, spec)| {
-            let expression = &spec.generated.as_ref()?.expression;
-            let leads = table.leads_index(position);
-            leads.then(|| Self::of_generated(table, expression, position, &spec.kind))?
-        }));
         all
     }
 
-    /// One that a column is computed by, if its values are just those of the expression.
-    fn of_generated(
-        table: &SqlTable,
-        expression: &str,
-        position: usize,
-        kind: &TypeSpec,
-    ) -> Option<Self> {
-        let key = Self::of(table, expression, position)?;
-        let mut expr = parsed(expression)?;
-        while let Expr::Nested(inner) = expr {
-            expr = *inner;
-        }
-        if is_text_of_document(&expr) {
-            let is_same = kind.sql == SqlType::VarChar && kind.collation == Collation::UTF8MB4_BIN;
-            return is_same.then_some(Self { collation: None, ..key });
-        }
-        gives(table, &expr, kind).then_some(key)
-    }
-
     fn of(table: &SqlTable, expression: &str, position: usize) -> Option<Self> {
-        if !table.schema.columns.get(position)?.indexed {
+        let is_indexed = table.schema.columns.get(position)?.indexed;
+        // What modes of SQL read differently.
+        let is_plain = !expression.contains(['"', '\\']) && !expression.contains("||");
+        if !is_indexed || !is_plain {
             return None;
         }
-        let (parsed, follows_connection) = fixed(table, expression)?;
+        let parsed = parsed(expression)?;
+        let mut seeking = Seeking { table, follows_connection: false };
+        if Visit::visit(&parsed, &mut seeking).is_break() {
+            return None;
+        }
         let kind = &table.columns.get(position)?.kind;
-        let collation = (follows_connection && kind.is_text()).then_some(kind.collation);
+        let collation = (seeking.follows_connection && kind.is_text()).then_some(kind.collation);
         let (_, text) = plain_text(&parsed)?;
         Some(Self { text, position, collation })
     }
@@ -95,156 +78,6 @@ impl ExpressionKey {
     pub(crate) fn is_for(&self, connection: Collation) -> bool {
         self.collation.is_none_or(|collation| collation == connection)
     }
-}
-
-/// A column of integers that is computed by a text out of a document, which it holds rounded.
-#[derive(Clone, Debug)]
-pub(crate) struct RoundedKey {
-    /// The expression, as [`plain_text`] has it.
-    pub text: String,
-    /// The place of the column.
-    pub position: usize,
-    /// Between these it holds what is not cut off.
-    pub bounds: (i64, i64),
-}
-
-impl RoundedKey {
-    /// Those of a table that an index begins with.
-    pub(super) fn all(table: &SqlTable) -> Vec<Self> {
-        let of = |(position, _, spec): (usize, _, &super::ColumnSpec)| {
-            let expression = &spec.generated.as_ref()?.expression;
-            let bits = spec.kind.integer_bits().filter(|_| table.leads_index(position))?;
-            let key = ExpressionKey::of(table, expression, position)?;
-            let mut expr = parsed(expression)?;
-            while let Expr::Nested(inner) = expr {
-                expr = *inner;
-            }
-            let bounds = match spec.kind.unsigned {
-                true => (0, 1_i64.checked_shl(bits.into()).unwrap_or(MOST_EXACT).min(MOST_EXACT)),
-                false => {
-                    let half = 1_i64.checked_shl(u32::from(bits) - 1).unwrap_or(MOST_EXACT);
-                    let half = if half < 0 { MOST_EXACT } else { half.min(MOST_EXACT) };
-                    (-half, half)
-                }
-            };
-            is_text_of_document(&expr).then_some(Self { text: key.text, position, bounds })
-        };
-        table.visible().filter_map(of).collect()
-    }
-}
-
-/// Up to this size doubles and integers compare alike.
-const MOST_EXACT: i64 = 1 << 53;
-
-/// Whether it is a text out of a document, as `->>` gives it.
-fn is_text_of_document(expr: &Expr) -> bool {
-    match expr {
-        Expr::BinaryOp { op: BinaryOperator::LongArrow, .. } => true,
-        Expr::Function(call) => call.name.to_string().eq_ignore_ascii_case("json_unquote"),
-        _ => false,
-    }
-}
-
-/// Whether an expression gives what a column of this type holds unchanged, as far as its form says so.
-fn gives(table: &SqlTable, expr: &Expr, kind: &TypeSpec) -> bool {
-    let is = |sql: SqlType| kind.sql == sql;
-    match expr {
-        Expr::Cast { data_type, array: false, .. } => match data_type {
-            DataType::Signed | DataType::SignedInteger => is(SqlType::BigInt) && !kind.unsigned,
-            DataType::Unsigned | DataType::UnsignedInteger => is(SqlType::BigInt) && kind.unsigned,
-            DataType::Date => is(SqlType::Date),
-            DataType::Datetime(digits) => {
-                let digits = u8::try_from(digits.unwrap_or(0));
-                digits.is_ok_and(|digits| is(SqlType::DateTime(digits)))
-            }
-            DataType::Decimal(ExactNumberInfo::PrecisionAndScale(digits, scale)) => {
-                let (digits, scale) = (u8::try_from(*digits), u8::try_from(*scale));
-                let same = |digits| scale.is_ok_and(|scale| is(SqlType::Decimal(digits, scale)));
-                !kind.unsigned && digits.is_ok_and(same)
-            }
-            DataType::Char(Some(CharacterLength::IntegerLength { length, .. })) => {
-                is(SqlType::VarChar) && kind.length >= *length
-            }
-            _ => false,
-        },
-        Expr::Function(call) => {
-            let name = call.name.to_string().to_lowercase();
-            let FunctionArguments::List(list) = &call.args else { return false };
-            let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(of)))) =
-                list.args.first()
-            else {
-                return false;
-            };
-            let of = table.column(&of.value).and_then(|place| table.columns.get(place));
-            KEEPING_COLLATION.contains(&name.as_str())
-                && is(SqlType::VarChar)
-                && of.is_some_and(|of| {
-                    matches!(of.kind.sql, SqlType::Char | SqlType::VarChar)
-                        && of.kind.length <= kind.length
-                        && of.kind.collation == kind.collation
-                })
-        }
-        _ => false,
-    }
-}
-
-/// The tree of an expression over a table that gives the same to every session, but for the collation of its texts, and
-/// whether that is the one of the session's connection; `None` of another.
-pub(crate) fn fixed_expression(table: &SqlTable, expression: &str) -> Option<Expr> {
-    fixed(table, expression).map(|(parsed, _)| parsed)
-}
-
-fn fixed(table: &SqlTable, expression: &str) -> Option<(Expr, bool)> {
-    // What modes of SQL read differently.
-    if expression.contains('\\') || expression.contains("||") {
-        return None;
-    }
-    let parsed = parsed(expression)?;
-    let mut seeking = Seeking { table, follows_connection: false };
-    if Visit::visit(&parsed, &mut seeking).is_break() {
-        return None;
-    }
-    let mut whole = &parsed;
-    while let Expr::Nested(inner) = whole {
-        whole = inner;
-    }
-    // A collation that is said is that of every session.
-    let says_collation = matches!(whole, Expr::Collate { .. });
-    Some((parsed, seeking.follows_connection && !says_collation))
-}
-
-/// An expression without what SHOW CREATE TABLE of a MySQL puts into it: the character set of each text, and that of CAST.
-/// Those that are not Unicode stay.
-fn as_asked(expression: &str) -> Option<String> {
-    let asked = read(expression, |tokens| {
-        let mut asked = String::with_capacity(expression.len());
-        while !tokens.at_end() {
-            let place = tokens.place();
-            if !passes_charset(tokens) {
-                asked.push_str(&tokens.gap_before(place));
-                asked.push_str(&tokens.shown(place..place + 1));
-                tokens.next();
-            }
-        }
-        Ok(asked)
-    });
-    asked.ok()
-}
-
-/// Passes over a character set if one is next.
-fn passes_charset(tokens: &mut Tokens<'_>) -> bool {
-    let mut ahead = *tokens;
-    let is_introducer = ahead.accept_any(&["_utf8mb4", "_utf8mb3", "_utf8"]) && ahead.is_text();
-    let mut behind = *tokens;
-    let is_of_cast = (behind.accept("CHARSET") || behind.accept_all("CHARACTER SET"))
-        && behind.accept("utf8mb4")
-        && behind.is(")");
-    match (is_introducer, is_of_cast) {
-        (true, _) => *tokens = ahead,
-        (_, true) => *tokens = behind,
-        _ => {}
-    }
-    is_introducer || is_of_cast
 }
 
 /// The column and the path of a key over the members of arrays, `CAST(column->'path' AS … ARRAY)`.
@@ -279,7 +112,7 @@ pub(crate) fn array_path(expression: &str) -> Option<(String, String)> {
 
 /// The syntax tree of an expression.
 fn parsed(expression: &str) -> Option<Expr> {
-    let text = format!("SELECT ({})", as_asked(expression)?).into_bytes();
+    let text = format!("SELECT ({expression})").into_bytes();
     let mode = LexMode::default();
     let read = tokens(&text, mode).ok()?;
     let source = Arc::new(Source::new(text, read, mode));
@@ -320,11 +153,6 @@ impl VisitorMut for Spelling {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Nested(inner) = expr {
-            *expr = std::mem::replace(inner.as_mut(), Expr::Value(Value::Null.into()));
-            return ControlFlow::Continue(());
-        }
-        spell(expr);
         let (table, column) = match expr {
             Expr::Identifier(name) => (None, name.value.to_lowercase()),
             Expr::CompoundIdentifier(names) => match names.as_slice() {
@@ -334,9 +162,7 @@ impl VisitorMut for Spelling {
             Expr::Function(function) => {
                 let [part] = function.name.0.as_slice() else { return ControlFlow::Break(()) };
                 let Some(name) = part.as_ident() else { return ControlFlow::Break(()) };
-                let name = name.value.to_lowercase();
-                let same = SAME.iter().find(|(other, _)| *other == name);
-                let name = ast::Ident::new(same.map_or(name, |(_, name)| (*name).to_owned()));
+                let name = ast::Ident::new(name.value.to_lowercase());
                 function.name = ObjectName::from(vec![name]);
                 return ControlFlow::Continue(());
             }
@@ -349,56 +175,6 @@ impl VisitorMut for Spelling {
         ControlFlow::Continue(())
     }
 }
-
-/// Gives what has several forms the one that SHOW CREATE TABLE of a MySQL has. Parentheses stand around operands that are
-/// operations, and nowhere else.
-fn spell(expr: &mut Expr) {
-    let call =
-        |name: &str, args: Vec<Expr>| Expr::Function(function_named(ast::Ident::new(name), args));
-    *expr = match std::mem::replace(expr, Expr::Value(Value::Null.into())) {
-        Expr::BinaryOp { left, op: BinaryOperator::Arrow, right } => {
-            call("json_extract", vec![*left, *right])
-        }
-        Expr::BinaryOp { left, op: BinaryOperator::LongArrow, right } => {
-            call("json_unquote", vec![call("json_extract", vec![*left, *right])])
-        }
-        Expr::BinaryOp { left, op, right } => {
-            Expr::BinaryOp { left: apart(left), op, right: apart(right) }
-        }
-        Expr::Substring { expr, substring_from: Some(from), substring_for, .. } => {
-            let args = [*expr, *from].into_iter().chain(substring_for.map(|length| *length));
-            call("substring", args.collect())
-        }
-        Expr::Collate { expr, collation } => Expr::Collate { expr: apart(expr), collation },
-        Expr::Value(ast::ValueWithSpan { value: Value::DoubleQuotedString(text), .. }) => {
-            Expr::Value(Value::SingleQuotedString(text).into())
-        }
-        other => other,
-    };
-}
-
-/// An operand, in parentheses if it is an operation.
-fn apart(operand: Box<Expr>) -> Box<Expr> {
-    match *operand {
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_) | Expr::Function(_) => {
-            operand
-        }
-        Expr::Cast { .. } => operand,
-        _ => Box::new(Expr::Nested(operand)),
-    }
-}
-
-/// Names for the same function.
-const SAME: &[(&str, &str)] = &[
-    ("ceil", "ceiling"),
-    ("character_length", "char_length"),
-    ("day", "dayofmonth"),
-    ("lcase", "lower"),
-    ("mid", "substring"),
-    ("octet_length", "length"),
-    ("substr", "substring"),
-    ("ucase", "upper"),
-];
 
 /// Breaks at what may give something else to another session.
 struct Seeking<'t> {
@@ -446,7 +222,6 @@ impl Seeking<'_> {
                     | BinaryOperator::LongArrow
             ),
             Expr::Nested(_) | Expr::Substring { .. } | Expr::Trim { .. } => true,
-            Expr::Collate { .. } => true,
             Expr::Ceil { .. } | Expr::Floor { .. } => true,
             _ => false,
         }
@@ -496,44 +271,11 @@ mod tests {
         let text = |expression| plain_text(&parsed(expression)?);
         let plain = |expression: &str| Some((None, expression.to_owned()));
         let of_table = Some((Some("T".to_owned()), "lower(`name`)".to_owned()));
-        let path = |expression| array_path(expression);
-        let tags = Some(("doc".to_owned(), "$.tags".to_owned()));
-        assert_eq!(path("CAST(doc->'$.tags' AS UNSIGNED ARRAY)"), tags);
-        assert_eq!(path("cast(json_extract(`doc`,_utf8mb4'$.tags') as char(40) array)"), tags);
         assert_eq!(text("LOWER(Name)"), plain("lower(`name`)"));
         assert_eq!(text("((lower( `NAME` )))"), plain("lower(`name`)"));
         assert_eq!(text("Lower(T.name)"), of_table);
         assert_eq!(text("concat(a.x, b.y)"), None);
         assert_eq!(text("1 + 1"), None);
         assert_eq!(text("(SELECT a)"), None);
-        // As queries have it, and as a MySQL shows it.
-        for (asked, shown) in [
-            (
-                "CAST(doc->>'$.year' AS SIGNED)",
-                "cast(json_unquote(json_extract(`doc`,_utf8mb4'$.year')) as signed)",
-            ),
-            (
-                "CAST(doc->>'$.name' AS CHAR(64))",
-                "cast(json_unquote(json_extract(`doc`,_utf8mb4'$.name')) as char(64) charset utf8mb4)",
-            ),
-            (
-                "CAST(doc->>'$.b' AS CHAR(30)) COLLATE utf8mb4_bin",
-                "(cast(json_unquote(json_extract(`doc`,_utf8mb4'$.b')) as char(30) charset utf8mb4) \
-                 collate utf8mb4_bin)",
-            ),
-            ("n * 2 + id", "((`n` * 2) + `id`)"),
-            ("SUBSTRING(email, 1, 3)", "substr(`email`,1,3)"),
-            ("concat(email,'x')", "concat(`email`,_utf8mb4'x')"),
-            (
-                "cast(doc->>'$.\"a b\"' as decimal(10,2))",
-                "cast(json_unquote(json_extract(`doc`,_utf8mb4'$.\"a b\"')) as decimal(10,2))",
-            ),
-        ] {
-            assert!(text(asked).is_some(), "{asked}");
-            assert_eq!(text(asked), text(shown), "{asked}");
-        }
-        for (one, other) in [("(a + b) * c", "a + b * c"), ("a + (b + c)", "a + b + c")] {
-            assert_ne!(text(one), text(other));
-        }
     }
 }

@@ -94,8 +94,7 @@ impl Definition {
         Self { volatile: true, ..self }
     }
 
-    /// What its values are held as.
-    pub(super) fn held(&self, kind: &ExprType) -> DataType {
+    fn held(&self, kind: &ExprType) -> DataType {
         if self.is_truth { DataType::Boolean } else { kind.arrow() }
     }
 }

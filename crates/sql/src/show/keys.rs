@@ -26,8 +26,7 @@ pub(super) fn statistics(session: &SessionState, known: &Known) -> Result<Vec<Ve
         for (part, place) in key.parts.iter().zip(1_u64..) {
             let (column, expression) = match &part.of {
                 PartOf::Column(name) => (Some(name), None),
-                // MySQL tells it as its dictionary has it.
-                PartOf::Expression(expression) => (None, Some(expression.replace('\'', "\\'"))),
+                PartOf::Expression(expression) => (None, Some(expression)),
             };
             let spec = column.and_then(|name| known.table.column(name));
             let spec = spec.and_then(|position| known.table.columns.get(position));
@@ -52,7 +51,7 @@ pub(super) fn statistics(session: &SessionState, known: &Known) -> Result<Vec<Ve
                 text(""),
                 text(&key.comment),
                 yes(!key.invisible),
-                maybe(expression.as_ref()),
+                maybe(expression),
             ]);
         }
     }

@@ -367,32 +367,11 @@ impl Applier {
                 tracing::info!(table = read.name, "copied anew: {reason}");
                 self.start_copy(table, read, true, step)
             }
-            SchemaChange::Nothing(read) => self.keep_rows(table, read, &old, &[], step),
+            SchemaChange::Nothing(read) => self.alter_in_place(table, read, &[], step),
             SchemaChange::Alter { table: read, added, .. } => {
-                self.keep_rows(table, read, &old, &added, step)
+                self.alter_in_place(table, read, &added, step)
             }
         }
-    }
-
-    /// The rows of a table stay. What new keys over expressions give is in none of them: they are copied beside.
-    fn keep_rows(
-        &mut self,
-        table: &TableName,
-        read: SourceTable,
-        old: &SourceTable,
-        added: &[(String, Value)],
-        step: &mut Step,
-    ) -> Result<()> {
-        let is_defined = definition(&self.shared.settings, table).is_some();
-        if is_defined || !read.computes_more_than(old) {
-            return self.alter_in_place(table, read, added, step);
-        }
-        tracing::info!(table = read.name, "copied anew: a key over an expression is new");
-        let is_copied = self.tables.get(table).is_some_and(|known| known.copy.is_some());
-        if !is_copied {
-            self.alter_in_place(table, read.clone(), added, step)?;
-        }
-        self.start_copy(table, read, false, step)
     }
 
     /// The source has no such table, or none that can be followed.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use remora_engine::{
-    ColumnDef, ColumnType, HIDDEN_KEY, HIDDEN_PREFIX, IndexColumn, Normalization, Schema, TextDef,
+    ColumnDef, ColumnType, HIDDEN_KEY, IndexColumn, Normalization, Schema, TextDef,
 };
 use remora_mysql::{Collation, LexMode};
 
@@ -18,21 +18,9 @@ const MAX_DIGITS: u8 = 65;
 const MAX_TEXTS: usize = 64;
 
 impl SourceTable {
-    /// The engine's definition, columns numbered by their places. What keys over expressions need stands behind the
-    /// columns, which rows come without.
+    /// The engine's definition, columns numbered by their places.
     pub fn to_schema(&self) -> Schema {
         schema(self, None, 0)
-    }
-
-    /// Whether its keys are over an expression of which the rows of `other` do not have what it gives.
-    pub(crate) fn computes_more_than(&self, other: &SourceTable) -> bool {
-        let hidden = |table: &SourceTable| -> Vec<(String, Option<String>)> {
-            let columns = table.to_schema().columns.into_iter();
-            let hidden = columns.filter(|column| column.name.starts_with(HIDDEN_PREFIX));
-            hidden.map(|column| (column.name, column.declared)).collect()
-        };
-        let there = hidden(other);
-        hidden(self).iter().any(|column| !there.contains(column))
     }
 
     /// The engine's definition after a change: columns and text indexes that `previous` has by
@@ -85,13 +73,12 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
     for index in lines.iter().filter_map(|line| index_columns(table, line)) {
         schema.add_index(index);
     }
-    schema.complete(previous);
     schema
 }
 
 /// The leading columns of the index that a line of `SHOW CREATE TABLE` declares, as far as the engine
 /// orders them as the source does: texts by the number of their collation. Of texts and bytes the whole stands in the
-/// columns, whatever part of it the index declares. What an expression gives is in no column of the source's.
+/// columns, whatever part of it the index declares. What an expression gives is in no column here.
 fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
     let mut scan = Scan::of(line, LexMode::default())?;
     let is_primary = scan.skip("PRIMARY");

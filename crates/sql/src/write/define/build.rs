@@ -15,8 +15,7 @@ use super::{
 use crate::{
     Error, Result, SqlType,
     catalog::{
-        DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable, TypeSpec, WORDS, key_column,
-        row_number_column,
+        DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable, WORDS, key_column, row_number_column,
     },
     meaning::collation,
     state::SessionState,
@@ -135,13 +134,22 @@ impl Draft {
                 PartOf::Column(name) => self.column(name)?,
                 PartOf::Expression(_) => self.column(&key_column(&key.name, nth))?,
             };
-            index_column(column, &self.columns.get(column)?.spec.kind, part.descending)
+            let kind = &self.columns.get(column)?.spec.kind;
+            let collation = kind.collation;
+            let order = match kind.engine_type() {
+                ColumnType::Text if !kind.is_text() => return None,
+                ColumnType::Text if !collation::is_bytes(collation) => Some(collation.0.into()),
+                ColumnType::Text => None,
+                ColumnType::Json => return None,
+                _ => None,
+            };
+            Some(IndexColumn { column, descending: part.descending, order })
         });
         columns.collect()
     }
 
     /// Whether the segments hold a column: what is short, and what is of a key.
-    fn is_indexed(&self, name: &str, kind: &TypeSpec) -> bool {
+    fn is_indexed(&self, name: &str, kind: &crate::catalog::TypeSpec) -> bool {
         let of_key = |key: &Key| {
             key.kind == KeyKind::Primary
                 && key
@@ -149,7 +157,12 @@ impl Draft {
                     .iter()
                     .any(|part| part.column().is_some_and(|c| c.eq_ignore_ascii_case(name)))
         };
-        is_short(kind) || self.keys.iter().any(of_key)
+        let long = match kind.sql {
+            SqlType::Json | SqlType::Geometry | SqlType::Vector => true,
+            SqlType::Char | SqlType::VarChar => kind.length > SHORT,
+            _ => kind.is_blob() && kind.length > SHORT,
+        };
+        !long || self.keys.iter().any(of_key)
     }
 
     /// The words that the options declare: of the columns that they name, or of all texts. Those that mean
@@ -256,34 +269,12 @@ impl Draft {
     }
 }
 
-/// Whether values of a type are short enough for the segments.
-pub(super) fn is_short(kind: &TypeSpec) -> bool {
-    match kind.sql {
-        SqlType::Json | SqlType::Geometry | SqlType::Vector => false,
-        SqlType::Char | SqlType::VarChar => kind.length <= SHORT,
-        _ => !kind.is_blob() || kind.length <= SHORT,
-    }
-}
-
-/// A column in an index, whose values the engine orders as SQL does; `None` where it has no such order.
-pub(super) fn index_column(
-    column: usize,
-    kind: &TypeSpec,
-    descending: bool,
-) -> Option<IndexColumn> {
-    let collation = kind.collation;
-    let order = match kind.engine_type() {
-        ColumnType::Text if !kind.is_text() => return None,
-        ColumnType::Text if !collation::is_bytes(collation) => Some(collation.0.into()),
-        ColumnType::Text => None,
-        ColumnType::Json => return None,
-        _ => None,
-    };
-    Some(IndexColumn { column, descending, order })
-}
-
 /// A default as it is declared.
-fn settled(session: &SessionState, kind: &TypeSpec, value: &remora_engine::Value) -> DefaultSpec {
+fn settled(
+    session: &SessionState,
+    kind: &crate::catalog::TypeSpec,
+    value: &remora_engine::Value,
+) -> DefaultSpec {
     use remora_engine::Value;
     let digits = kind.fraction_digits();
     let text = match value {
