@@ -366,6 +366,33 @@ fn check_neighbours(segment: &Segment, rows: &Rows, random: &mut Random, pattern
             _ => cut(rows, random.next()),
         };
         check(segment, rows, &pattern);
+        check_spelled(segment, rows, &pattern);
+    }
+}
+
+/// Of characters that stand for each other the lists know one alone.
+fn check_spelled(segment: &Segment, rows: &Rows, piece: &str) {
+    const ALIKE: [(char, char); 2] = [('e', 'é'), ('の', '日')];
+    let others = |c: char, out: &mut Vec<char>| {
+        out.push(c);
+        for (a, b) in ALIKE {
+            out.extend((c == a).then_some(b));
+            out.extend((c == b).then_some(a));
+        }
+    };
+    let folded = |text: &str| {
+        ALIKE.iter().fold(normalized(text), |text, (a, b)| text.replace(*b, &a.to_string()))
+    };
+    let Some(pattern) = Pattern::new(piece, &Normalization::default()) else { return };
+    let text = segment.text(2).unwrap();
+    let Some(spelled) = text.spelled(&pattern, &others, &mut Vec::new()) else { return };
+    let matches = text.find(&spelled).unwrap();
+    let holds = |texts: &[String]| texts.iter().any(|text| folded(text).contains(&folded(piece)));
+    for (texts, doc) in rows.values().zip(0..) {
+        let is_found = matches.docs.contains(doc);
+        let is_right =
+            if matches.verify { is_found || !holds(texts) } else { is_found == holds(texts) };
+        assert!(is_right, "{piece:?} in {texts:?}");
     }
 }
 

@@ -188,7 +188,7 @@ impl<'v> Runs<'v> {
         let index = view.segment.index(&along.spec)?;
         let mut ranges = match &along.asked {
             Some(asked) => asked.ranges(&index, true)?,
-            None => vec![0..index.len()],
+            None => std::iter::once(0..index.len()).collect(),
         };
         ranges.retain(|range| !range.is_empty());
         ranges.sort_unstable_by_key(|range| Reverse(range.start));
@@ -218,7 +218,7 @@ impl<'v> Runs<'v> {
 
     /// Goes on to the run behind the next one.
     fn advance(&mut self) {
-        self.next = self.ranges.pop().and_then(|range| {
+        self.next = self.ranges.pop().map(|range| {
             let run = self.index.group(range.clone(), self.parts, self.reversed);
             let rest = match self.reversed {
                 true => range.start..run.start,
@@ -229,7 +229,7 @@ impl<'v> Runs<'v> {
             }
             let doc = self.index.doc(run.start);
             let cell = self.column.map_or(Cell::Null, |column| column.get(doc));
-            Some((OwnedCell::keyed(cell, self.order), run))
+            (OwnedCell::keyed(cell, self.order), run)
         });
     }
 
