@@ -126,6 +126,11 @@ impl<'t> Reader<'t> {
         if !self.takes("(") {
             return Ok(None);
         }
+        // No error is made of what begins no name: its place would be counted again at each parenthesis.
+        if self.word().is_empty() && !self.rest().starts_with(['`', '"']) {
+            self.at = start;
+            return Ok(None);
+        }
         let Some(first) = self.field().ok().filter(|_| self.rest().starts_with(',')) else {
             self.at = start;
             return Ok(None);
@@ -348,6 +353,22 @@ mod tests {
         });
         assert_eq!(read("(matches MATCHES 'x')"), field("matches").matches("x"));
         assert_eq!(read("日本 = '東京'"), field("日本").equals("東京"));
+    }
+
+    #[test]
+    fn nested_parentheses_are_read_in_one_pass() {
+        let nested = format!("{}a = 1{}", "(".repeat(60), ")".repeat(60));
+        let mut text = nested.clone();
+        while text.len() + nested.len() + 5 <= MAX_BYTES {
+            text.push_str(" AND ");
+            text.push_str(&nested);
+        }
+        let begin = std::time::Instant::now();
+        let Condition::And(parts) = read(&text).0 else { panic!("{:.100}", text) };
+        assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
+        assert!(parts.len() > 8_000 && parts.iter().all(|part| *part == field("a").equals(1).0));
+        assert_eq!(read("( (a, `b`) MATCHES 'x' )"), Filter::matches(["a", "b"], "x"));
+        assert_eq!(read("(\"a\", b) MATCHES 'x'"), Filter::matches(["a", "b"], "x"));
     }
 
     #[test]
