@@ -1,5 +1,7 @@
 //! Indexes of paths into a collection's documents.
 
+use std::collections::HashSet;
+
 use remora_engine::{Definition, PathDef, Reader, Schema};
 
 use super::{Collection, DOC_PLACE, DocumentId};
@@ -86,7 +88,8 @@ impl<K: DocumentId> Collection<K> {
     /// ```
     ///
     /// Through arrays a document has an entry for each combination of its values. One with more than 1,000, or with more
-    /// than 1 MiB of them, is in every answer of such an index, and as long as there is one what is found is read and tested.
+    /// than 1 MiB of them, is in every answer of such an index, and as long as there is one what is found is read and tested:
+    /// one that was deleted or replaced too, until what was written with it is merged.
     ///
     /// # Errors
     /// [`crate::Error::Request`] if there are 64 indexes, a path is too long, none is given or one twice;
@@ -187,7 +190,7 @@ impl<K: DocumentId> Collection<K> {
     /// ```
     ///
     /// # Errors
-    /// [`crate::Error::Request`] if no path is given, or one twice; those of [`Collection::index`].
+    /// [`crate::Error::Request`] if no path is given, one twice, or more than 32; those of [`Collection::index`].
     pub fn index_text(&self, paths: impl Into<Paths>) -> Result<bool> {
         let texts = texts_of(paths.into())?;
         self.define(|paths| {
@@ -260,7 +263,13 @@ impl<K: DocumentId> Collection<K> {
 }
 
 fn texts_of(paths: Paths) -> Result<PathDef> {
-    PathDef::of_texts(DOC_PLACE, paths.into_names()).ok_or_else(no_path)
+    let names = paths.into_names();
+    // As indexes of texts are compared, one of a path twice is that of the path.
+    let distinct = names.iter().collect::<HashSet<_>>().len();
+    if distinct < names.len() {
+        return Err(Error::request("a path is given twice for one index of texts"));
+    }
+    PathDef::of_texts(DOC_PLACE, names).ok_or_else(no_path)
 }
 
 fn values_of(paths: Paths) -> Result<PathDef> {

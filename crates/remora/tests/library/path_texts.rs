@@ -268,6 +268,16 @@ fn what_cannot_be_searched_is_refused() -> Tested {
     for refused in [all.index_text(none), all.index_text(["a", "b", "a"])] {
         assert!(matches!(refused, Err(Error::Request(_))), "{refused:?}");
     }
+    let many: Vec<String> = (0..33).map(|n| format!("p{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert!(matches!(all.index_text(many), Err(Error::Request(_))));
+    // A path that is given twice is not the index of the path.
+    assert!(all.index_text("a")?);
+    for refused in [all.index_text(["a", "a"]), all.drop_index_text(["a", "a"])] {
+        assert!(matches!(refused, Err(Error::Request(_))), "{refused:?}");
+    }
+    assert_eq!(all.indexes()?.len(), 1);
+    assert!(all.drop_index_text("a")?);
     assert!(all.index_text([path(["a.b"]), path(["c"])])?);
     assert!(all.drop_index_text([path(["c"]), path(["a.b"])])?);
     let of_none = Filter::matches(Vec::<&str>::new(), "x");
