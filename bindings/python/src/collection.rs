@@ -201,10 +201,15 @@ impl Collection {
         self.lend(py, |it| it.delete(id))
     }
 
-    /// Indexes what a path leads to; says whether it was not indexed before.
-    #[pyo3(signature = (*paths))]
-    fn index(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
-        let paths = fields_of(paths)?;
+    /// Indexes what a path leads to, or several together; says whether it was not indexed before.
+    #[pyo3(signature = (*paths, path=None))]
+    fn index(
+        &self,
+        py: Python<'_>,
+        paths: &Bound<'_, PyTuple>,
+        path: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let paths = fields_of(paths, path)?;
         self.lend(py, |it| it.index(paths))
     }
 
@@ -215,24 +220,29 @@ impl Collection {
         self.lend(py, |it| it.index_unique(path))
     }
 
-    /// Drops the index of a path; says whether there was one.
-    #[pyo3(signature = (*paths))]
-    fn drop_index(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
-        let paths = fields_of(paths)?;
+    /// Drops the index of a path, or of several together; says whether there was one.
+    #[pyo3(signature = (*paths, path=None))]
+    fn drop_index(
+        &self,
+        py: Python<'_>,
+        paths: &Bound<'_, PyTuple>,
+        path: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let paths = fields_of(paths, path)?;
         self.lend(py, |it| it.drop_index(paths))
     }
 
     /// Indexes what stands in the texts that paths lead to, for `MATCHES`; says whether they were not indexed before.
     #[pyo3(signature = (*paths))]
     fn index_text(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
-        let paths = fields_of(paths)?;
+        let paths = fields_of(paths, None)?;
         self.lend(py, |it| it.index_text(paths))
     }
 
     /// Drops the index of the texts of paths; says whether there was one.
     #[pyo3(signature = (*paths))]
     fn drop_index_text(&self, py: Python<'_>, paths: &Bound<'_, PyTuple>) -> PyResult<bool> {
-        let paths = fields_of(paths)?;
+        let paths = fields_of(paths, None)?;
         self.lend(py, |it| it.drop_index_text(paths))
     }
 
@@ -295,11 +305,27 @@ fn pairs<'py>(py: Python<'py>, documents: &[remora::Document]) -> PyResult<Bound
     PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)
 }
 
-/// A path: a text with points between its names, or `remora.path(…)`.
-fn fields_of(from: &Bound<'_, PyTuple>) -> PyResult<Vec<remora::Field>> {
-    from.iter().map(|path| field_of(&path)).collect()
+/// Paths: one after the other, in one list or tuple, or as `path=`.
+fn fields_of(
+    given: &Bound<'_, PyTuple>,
+    named: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Vec<remora::Field>> {
+    match (given.len(), named) {
+        (0, Some(named)) => one_or_several(named),
+        (1, None) => one_or_several(&given.get_item(0)?),
+        (_, None) => given.iter().map(|path| field_of(&path)).collect(),
+        (_, Some(_)) => Err(programming("paths are given one after the other, or as path=")),
+    }
 }
 
+fn one_or_several(from: &Bound<'_, PyAny>) -> PyResult<Vec<remora::Field>> {
+    if from.is_instance_of::<PyList>() || from.is_instance_of::<PyTuple>() {
+        return from.try_iter()?.map(|path| field_of(&path?)).collect();
+    }
+    Ok(vec![field_of(from)?])
+}
+
+/// A path: a text with points between its names, or `remora.path(…)`.
 fn field_of(from: &Bound<'_, PyAny>) -> PyResult<remora::Field> {
     if let Ok(text) = from.cast::<PyString>() {
         return Ok(remora::field(&text.to_cow()?));

@@ -87,6 +87,26 @@ def test_finds_are_what_reading_every_document_answers(con: remora.Connection) -
     assert books.drop_index("year") and not books.drop_index("year")
 
 
+def test_paths_are_given_in_several_ways(con: remora.Connection) -> None:
+    books = con.collection("books")
+    assert books.index(path="a") and not books.index("a") and not books.index(["a"]) and not books.index(path("a"))
+    assert books.index(["author.name", "year"]) and not books.index("author.name", "year")
+    assert not books.index((path("author", "name"), "year")) and not books.index(path=["author.name", "year"])
+    assert books.index_text(["title", "body"]) and not books.index_text("body", "title")
+    named = ["a", "author.name, year", "texts of title, body"]
+    assert [name for name, _ in books.indexes()] == named
+    with pytest.raises(remora.ProgrammingError, match="path="):
+        books.index("b", path="c")
+    for none in ([], [["a"]], 5):
+        with pytest.raises(remora.ProgrammingError, match="path"):
+            books.index(none)  # type: ignore[arg-type]
+    with pytest.raises(remora.ProgrammingError, match="path"):
+        books.index()
+    assert [name for name, _ in books.indexes()] == named
+    assert books.drop_index(path="a") and books.drop_index(["author.name", "year"])
+    assert books.drop_index_text(("body", "title")) and books.indexes() == []
+
+
 def test_unique_paths(con: remora.Connection) -> None:
     users = con.collection("users")
     assert users.index_unique("email") and not users.index_unique("email")
