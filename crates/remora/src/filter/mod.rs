@@ -1,6 +1,7 @@
 //! Conditions: on the columns of a table, and on what is within documents.
 
 mod columns;
+mod cost;
 mod documents;
 mod parse;
 mod path_test;

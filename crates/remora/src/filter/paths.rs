@@ -1,20 +1,26 @@
 //! A condition on documents as one that indexed paths answer, as far as they do.
 
-use std::ops::Bound;
+use std::{
+    cell::Cell,
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
 
-use remora_engine::{Filter as EngineFilter, PathDef, PathTest, PathValue, texts_tell};
+use remora_engine::{Filter as EngineFilter, PathDef, PathTest, texts_tell};
 
 use super::{
     Condition, Field, Test,
+    cost::{Cost, Lists, Size},
     path_test::{path_test, scalar},
 };
 
 /// How deep the engine is asked at most; it allows a little more.
 const MAX_DEPTH: usize = 24;
-/// Most ranges of several paths that the engine is asked for: their lists of values, multiplied.
-const MAX_RANGES: usize = 10_000;
-/// Most bytes of the texts in each, where there are several.
-const MAX_RANGE_BYTES: usize = 1_024;
+/// Most indexes of several paths that are chosen, one after the other, for conditions that all hold. The others are
+/// answered one by one.
+const MAX_JOINT: usize = 8;
+/// What a name of a path takes beside its bytes, about.
+const NAME_BYTES: usize = 48;
 /// Most values of all lists that an index of several paths is asked for.
 const MAX_VALUES: usize = 100_000;
 
@@ -26,8 +32,27 @@ pub(crate) struct ReadyPath<'s> {
     pub is_whole: bool,
 }
 
-/// What a part of a condition asks of one path.
-type Asks<'c> = (&'c Field, PathTest);
+/// What one of several conditions asks of a path.
+struct Ask {
+    /// Which of them it is.
+    place: usize,
+    test: PathTest,
+    size: Size,
+}
+
+/// What conditions that all hold ask, by path.
+type Asks<'c> = HashMap<&'c [String], Vec<Ask>>;
+
+/// What an index of several paths can answer.
+struct Together<'t> {
+    index: &'t ReadyPath<'t>,
+    /// Lists of values, one for each of its first paths.
+    leading: Vec<&'t Ask>,
+    /// What these are to the engine.
+    lists: Lists,
+    /// What is asked of the next path, each with those.
+    last: Vec<(&'t Ask, Lists)>,
+}
 
 /// What indexed paths say of a condition.
 pub(crate) struct ByPaths {
@@ -43,16 +68,28 @@ pub(crate) fn by_paths(
     column: &str,
     indexes: &[ReadyPath<'_>],
 ) -> Option<ByPaths> {
-    Asked { column, indexes }.of(condition, 0)
+    Asked { column, indexes, left: Cell::new(Cost::MOST) }.of(condition, 0)
 }
 
 struct Asked<'a> {
     column: &'a str,
     indexes: &'a [ReadyPath<'a>],
+    /// What the whole filter may still cost. What costs more is not asked.
+    left: Cell<Cost>,
 }
 
 impl Asked<'_> {
     fn of(&self, condition: &Condition, depth: usize) -> Option<ByPaths> {
+        let left = self.left.get();
+        let found = self.answer(condition, depth);
+        if found.is_none() {
+            // What comes to nothing costs nothing.
+            self.left.set(left);
+        }
+        found
+    }
+
+    fn answer(&self, condition: &Condition, depth: usize) -> Option<ByPaths> {
         if depth >= MAX_DEPTH {
             return None;
         }
@@ -82,93 +119,81 @@ impl Asked<'_> {
 
     /// By the indexes of several paths that answer several of these parts at once, and by others for the rest.
     fn all_of(&self, parts: &[Condition], depth: usize) -> Option<ByPaths> {
-        let mut left: Vec<usize> = (0..parts.len()).collect();
-        let mut found = Vec::new();
+        let (mut found, mut answered) = (Vec::new(), HashSet::<usize>::new());
         if self.indexes.iter().any(|index| index.path.is_joint()) {
-            let tests: Vec<_> = parts.iter().map(path_test).collect();
-            while let Some((by_paths, answered)) = self.best_joint(&tests, &left) {
-                left.retain(|at| !answered.contains(at));
+            let mut asks = asks_of(parts);
+            for _ in 0..MAX_JOINT {
+                let best = self.best_joint(&asks).and_then(|best| self.asked_together(&best));
+                let Some((by_paths, places)) = best else { break };
                 found.push(by_paths);
+                answered.extend(places);
+                let is_left = |ask: &Ask| !answered.contains(&ask.place);
+                asks.values_mut().for_each(|asks| asks.retain(is_left));
             }
         }
-        let others = left.iter().filter_map(|&at| self.of(parts.get(at)?, depth + 1));
-        let others: Vec<ByPaths> = others.collect();
-        let is_all = others.len() == left.len();
-        found.extend(others);
+        let left = parts.iter().enumerate().filter(|(place, _)| !answered.contains(place));
+        let mut is_exact = true;
+        for (_, part) in left {
+            match self.of(part, depth + 1) {
+                Some(by_paths) => found.push(by_paths),
+                None => is_exact = false,
+            }
+        }
         if found.is_empty() {
             return None;
         }
-        let is_exact = is_all && found.iter().all(|it| it.is_exact);
+        let is_exact = is_exact && found.iter().all(|it| it.is_exact);
         let filters = found.into_iter().map(|it| it.filter).collect();
         Some(ByPaths { filter: EngineFilter::And(filters), is_exact })
     }
 
-    /// The index of several paths that answers the most of these tests, if that is more than one; and which it does.
-    fn best_joint(
-        &self,
-        tests: &[Option<Asks<'_>>],
-        left: &[usize],
-    ) -> Option<(ByPaths, Vec<usize>)> {
+    /// The index of several paths that answers the most of these, if that is more than one.
+    fn best_joint<'t>(&'t self, asks: &'t Asks<'_>) -> Option<Together<'t>> {
         let joint = self.indexes.iter().filter(|index| index.path.is_joint());
-        let mut best: Option<(ByPaths, Vec<usize>)> = None;
-        for index in joint {
-            let (by_paths, answered) = self.by_joint(index, tests, left);
-            let most = best.as_ref().map_or(1, |(_, answered)| answered.len());
-            if answered.len() > most {
-                best = Some((by_paths, answered));
-            }
-        }
-        best
+        let together = joint.map(|index| by_joint(index, asks));
+        let several = together.filter(|it| it.answered() > 1);
+        several.min_by_key(|it| Reverse(it.answered()))
     }
 
-    /// What an index of several paths answers: lists of values for its first paths, and whatever is asked of the next.
-    fn by_joint(
+    /// Asks it, as far as the filter may cost that, and says which conditions that answers; `None` if none.
+    fn asked_together(&self, together: &Together<'_>) -> Option<(ByPaths, Vec<usize>)> {
+        let (index, leading) = (together.index, &together.leading);
+        let (mut filters, mut answered) = (Vec::new(), Vec::new());
+        for (ask, lists) in &together.last {
+            let tests = leading.iter().copied().chain([*ask]).map(|ask| &ask.test);
+            if let Some(filter) = self.together(index, tests, *lists) {
+                filters.push(filter);
+                answered.push(ask.place);
+            }
+        }
+        if together.last.is_empty() {
+            let tests = leading.iter().map(|ask| &ask.test);
+            filters.extend(self.together(index, tests, together.lists));
+        }
+        if filters.is_empty() {
+            return None;
+        }
+        answered.extend(leading.iter().map(|ask| ask.place));
+        Some((ByPaths { filter: EngineFilter::And(filters), is_exact: index.is_whole }, answered))
+    }
+
+    fn together<'t>(
         &self,
         index: &ReadyPath<'_>,
-        tests: &[Option<Asks<'_>>],
-        left: &[usize],
-    ) -> (ByPaths, Vec<usize>) {
-        let (mut leading, mut answered, mut filters) = (Vec::new(), Vec::new(), Vec::new());
-        let mut lists = Lists::NONE;
-        let mut named = 0_usize;
-        let last = index.path.further.len();
-        for (nth, names) in index.path.paths().enumerate() {
-            let of_path = |&at: &usize| {
-                let (field, test) = tests.get(at)?.as_ref()?;
-                (field.parts == names).then_some((at, test))
-            };
-            let here: Vec<(usize, &PathTest)> = left.iter().filter_map(of_path).collect();
-            let longer = here.iter().find_map(|(at, test)| {
-                let is_list = matches!(test, PathTest::In(_)) && nth < last;
-                Some((*at, *test, lists.with(test).filter(|_| is_list)?))
-            });
-            if let Some((at, test, longer)) = longer {
-                lists = longer;
-                leading.push(test.clone());
-                answered.push(at);
-                continue;
-            }
-            for (at, test) in here {
-                let Some(all) = lists.with(test).filter(|all| named + all.values <= MAX_VALUES)
-                else {
-                    continue;
-                };
-                named += all.values;
-                let tests = leading.iter().chain([test]).cloned().collect();
-                filters.push(self.together(index, tests));
-                answered.push(at);
-            }
-            break;
-        }
-        if filters.is_empty() && !leading.is_empty() {
-            filters.push(self.together(index, leading));
-        }
-        (ByPaths { filter: EngineFilter::And(filters), is_exact: index.is_whole }, answered)
+        tests: impl Iterator<Item = &'t PathTest>,
+        lists: Lists,
+    ) -> Option<EngineFilter> {
+        let names = index.path.paths().flatten();
+        self.pay(lists.cost(names.map(|name| name.len() + NAME_BYTES).sum()))?;
+        let paths = index.path.paths().map(<[String]>::to_vec).collect();
+        let tests = tests.cloned().collect();
+        Some(EngineFilter::PathsTogether(self.column.to_owned(), paths, tests))
     }
 
-    fn together(&self, index: &ReadyPath<'_>, tests: Vec<PathTest>) -> EngineFilter {
-        let paths = index.path.paths().map(<[String]>::to_vec).collect();
-        EngineFilter::PathsTogether(self.column.to_owned(), paths, tests)
+    /// Takes it of what the filter may cost; `None` if less is left.
+    fn pay(&self, cost: Cost) -> Option<()> {
+        self.left.set(self.left.get().without(cost)?);
+        Some(())
     }
 
     /// By the indexes of texts of no other paths than these, or by one that has other paths too.
@@ -181,7 +206,7 @@ impl Asked<'_> {
         let of_texts = || self.indexes.iter().map(|index| index.path).filter(|path| path.texts);
         let mut within: Vec<&PathDef> =
             of_texts().filter(|index| index.paths().all(is_asked)).collect();
-        within.sort_by_key(|index| std::cmp::Reverse(index.paths().count()));
+        within.sort_by_key(|index| Reverse(index.paths().count()));
         let mut chosen: Vec<&PathDef> = Vec::new();
         for index in within {
             let is_new = |path: &[String]| {
@@ -206,59 +231,63 @@ impl Asked<'_> {
     }
 
     fn path(&self, field: &Field, test: PathTest) -> Option<ByPaths> {
+        let size = Size::of(&test);
         let mut plain = self.indexes.iter().filter(|index| index.path.is_plain());
         if plain.any(|index| index.path.names == field.parts) {
+            self.pay(Cost { ranges: 0, bytes: 0, values: size.values })?;
             let filter = EngineFilter::Path(self.column.to_owned(), field.parts.clone(), test);
             return Some(ByPaths { filter, is_exact: true });
         }
         let mut joint = self.indexes.iter().filter(|index| index.path.is_joint());
         let index = joint.find(|index| index.path.names == field.parts)?;
-        Lists::NONE.with(&test)?;
-        Some(ByPaths { filter: self.together(index, vec![test]), is_exact: index.is_whole })
+        let lists = Lists::NONE.with(size)?;
+        let filter = self.together(index, std::iter::once(&test), lists)?;
+        Some(ByPaths { filter, is_exact: index.is_whole })
     }
 }
 
-/// The tests of several paths, one after the other: what the engine makes of them.
-#[derive(Clone, Copy)]
-struct Lists {
-    /// The numbers of their values, multiplied.
-    ranges: usize,
-    /// Most bytes of texts in one of the ranges.
-    bytes: usize,
-    /// Their values, added.
-    values: usize,
-}
-
-impl Lists {
-    /// No test.
-    const NONE: Self = Self { ranges: 1, bytes: 0, values: 0 };
-
-    /// With one more; `None` if that is too many.
-    fn with(self, test: &PathTest) -> Option<Self> {
-        let (count, longest) = match test {
-            PathTest::In(values) => (values.len(), values.iter().map(bytes_of).max()),
-            PathTest::Begins(text) => (1, Some(text.len())),
-            PathTest::Within(low, high) => {
-                let bytes = |bound: &Bound<PathValue>| match bound {
-                    Bound::Included(value) | Bound::Excluded(value) => bytes_of(value),
-                    Bound::Unbounded => 0,
-                };
-                (1, Some(bytes(low).max(bytes(high))))
-            }
-            PathTest::Exists | PathTest::Nested => (1, None),
-        };
-        let ranges = self.ranges.saturating_mul(count.max(1));
-        let bytes = self.bytes + longest.unwrap_or_default();
-        let fits = ranges <= MAX_RANGES && (ranges == 1 || bytes <= MAX_RANGE_BYTES);
-        fits.then_some(Self { ranges, bytes, values: self.values + count })
+impl Together<'_> {
+    /// How many conditions it answers.
+    fn answered(&self) -> usize {
+        self.leading.len() + self.last.len()
     }
 }
 
-fn bytes_of(value: &PathValue) -> usize {
-    match value {
-        PathValue::Text(text) => text.len(),
-        _ => 0,
+fn asks_of(parts: &[Condition]) -> Asks<'_> {
+    let mut asks = Asks::new();
+    for (place, part) in parts.iter().enumerate() {
+        if let Some((field, test)) = path_test(part) {
+            let size = Size::of(&test);
+            asks.entry(field.parts.as_slice()).or_default().push(Ask { place, test, size });
+        }
     }
+    asks
+}
+
+/// What an index of several paths answers: lists of values for its first paths, and whatever is asked of the next.
+fn by_joint<'t>(index: &'t ReadyPath<'t>, asks: &'t Asks<'_>) -> Together<'t> {
+    let mut found = Together { index, leading: Vec::new(), lists: Lists::NONE, last: Vec::new() };
+    let mut named = 0_usize;
+    let last = index.path.further.len();
+    for (nth, names) in index.path.paths().enumerate() {
+        let here = asks.get(names).map(Vec::as_slice).unwrap_or_default();
+        let before = found.lists;
+        let is_list = |ask: &&Ask| matches!(ask.test, PathTest::In(_)) && nth < last;
+        let longer = |ask: &'t Ask| Some((ask, before.with(ask.size)?));
+        if let Some((ask, lists)) = here.iter().filter(is_list).find_map(longer) {
+            found.lists = lists;
+            found.leading.push(ask);
+            continue;
+        }
+        for ask in here {
+            let all = before.with(ask.size).filter(|all| named + all.values <= MAX_VALUES);
+            let Some(all) = all else { continue };
+            named += all.values;
+            found.last.push((ask, all));
+        }
+        break;
+    }
+    found
 }
 
 /// The condition that one of these holds; none of none.
@@ -269,5 +298,94 @@ fn one_of(mut filters: Vec<EngineFilter>) -> EngineFilter {
             filters.extend(last);
             EngineFilter::Or(filters)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{field, filter::parse::parse};
+
+    /// What indexes of these paths say, which have commas between them; each may be whole.
+    fn asked(condition: &Condition, indexes: &[(&str, bool)]) -> Option<ByPaths> {
+        let names = |path: &str| vec![path.to_owned()];
+        let def = |paths: &str| PathDef::together(1, paths.split(',').map(names).collect());
+        let of = |(paths, is_whole): &(&str, bool)| (def(paths).unwrap(), *is_whole);
+        let defs: Vec<(PathDef, bool)> = indexes.iter().map(of).collect();
+        let ready = defs.iter().map(|(path, is_whole)| ReadyPath { path, is_whole: *is_whole });
+        by_paths(condition, "doc", &ready.collect::<Vec<_>>())
+    }
+
+    fn said(filter: &str, indexes: &[(&str, bool)]) -> Option<ByPaths> {
+        asked(&parse(filter).unwrap(), indexes)
+    }
+
+    /// The tests that indexes are asked for, one after the other, each of one path or several.
+    fn tests_of(filter: &EngineFilter) -> Vec<Vec<PathTest>> {
+        match filter {
+            EngineFilter::And(parts) | EngineFilter::Or(parts) => {
+                parts.iter().flat_map(tests_of).collect()
+            }
+            EngineFilter::Path(_, _, test) => vec![vec![test.clone()]],
+            EngineFilter::PathsTogether(_, _, tests) => vec![tests.clone()],
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn count(test: &PathTest) -> usize {
+        match test {
+            PathTest::In(values) => values.len(),
+            _ => 1,
+        }
+    }
+
+    /// The ranges of several paths, and the values of all lists.
+    fn ranges_and_values(found: &ByPaths) -> (usize, usize) {
+        let tests = tests_of(&found.filter);
+        let several = tests.iter().filter(|tests| tests.len() > 1);
+        let ranges = several.map(|tests| tests.iter().map(count).product::<usize>()).sum();
+        (ranges, tests.iter().flatten().map(count).sum())
+    }
+
+    #[test]
+    fn many_conditions_are_planned_in_one_pass() {
+        let text = vec!["a=1 AND b=1"; 65_000].join(" AND ");
+        let begin = std::time::Instant::now();
+        let found = said(&text, &[("a,b,c", true)]).unwrap();
+        assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
+        let tests = tests_of(&found.filter);
+        let of_two = tests.iter().filter(|tests| tests.len() == 2).count();
+        assert_eq!((tests.len(), of_two, found.is_exact), (65_000, MAX_JOINT, false));
+    }
+
+    #[test]
+    fn ranges_of_a_filter_are_bounded_together() {
+        let list: Vec<String> = (0..100).map(|n| n.to_string()).collect();
+        let list = format!("({})", list.join(","));
+        let lists = vec![format!("b IN {list}"); 500].join(" AND ");
+        let text = format!("a IN {list} AND {lists}");
+        let found = said(&text, &[("a,b", true)]).unwrap();
+        assert_eq!((ranges_and_values(&found), found.is_exact), ((100_000, 2_000), false));
+        // The others are answered by the path's own index.
+        let found = said(&text, &[("a,b", true), ("b", true)]).unwrap();
+        assert_eq!((ranges_and_values(&found), found.is_exact), ((100_000, 51_000), true));
+        // Of one branch nothing is left for the other; what comes to nothing leaves it to others.
+        let either = format!("({text}) OR ({text})");
+        assert!(said(&either, &[("a,b", true)]).is_none());
+        let found = said(&format!("({either}) AND a = 1 AND b = 1"), &[("a,b", true)]).unwrap();
+        assert_eq!((ranges_and_values(&found), found.is_exact), ((1, 2), false));
+        // Long texts in few ranges.
+        let long = format!("a = '{}'", "x".repeat(400_000));
+        let tests = ["b > 1"; 100].join(" AND ");
+        let found = said(&format!("{long} AND {tests}"), &[("a,b", true)]).unwrap();
+        assert_eq!((ranges_and_values(&found), found.is_exact), ((20, 40), false));
+    }
+
+    #[test]
+    fn values_of_a_filter_are_as_many_as_the_engine_takes() {
+        let list = || field("a").is_in(0..100_000_i64);
+        let all = (0..10).fold(list(), |all, _| all & list());
+        let found = asked(&all.0, &[("a", true)]).unwrap();
+        assert_eq!((ranges_and_values(&found), found.is_exact), ((0, 1_000_000), false));
     }
 }

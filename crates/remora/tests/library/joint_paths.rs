@@ -268,6 +268,23 @@ fn paths_together_are_told_and_used() -> Tested {
 }
 
 #[test]
+fn more_than_an_index_is_asked_for_is_read() -> Tested {
+    let db = Database::in_memory()?;
+    let all = books(&db)?;
+    wait_until_ready(&all)?;
+    let authors: Vec<String> = (0..100).map(|n| format!("'author {n}'")).collect();
+    let mut filter = format!("author.name IN ({})", authors.join(","));
+    for least in 0..30 {
+        let years: Vec<String> = (least..least + 100).map(|year| year.to_string()).collect();
+        filter.push_str(&format!(" AND year IN ({})", years.join(",")));
+    }
+    assert_eq!(all.find(filter.as_str()).explain()?, plan_of(&[JOINT], false, None));
+    let expected = (0..3_000).filter(|n| n % 100 >= 29).count();
+    assert_eq!(all.find(filter.as_str()).count()?, expected as u64);
+    Ok(())
+}
+
+#[test]
 fn paths_together_are_kept_and_may_be_too_many() -> Tested {
     let directory = tempfile::tempdir()?;
     let db = Database::open(directory.path().join("db"))?;
