@@ -147,12 +147,23 @@ impl Asked<'_> {
         Some(ByPaths { filter: EngineFilter::And(filters), is_exact })
     }
 
-    /// The index of several paths that answers the most of these, if that is more than one.
+    /// The index that answers the most of these, of those of several paths that answer tests of more than one: of those
+    /// that are whole if there are any.
     fn best_joint<'t>(&'t self, asks: &'t Asks<'_>) -> Option<Together<'t>> {
         let joint = self.indexes.iter().filter(|index| index.path.is_joint());
         let together = joint.map(|index| by_joint(index, asks));
-        let several = together.filter(|it| it.answered() > 1);
-        several.min_by_key(|it| Reverse(it.answered()))
+        let better = together.filter(|it| it.paths() > 1 && !self.is_worse_than_plain(it));
+        better.min_by_key(|it| (!it.index.is_whole, Reverse(it.answered())))
+    }
+
+    /// Whether what it finds has to be read, and not what each path's own index does.
+    fn is_worse_than_plain(&self, together: &Together<'_>) -> bool {
+        let has_own = |names: &[String]| {
+            let mut plain = self.indexes.iter().filter(|index| index.path.is_plain());
+            plain.any(|index| index.path.names == names)
+        };
+        let index = together.index;
+        !index.is_whole && index.path.paths().take(together.paths()).all(has_own)
     }
 
     /// Asks it, as far as the filter may cost that, and says which conditions that answers; `None` if none.
@@ -238,8 +249,9 @@ impl Asked<'_> {
             let filter = EngineFilter::Path(self.column.to_owned(), field.parts.clone(), test);
             return Some(ByPaths { filter, is_exact: true });
         }
-        let mut joint = self.indexes.iter().filter(|index| index.path.is_joint());
-        let index = joint.find(|index| index.path.names == field.parts)?;
+        let joint = self.indexes.iter().filter(|index| index.path.is_joint());
+        let joint = joint.filter(|index| index.path.names == field.parts);
+        let index = joint.min_by_key(|index| !index.is_whole)?;
         let lists = Lists::NONE.with(size)?;
         let filter = self.together(index, std::iter::once(&test), lists)?;
         Some(ByPaths { filter, is_exact: index.is_whole })
@@ -247,6 +259,11 @@ impl Asked<'_> {
 }
 
 impl Together<'_> {
+    /// Of how many paths it answers tests: they are the index's first.
+    fn paths(&self) -> usize {
+        self.leading.len() + usize::from(!self.last.is_empty())
+    }
+
     /// How many conditions it answers.
     fn answered(&self) -> usize {
         self.leading.len() + self.last.len()
@@ -379,6 +396,43 @@ mod tests {
         let tests = ["b > 1"; 100].join(" AND ");
         let found = said(&format!("{long} AND {tests}"), &[("a,b", true)]).unwrap();
         assert_eq!((ranges_and_values(&found), found.is_exact), ((20, 40), false));
+    }
+
+    #[test]
+    fn indexes_that_are_exact_come_first() {
+        let plain = [("a", true), ("b", true)];
+        let said = |filter: &str, joint: &[(&str, bool)]| {
+            let found = said(filter, &[joint, &plain].concat()).unwrap();
+            let EngineFilter::And(parts) = &found.filter else { panic!("{:?}", found.filter) };
+            let of_several = |filter: &EngineFilter| match filter {
+                EngineFilter::And(parts) => match &parts[..] {
+                    [EngineFilter::PathsTogether(_, paths, _), ..] => {
+                        Some(paths.concat().join(","))
+                    }
+                    _ => None,
+                },
+                EngineFilter::PathsTogether(..) => Some("alone".to_owned()),
+                _ => None,
+            };
+            (parts.iter().filter_map(of_several).collect::<Vec<_>>(), found.is_exact)
+        };
+        let none = Vec::<String>::new;
+        // Two tests of one path are no work for an index of several.
+        for is_whole in [false, true] {
+            let joint = [("a,c", is_whole)];
+            assert_eq!(said("a > 1 AND a < 5", &joint), (none(), true));
+        }
+        assert_eq!(said("a = 1 AND b = 1", &[("a,b", false)]), (none(), true));
+        assert_eq!(said("a = 1 AND b = 1", &[("a,b", true)]), (vec!["a,b".to_owned()], true));
+        // One path has no index of its own.
+        let joint = [("a,c", false)];
+        assert_eq!(said("a = 1 AND c = 1", &joint), (vec!["a,c".to_owned()], false));
+        let joint = [("a,c,b", false), ("c,a", true)];
+        let all = "a = 1 AND b = 1 AND c = 1";
+        assert_eq!(said(all, &joint), (vec!["c,a".to_owned()], true));
+        // Of those of one path too.
+        let joint = [("c,a", false), ("c,b", true)];
+        assert_eq!(said("c > 1 AND c < 5", &joint), (vec!["alone".to_owned(); 2], true));
     }
 
     #[test]

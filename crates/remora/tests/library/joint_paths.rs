@@ -304,6 +304,13 @@ fn paths_together_are_kept_and_may_be_too_many() -> Tested {
     assert_eq!(all.find(OF_AUTHOR).count()?, count);
     assert_eq!(all.find("author.name = 7 AND year = 8").count()?, 1);
     assert_eq!(all.find("NOT (author.name = 7 AND year = 8)").count()?, 3_000);
+    // The paths' own indexes tell exactly.
+    assert!(all.index("author.name")? && all.index("year")?);
+    wait_until_ready(&all)?;
+    let own = plan_of(&["author.name", "year"], true, None);
+    assert_eq!(all.find(OF_AUTHOR).explain()?, own);
+    assert_eq!(all.find(OF_AUTHOR).count()?, count);
+    assert!(all.drop_index("author.name")? && all.drop_index("year")?);
     assert!(all.delete(5_000)?);
     assert!(all.drop_index(["author.name", "year"])? && !all.drop_index(["author.name", "year"])?);
     assert_eq!(all.find(OF_AUTHOR).count()?, count);
