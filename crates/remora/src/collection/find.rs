@@ -14,7 +14,9 @@ use super::{
 };
 use crate::{
     Error, Field, Filter, IntoFilter, Result, field,
-    filter::{ByPaths, Condition, ReadyPath, by_paths, equal_value, first_at, matches, order},
+    filter::{
+        ByPaths, Condition, ReadyPath, asks_for, by_paths, equal_value, first_at, matches, order,
+    },
     handle::Handle,
 };
 
@@ -299,8 +301,10 @@ impl<K: DocumentId> Find<K> {
         for place in ready {
             let path = schema.paths.get(place).filter(|path| path.column == DOC_PLACE);
             let Some(path) = path else { continue };
-            let is_whole =
-                !path.is_joint() || reader.has_all_combinations(&self.collection, place)?;
+            // Each segment is looked at for it: not where the condition does not ask such an index.
+            let is_asked = || condition.as_ref().is_some_and(|it| asks_for(it, &path.names));
+            let is_whole = !path.is_joint()
+                || is_asked() && reader.has_all_combinations(&self.collection, place)?;
             indexes.push(ReadyPath { path, is_whole });
         }
         let by_paths = condition.as_ref().and_then(|it| by_paths(it, DOC, &indexes));

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 pub(crate) use columns::of_table;
 pub(crate) use documents::{first_at, matches, order};
 pub(crate) use path_test::equal_value;
-pub(crate) use paths::{ByPaths, ReadyPath, by_paths};
+pub(crate) use paths::{ByPaths, ReadyPath, asks_for, by_paths};
 pub use several::Paths;
 
 use crate::{IntoValue, Result};

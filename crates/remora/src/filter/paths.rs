@@ -28,7 +28,8 @@ const MAX_VALUES: usize = 100_000;
 pub(crate) struct ReadyPath<'s> {
     /// Its paths.
     pub path: &'s PathDef,
-    /// Whether it has all that documents have there.
+    /// Whether it has all that documents have there. It does not matter where the condition asks nothing of the first
+    /// path.
     pub is_whole: bool,
 }
 
@@ -60,6 +61,29 @@ pub(crate) struct ByPaths {
     pub filter: EngineFilter,
     /// Whether it holds for no others.
     pub is_exact: bool,
+}
+
+/// Whether a condition asks, as far as indexes are asked, for the values that a path leads to.
+pub(crate) fn asks_for(condition: &Condition, names: &[String]) -> bool {
+    asks_within(condition, names, 0)
+}
+
+fn asks_within(condition: &Condition, names: &[String], depth: usize) -> bool {
+    match condition {
+        _ if depth >= MAX_DEPTH => false,
+        Condition::And(parts) | Condition::Or(parts) => {
+            parts.iter().any(|part| asks_within(part, names, depth + 1))
+        }
+        Condition::Not(inner) => asks_within(inner, names, depth + 1),
+        Condition::Compare(field, ..)
+        | Condition::In(field, _)
+        | Condition::Between(field, ..)
+        | Condition::Begins(field, _)
+        | Condition::Exists(field)
+        | Condition::IsNull(field) => field.parts == names,
+        // An index of texts answers it.
+        Condition::Matches(..) => false,
+    }
 }
 
 /// What the indexes of paths into the documents in `column` say of a condition; `None` if they do not help.
@@ -433,6 +457,24 @@ mod tests {
         // Of those of one path too.
         let joint = [("c,a", false), ("c,b", true)];
         assert_eq!(said("c > 1 AND c < 5", &joint), (vec!["alone".to_owned(); 2], true));
+    }
+
+    #[test]
+    fn conditions_tell_what_they_ask_for() {
+        let condition = parse(
+            "a = 1 AND (b IN (1) OR NOT c BETWEEN 1 AND 2) AND d BEGINS 'x' AND e EXISTS AND f IS NULL \
+             AND g MATCHES 'x' AND h.i != 1",
+        )
+        .unwrap();
+        let asks = |path: &str| asks_for(&condition, field(path).names());
+        for path in ["a", "b", "c", "d", "e", "f", "h.i"] {
+            assert!(asks(path), "{path}");
+        }
+        for path in ["g", "h", "i", "a.b"] {
+            assert!(!asks(path), "{path}");
+        }
+        let deep = (0..1_000).fold(field("a").equals(1), |inner, _| !inner);
+        assert!(!asks_for(&deep.0, field("a").names()));
     }
 
     #[test]
