@@ -45,11 +45,13 @@ pub(crate) fn equal_value(condition: &Condition, names: &[String]) -> Option<Pat
         Condition::And(parts) => parts.as_slice(),
         one => std::slice::from_ref(one),
     };
-    parts.iter().find_map(|part| match (part, path_test(part)?) {
-        (Condition::Compare(..) | Condition::IsNull(_), (field, PathTest::In(mut values)))
-            if field.parts == names && values.len() == 1 =>
-        {
-            values.pop()
+    // Only of that path a test is made, which copies its values: it is asked for each path of each index.
+    parts.iter().find_map(|part| match part {
+        Condition::Compare(field, ..) | Condition::IsNull(field) if field.parts == names => {
+            match path_test(part)?.1 {
+                PathTest::In(mut values) if values.len() == 1 => values.pop(),
+                _ => None,
+            }
         }
         _ => None,
     })
@@ -114,5 +116,32 @@ fn of_number(number: &serde_json::Number) -> PathValue {
         (Some(number), _) => PathValue::Int(number),
         (_, Some(number)) => PathValue::Uint(number),
         _ => PathValue::Float(number.as_f64().unwrap_or(f64::NAN)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{field, filter::parse::parse};
+
+    #[test]
+    fn equal_values_are_found_without_copies_of_lists() {
+        let list = vec!["1"; 100_000].join(",");
+        let text =
+            format!("x IN ({list}) AND a > 1 AND a = 5 AND b IS NULL AND c IN (7) AND d != 1");
+        let condition = parse(&text).unwrap();
+        let value = |path: &str| equal_value(&condition, field(path).names());
+        let begin = std::time::Instant::now();
+        for _ in 0..5_000 {
+            assert_eq!(value("a"), Some(PathValue::Int(5)));
+            assert_eq!(value("b"), Some(PathValue::Null));
+            for path in ["c", "d", "e", "x"] {
+                assert_eq!(value(path), None);
+            }
+        }
+        assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
+        assert_eq!(equal_value(&parse("a = 'x'").unwrap(), field("a").names()), {
+            Some(PathValue::Text("x".to_owned()))
+        });
     }
 }
