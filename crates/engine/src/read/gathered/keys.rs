@@ -120,9 +120,11 @@ fn find(parts: &[Arc<dyn Part>], unless: &Unless) -> Result<Hidden> {
         streams.insert(at, stream);
     }
     let (mut before, mut count, mut bytes): (Option<(Vec<u8>, usize)>, usize, usize) = (None, 0, 0);
-    // What one part alone has left is nobody else's.
-    while heap.len() > 1 || before.is_some() {
-        let Some(Reverse((key, at))) = heap.pop() else { break };
+    while let Some(Reverse((key, at))) = heap.pop() {
+        // What one part alone has left is nobody else's.
+        if heap.is_empty() && before.as_ref().is_none_or(|(last, _)| *last != key) {
+            break;
+        }
         let Some(stream) = streams.get_mut(&at) else { continue };
         heap.extend(stream.next(unless)?.map(|key| Reverse((key, at))));
         // Of equal keys the part that is first in the list comes first.

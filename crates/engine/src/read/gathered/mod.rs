@@ -265,6 +265,8 @@ impl GatheredTable {
             parts.into_iter().map(|part| self.with_statistics(part, unless)).collect()
         };
         Ok(match text {
+            // Of a table of which this is a part they came with the query.
+            TextQuery::Keywords(asked) if asked.statistics.is_some() => TextQuery::Keywords(asked),
             TextQuery::Keywords(asked) => {
                 let statistics = self.statistics(&asked, false, unless)?;
                 TextQuery::Keywords(Arc::new(with(&asked, &statistics)))
