@@ -72,7 +72,7 @@ pub(crate) struct Opened {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Text {
-    Keywords(Query),
+    Keywords(Box<Query>),
     And(Vec<Text>),
     Or(Vec<Text>),
     Not(Box<Text>),
@@ -130,7 +130,7 @@ impl Text {
     pub(crate) fn of(text: &TextQuery) -> Option<Self> {
         let each = |parts: &[TextQuery]| parts.iter().map(Self::of).collect::<Option<Vec<_>>>();
         Some(match text {
-            TextQuery::Keywords(asked) => Self::Keywords(Query::of(asked)),
+            TextQuery::Keywords(asked) => Self::Keywords(Box::new(Query::of(asked))),
             TextQuery::And(parts) => Self::And(each(parts)?),
             TextQuery::Or(parts) => Self::Or(each(parts)?),
             TextQuery::Not(part) => Self::Not(Box::new(Self::of(part)?)),

@@ -172,7 +172,7 @@ fn make_parts_one(database: &Database, conf: &SphinxConf, name: &str) -> Result<
     };
     let made = if make_distributed(database, &schema)? { "made" } else { "there" };
     println!(
-        "table '{name}' is {made}, distributed over {}, with {} here",
+        "table '{name}' is {made}, distributed over {}, with {}",
         [schema.parts(), schema.agents()].concat().join(", "),
         counted(rows, "row")
     );
