@@ -363,9 +363,7 @@ mod tests {
             text.push_str(" AND ");
             text.push_str(&nested);
         }
-        let begin = std::time::Instant::now();
         let Condition::And(parts) = read(&text).0 else { panic!("{text:.100}") };
-        assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
         assert!(parts.len() > 8_000 && parts.iter().all(|part| *part == field("a").equals(1).0));
         assert_eq!(read("( (a, `b`) MATCHES 'x' )"), Filter::matches(["a", "b"], "x"));
         assert_eq!(read("(\"a\", b) MATCHES 'x'"), Filter::matches(["a", "b"], "x"));

@@ -131,7 +131,6 @@ mod tests {
             format!("x IN ({list}) AND a > 1 AND a = 5 AND b IS NULL AND c IN (7) AND d != 1");
         let condition = parse(&text).unwrap();
         let value = |path: &str| equal_value(&condition, field(path).names());
-        let begin = std::time::Instant::now();
         for _ in 0..5_000 {
             assert_eq!(value("a"), Some(PathValue::Int(5)));
             assert_eq!(value("b"), Some(PathValue::Null));
@@ -139,7 +138,6 @@ mod tests {
                 assert_eq!(value(path), None);
             }
         }
-        assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
         assert_eq!(equal_value(&parse("a = 'x'").unwrap(), field("a").names()), {
             Some(PathValue::Text("x".to_owned()))
         });

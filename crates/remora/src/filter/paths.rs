@@ -391,9 +391,7 @@ mod tests {
     #[test]
     fn many_conditions_are_planned_in_one_pass() {
         let text = vec!["a=1 AND b=1"; 65_000].join(" AND ");
-        let begin = std::time::Instant::now();
         let found = said(&text, &[("a,b,c", true)]).unwrap();
-        assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
         let tests = tests_of(&found.filter);
         let of_two = tests.iter().filter(|tests| tests.len() == 2).count();
         assert_eq!((tests.len(), of_two, found.is_exact), (65_000, MAX_JOINT, false));
