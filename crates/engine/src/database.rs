@@ -552,7 +552,7 @@ impl Database {
     pub fn statistics(&self, table: &str) -> Result<TableStatistics> {
         let reader = self.reader();
         let table = reader.known(table)?;
-        if table.schema.is_distributed() {
+        if !table.schema.parts().is_empty() {
             // Segments and bytes are those of its parts.
             return Ok(TableStatistics { rows: table.live_count(), ..TableStatistics::default() });
         }

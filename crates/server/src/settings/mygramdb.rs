@@ -97,7 +97,6 @@ impl Typed {
             time_zone: None,
             sql: defaults.sql,
             users: Vec::new(),
-            agents: defaults.agents,
         })
     }
 }

@@ -20,10 +20,8 @@ use remora_words::{
 };
 use rustc_hash::FxHashMap;
 
-use super::part;
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
-    agents::wire::PROCEDURE,
     catalog::{TableName, Verb},
     error::from_engine,
     meaning::types::ExprType,
@@ -46,11 +44,6 @@ pub(super) async fn run<R: Reply>(
     let tokens = source.tokens.get(1..).unwrap_or_default();
     let mut tokens = Tokens::new(&source.text, tokens, source.mode);
     let name = tokens.name()?.to_uppercase();
-    if name == PROCEDURE {
-        tokens.need("(")?;
-        part::run(session, &mut tokens, reply)?;
-        return Ok(Outcome::default());
-    }
     if !matches!(name.as_str(), "KEYWORDS" | "SNIPPETS" | "SUGGEST" | "QSUGGEST") {
         return Err(Error::unsupported(format!("CALL {name}")));
     }
@@ -142,10 +135,7 @@ impl Words {
         let table = TableName::new(database, table);
         table.check(&session.identity, Verb::Select)?;
         let name = table.engine_name(&session.shared);
-        let schema = match session.reading().schema(&name) {
-            Err(error @ remora_engine::Error::Elsewhere(_)) => return Err(from_engine(&error)),
-            found => found.map_err(|_| table.missing())?,
-        };
+        let schema = session.reader().schema(&name).map_err(|_| table.missing())?;
         TableName::check_parts(&schema, &session.shared, &session.identity)?;
         let Some(words) = &schema.words else {
             let message = format!("Table '{named}' has no words: ALTER TABLE … MORPHOLOGY='none'");
@@ -180,7 +170,7 @@ fn call_keywords<R: Reply>(
     // Each once, however often the text has it.
     let mut counts: FxHashMap<&str, KeywordCounts> = FxHashMap::default();
     if is_counted {
-        let reader = session.reading();
+        let reader = session.reader();
         for keyword in &found {
             if counts.contains_key(keyword.normalized.as_str()) {
                 continue;

@@ -67,7 +67,7 @@ impl SessionState {
 
     /// Warns of what is changed of queries by keywords.
     fn warn_of_keywords(&mut self, meta: &Meta) -> Result<()> {
-        let reader = self.reading();
+        let reader = self.reader();
         for query in &meta.words {
             let TextQuery::Keywords(query) = query else { continue };
             match reader.keyword_warning(&meta.table, query) {

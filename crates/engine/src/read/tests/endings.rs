@@ -17,14 +17,13 @@ use super::{
 };
 use crate::{
     Ending, Error, FacetRequest, FactorsForm, IndexColumn, IndexDef, Interrupt, KeywordQuery,
-    Result, ScanRequest, Schema, SearchRequest, Selection, SortBy, SortKey, TextQuery, Value,
+    Result, Scan, ScanRequest, Schema, SearchRequest, Selection, SortBy, SortKey, TextQuery, Value,
     ValuesRequest, WordsDef,
     interrupt::Unless,
     read::{
         facet::facet,
         ranked::Ranked,
         runs::values_in_order,
-        scan::ViewScan,
         search::{access, best, count, search},
     },
     register_text_key,
@@ -92,7 +91,7 @@ fn scanned(view: &Arc<TableView>, query: &KeywordQuery, unless: &Unless) -> Resu
         batch_rows: 50,
         ..ScanRequest::default()
     };
-    let scan = ViewScan::new(Arc::clone(view), request, BM25, (POSITION, unless))?;
+    let scan = Scan::new(Arc::clone(view), request, BM25, (POSITION, unless))?;
     scan.into_iter().try_for_each(|batch| batch.map(drop))
 }
 

@@ -4,7 +4,6 @@
 
 mod client;
 
-mod agents;
 mod display;
 mod doors;
 mod following;

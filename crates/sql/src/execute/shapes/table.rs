@@ -43,8 +43,7 @@ impl Table {
     ) -> Option<Self> {
         let name = TableName::new(database?, table);
         let engine_name = name.engine_name(shared);
-        // What other servers have is planned.
-        let schema = reader.schema(&engine_name).ok().filter(|it| it.agents().is_empty())?;
+        let schema = reader.schema(&engine_name).ok()?;
         let alias = alias.unwrap_or(table).to_owned();
         let is_replicated = shared.host.source_of(&engine_name).is_some();
         let sql = SqlTable::of(&schema);

@@ -59,7 +59,6 @@ pub(super) struct Reads {
 /// A ranking expression that has been understood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    text: String,
     root: Node,
     kind: Kind,
     reads: Reads,
@@ -86,12 +85,7 @@ impl Expression {
         let root = simplify::simplify(root);
         check::check(&root, kind)?;
         let (reads, attributes) = check::reads(&root);
-        Ok(Self { text: text.to_owned(), root, kind, reads, attributes })
-    }
-
-    /// What it was read from.
-    pub fn text(&self) -> &str {
-        &self.text
+        Ok(Self { root, kind, reads, attributes })
     }
 
     /// The numbers of the columns that it reads, ascending, as [`Attributes`] told them.
