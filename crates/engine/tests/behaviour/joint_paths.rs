@@ -278,6 +278,7 @@ impl Notes {
         });
         let expected: Vec<Vec<Value>> =
             expected.iter().take(7).map(|(id, _)| vec![Value::Int(**id)]).collect();
+        let found: Vec<Vec<Value>> = found.into_iter().map(|key| key.to_vec()).collect();
         assert_eq!(found, expected, "{paths:?} {equal:?} {descending}");
     }
 }
