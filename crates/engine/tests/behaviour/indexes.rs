@@ -23,6 +23,8 @@ const COLUMNS: [&str; 4] = ["id", "status", "amount", "name"];
 /// Key, a number of few values, one of many, a short text; `None` is NULL.
 type Order = (i64, Option<i64>, i64, Option<String>);
 type Test = Box<dyn Fn(&Order) -> bool>;
+/// Whether a row is one of those that are asked for.
+type Holds<'h> = &'h dyn Fn(&Order) -> bool;
 
 fn index(columns: &[(usize, bool)]) -> IndexDef {
     let column =
@@ -529,9 +531,9 @@ fn the_first_values_of_a_column_are_taken_from_an_index() {
             comparison: Comparison::Greater,
             literal: Literal::Value(Value::Int(450)),
         };
-        let every: &dyn Fn(&Order) -> bool = &|_| true;
+        let every: Holds<'_> = &|_| true;
         // The conditions of an index's columns, and one of a column that none of them has.
-        let asked: [(usize, Option<Filter>, &dyn Fn(&Order) -> bool, bool); 5] = [
+        let asked: [(usize, Option<Filter>, Holds<'_>, bool); 5] = [
             (1, None, every, true),
             (2, None, every, true),
             (2, Some(above(2)), &|order| order.2 > 450, true),

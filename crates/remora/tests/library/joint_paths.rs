@@ -81,11 +81,9 @@ fn test() -> BoxedStrategy<Filter> {
 }
 
 fn filter() -> BoxedStrategy<Filter> {
-    let all_of = prop::collection::vec(test(), 1..5).prop_map(|tests| {
-        let mut tests = tests.into_iter();
-        let first = tests.next().unwrap();
-        tests.fold(first, |all, test| all & test)
-    });
+    let several = (test(), prop::collection::vec(test(), 0..4));
+    let all_of =
+        several.prop_map(|(first, tests)| tests.into_iter().fold(first, |all, test| all & test));
     let filter = all_of.prop_recursive(2, 6, 2, |inner| {
         prop_oneof![
             (inner.clone(), inner.clone()).prop_map(|(one, other)| one & other),
