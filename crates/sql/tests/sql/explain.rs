@@ -209,7 +209,7 @@ async fn first_values_are_taken_from_an_index() {
     let extra = explained(session, without).await.remove(0).remove(10);
     assert!(!extra.contains("Using index for group-by"), "{extra}");
     let found = rows(session, "SELECT DISTINCT user FROM orders ORDER BY user DESC LIMIT 3").await;
-    assert_eq!(found, "1999\n1998\n1997\n");
+    assert_eq!(found, "1999\n1998\n1997");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
