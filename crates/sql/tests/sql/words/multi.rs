@@ -189,11 +189,6 @@ async fn groupby_of_several_columns_is_sphinxs_number() {
         ("SELECT GROUPBY() gb, COUNT(*) FROM a GROUP BY title, g ORDER BY id ASC", by_text),
         ("SELECT GROUPBY() gb, COUNT(*) FROM a GROUP BY g, title ORDER BY id ASC", by_text),
         (
-            "SELECT GROUPBY() gb, h % 3 y, COUNT(*) c FROM a GROUP BY y, g ORDER BY id ASC",
-            "6349179348336612933|1|1 8581494755304202342|2|1 513837244993915590|1|1 \
-             2746152651961504999|0|1 -713542869171583289|1|1",
-        ),
-        (
             "SELECT id, GROUPBY() gb, COUNT(*) FROM a GROUP BY g, g ORDER BY id ASC",
             "1|-8517097267634966620|2 3|-1820151046732198393|2 5|-4052466453699787802|1",
         ),
