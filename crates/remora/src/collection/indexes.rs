@@ -88,7 +88,7 @@ impl<K: DocumentId> Collection<K> {
     /// ```
     ///
     /// Through arrays a document has an entry for each combination of its values. One with more than 1,000, or with more
-    /// than 1 MiB of them, is in every answer of such an index, and as long as there is one what is found is read and tested:
+    /// than 64 KiB of them, is in every answer of such an index, and as long as there is one what is found is read and tested:
     /// one that was deleted or replaced too, until what was written with it is merged.
     ///
     /// # Errors
