@@ -1,5 +1,5 @@
-//! Real clients, unmodified, against `remora serve`: drivers of five languages, an ORM, and dumps
-//! that are read back.
+//! Real clients, unmodified, against `remora serve`: drivers of five languages, an ORM, a client of
+//! SphinxAPI, and dumps that are read back.
 //!
 //! `tests/clients/fetch` gets them; a client that is not there fails its test.
 
@@ -22,6 +22,8 @@ use std::{
 struct Serving {
     child: Child,
     port: String,
+    /// SphinxAPI's, where the settings have it listen.
+    sphinx_port: Option<String>,
     _data: tempfile::TempDir,
 }
 
@@ -51,13 +53,16 @@ impl Serving {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let port = loop {
+        let mut port_of = |head: &str| loop {
             let line = lines.next().expect("the server ended").unwrap();
-            if let Some(address) = line.strip_prefix("MySQL protocol: ") {
+            if let Some(address) = line.strip_prefix(head) {
                 break address.rsplit_once(':').unwrap().1.to_owned();
             }
         };
-        Self { child, port, _data: data }
+        let port = port_of("MySQL protocol: ");
+        let listens = |file: &Path| std::fs::read_to_string(file).unwrap().contains("sphinx_api");
+        let sphinx_port = settings.filter(|file| listens(file)).map(|_| port_of("SphinxAPI: "));
+        Self { child, port, sphinx_port, _data: data }
     }
 
     /// Runs a client with the port as its last argument but one; it must say that all is well.
@@ -227,4 +232,24 @@ fn jdbc() {
         let mut command = Command::new("java");
         serving.passes(command.args(["-cp", &path, "Client", &address, options]));
     }
+}
+
+#[test]
+fn sphinx_search_of_perl() {
+    let settings = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(settings.path(), "[listen]\nsphinx_api = \"127.0.0.1:0\"\n").unwrap();
+    let serving = Serving::with(Some(settings.path()));
+    rows(
+        Command::new("mariadb"),
+        &serving.port,
+        "CREATE DATABASE press; USE press;
+         CREATE TABLE articles (id BIGINT UNSIGNED PRIMARY KEY, title TEXT, body TEXT, year INT UNSIGNED,
+             price FLOAT, author VARCHAR(20), tags MULTI) words='title,body';
+         INSERT INTO articles VALUES
+             (1, 'red fox', 'the quick brown fox', 2001, 1.5, 'ann', (1, 2)),
+             (2, 'blue fox', 'a lazy dog and a fox', 2002, 2.5, 'bob', (2, 3)),
+             (3, 'green dog', 'the dog sleeps', 2002, 3.5, 'ann', (3));",
+    );
+    let mut client = Command::new("perl");
+    serving.passes(client.arg(source("perl/sphinx.pl")).arg(serving.sphinx_port.as_ref().unwrap()));
 }
