@@ -372,6 +372,8 @@ error_codes! {
     JsonVacuousPath = 3153 "42000",
     /// A word that is neither 'one' nor 'all'.
     JsonOneOrAll = 3154 "42000",
+    /// A JSON value that is no number of a kind.
+    InvalidJsonCast = 3156 "22018",
     /// A key of a JSON object that is NULL.
     JsonNullKey = 3158 "22032",
     /// Only TLS and Unix sockets may be used.
@@ -380,6 +382,12 @@ error_codes! {
     UnexpectedGeometry = 3516 "22S01",
     /// A recursive common table expression that does not end.
     RecursionDepth = 3636 "HY000",
+    /// JSON_TABLE: nothing at a column's path.
+    JsonTableMissing = 3665 "22035",
+    /// JSON_TABLE: an array or an object for a column of scalars.
+    JsonTableNested = 3666 "2203F",
+    /// JSON_TABLE: a value that a column has no room for.
+    JsonTableRange = 3669 "22003",
     /// An argument that no regular expression has.
     IllegalRegexp = 3685 "HY000",
     /// A place beyond the text.

@@ -13,7 +13,7 @@ use datafusion::{
 use remora_mysql::ErrorCode;
 
 use super::{
-    Env, Resolver, alias, column_counts,
+    Env, Resolver, alias, clauses, column_counts,
     expr::ClauseContext,
     frozen, hints, named_once,
     places::{Place, SelectKind, Standing},
@@ -125,18 +125,9 @@ impl Resolver<'_> {
         before: &Scope<'_>,
         env: Env<'_>,
     ) -> Result<Joined> {
+        clauses::check(factor)?;
         match factor {
-            TableFactor::Table {
-                name,
-                alias: named,
-                args: None,
-                with_hints,
-                partitions,
-                index_hints,
-                ..
-            } => {
-                with_hints.clear();
-                partitions.clear();
+            TableFactor::Table { name, alias: named, args: None, index_hints, .. } => {
                 let hints = std::mem::take(index_hints);
                 let given = named.take().map(|named| named.name.value);
                 if let Some((made, relation)) = self.view(name, given.as_deref(), env)? {

@@ -4,6 +4,8 @@
 //!
 //! Nothing here needs types; what needs them is `meaning`'s.
 
+mod clauses;
+mod distinct;
 mod expr;
 mod expression_keys;
 mod factors;

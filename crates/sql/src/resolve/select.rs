@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::ErrorCode;
 
 use super::{
-    Env, Output, Resolver, Shown,
+    Env, Output, Resolver, Shown, distinct,
     expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
     frozen::NotedItem,
@@ -101,7 +101,7 @@ impl Resolver<'_> {
         for each in order.iter_mut() {
             by_name(each, &items);
         }
-        check_distinct(select, order, &scope)?;
+        distinct::check(select, order, &scope)?;
         select.projection =
             items.iter().map(|each| item(each.expr.clone(), &each.planned)).collect();
         let output = |item: Item| Output { planned: item.planned, shown: item.shown };
@@ -269,7 +269,7 @@ impl Resolver<'_> {
         &mut self,
         select: &mut Select,
         order: &mut Vec<OrderByExpr>,
-        (groups, rollup): (Vec<Expr>, bool),
+        (mut groups, rollup): (Vec<Expr>, bool),
         items: &mut [Item],
         (scope, heads): (&Scope<'_>, Option<Heads>),
     ) -> Result<()> {
@@ -283,7 +283,13 @@ impl Resolver<'_> {
                     None => having,
                 });
             }
-            return Ok(());
+            let is_strict = self.catalog.only_full_group_by();
+            let made =
+                heads.is_none().then(|| distinct::as_groups(select, order, items, is_strict));
+            let Some(made) = made.flatten() else { return Ok(()) };
+            groups = made;
+        } else if heads.is_none() && !rollup && distinct::is_of_groups(&groups, items) {
+            select.distinct = None;
         }
         match &heads {
             Some(_) if rollup => {
@@ -390,29 +396,6 @@ fn by_name(order: &mut OrderByExpr, items: &[Item]) {
         // A plan would take the number for an item's.
         order.expr = opaque(order.expr.clone());
     }
-}
-
-/// 3065 where distinct rows are to be ordered by what is not selected.
-fn check_distinct(select: &Select, order: &[OrderByExpr], scope: &Scope<'_>) -> Result<()> {
-    if select.distinct.is_none() {
-        return Ok(());
-    }
-    for (index, each) in order.iter().enumerate() {
-        let Expr::CompoundIdentifier(name) = &each.expr else { continue };
-        let [unique, column] = name.as_slice() else { continue };
-        let relation = scope.planned_relation(&unique.value);
-        let full = relation.map_or_else(String::new, |relation| {
-            let database = relation.database.iter().map(|database| format!("{database}."));
-            format!("{}{}.{}", database.collect::<String>(), relation.alias, column.value)
-        });
-        let message = format!(
-            "Expression #{} of ORDER BY clause is not in SELECT list, references column '{full}' \
-             which is not in SELECT list; this is incompatible with DISTINCT",
-            index + 1
-        );
-        return Err(Error::new(ErrorCode::DistinctOrder, message));
-    }
-    Ok(())
 }
 
 /// The number of an item, where an expression is one.

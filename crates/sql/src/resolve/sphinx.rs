@@ -12,7 +12,7 @@ use remora_mysql::ErrorCode;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Resolver, alias, heads, keywords, limit,
+    Resolver, alias, clauses, heads, keywords, limit,
     scope::{Scope, quoted},
 };
 use crate::{
@@ -174,7 +174,9 @@ impl Resolver<'_> {
 fn united(from: &[TableWithJoins]) -> Option<(String, ObjectName)> {
     let named = |from: &TableWithJoins| match &from.relation {
         TableFactor::Table { name, alias: None, args: None, index_hints, .. }
-            if from.joins.is_empty() && index_hints.is_empty() =>
+            if from.joins.is_empty()
+                && index_hints.is_empty()
+                && clauses::check(&from.relation).is_ok() =>
         {
             let parts: Option<Vec<&Ident>> = name.0.iter().map(|part| part.as_ident()).collect();
             let mut parts = parts?;

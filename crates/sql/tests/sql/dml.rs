@@ -19,7 +19,7 @@ use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 
 /// The scripts.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 12] = [
     "insert",
     "duplicate",
     "update",
@@ -28,6 +28,8 @@ const SCRIPTS: [&str; 10] = [
     "rebuild",
     "functional",
     "plans",
+    "distinct",
+    "json_table",
     "keys",
     "views",
 ];
@@ -232,6 +234,16 @@ async fn keys_that_are_not_unique() {
 #[tokio::test(flavor = "multi_thread")]
 async fn plans_of_small_tables() {
     check("plans").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn distinct_rows_and_their_order() {
+    check("distinct").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_of_json_table() {
+    check("json_table").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

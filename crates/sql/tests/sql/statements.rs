@@ -484,3 +484,32 @@ async fn marks_without_values_are_errors() {
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM t").await, "4");
     assert_eq!(rows(&mut session, "SELECT '?', s FROM t WHERE id = 1 -- ?").await, "?|a");
 }
+
+/// What the parser knows of other databases' clauses behind a table: none is passed over.
+#[tokio::test]
+async fn clauses_behind_a_table_are_refused() {
+    let server = Server::new();
+    let mut session = filled(&server).await;
+    for statement in [
+        "SELECT * FROM t PARTITION (p0)",
+        "SELECT s FROM t PARTITION (p0) WHERE id = 1",
+        "SELECT COUNT(*) FROM t AS a JOIN t PARTITION (p0, p1) AS b USING (id)",
+        "SELECT (SELECT MAX(id) FROM t PARTITION (p0))",
+        "SELECT * FROM t WITH (NOLOCK)",
+        "SELECT * FROM t TABLESAMPLE BERNOULLI (10)",
+        "SELECT * FROM t AS a (x, y)",
+        "DELETE FROM t PARTITION (p0)",
+        "DELETE FROM t PARTITION (p0) WHERE id = 1",
+        "UPDATE t PARTITION (p0) SET s = 'x'",
+        "UPDATE t PARTITION (p0) SET s = 'x' WHERE id = 1",
+        "INSERT INTO t PARTITION (p0) (id) VALUES (77)",
+        "REPLACE INTO t PARTITION (p0) (id) VALUES (77)",
+        "TRUNCATE TABLE t PARTITION (p0)",
+    ] {
+        for _ in 0..2 {
+            let error = run(&mut session, statement).await.unwrap_err();
+            assert!(matches!(error.code.number(), 1064 | 1235), "{statement}: {error:?}");
+        }
+    }
+    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM t WHERE s <> 'x'").await, "3");
+}

@@ -1,5 +1,6 @@
 //! JSON documents as MySQL sees them: their order, their text, and what SQL values become in them.
 
+mod member;
 mod path;
 
 use std::{borrow::Cow, cmp::Ordering};
@@ -7,6 +8,7 @@ use std::{borrow::Cow, cmp::Ordering};
 use super::{decimal::Dec, number::format_double, temporal, value::V};
 use crate::{Error, Result};
 
+pub(crate) use member::member;
 pub(crate) use path::{Path, Step};
 use remora_mysql::ErrorCode;
 

@@ -78,6 +78,11 @@ impl Path {
         !self.steps.iter().all(single)
     }
 
+    /// Whether every step is a key.
+    pub(crate) fn is_of_keys(&self) -> bool {
+        self.steps.iter().all(|step| matches!(step, Step::Key(_)))
+    }
+
     /// What it leads to.
     pub(crate) fn find<'a>(&self, document: &'a Json) -> Vec<&'a Json> {
         let mut found = Vec::new();

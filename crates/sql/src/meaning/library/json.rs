@@ -110,6 +110,12 @@ fn extract_json(args: &[V<'_>]) -> Result<Option<Json>> {
     if any_null(args) {
         return Ok(None);
     }
+    if let (V::Json(text), [only]) = (document, paths) {
+        let only = path(only)?;
+        if only.is_of_keys() {
+            return Ok(json::member(text, &only.steps));
+        }
+    }
     let document = json::argument(document, 1, "json_extract")?;
     let paths: Vec<Path> = paths.iter().map(path).collect::<Result<_>>()?;
     let several = paths.len() > 1 || paths.iter().any(Path::is_multiple);

@@ -584,7 +584,7 @@ pub(super) fn named_tables(
     tokens: &Tokens<'_>,
     range: Range<usize>,
 ) -> Result<Vec<Named>> {
-    const NO_ALIAS: [&str; 14] = [
+    const NO_ALIAS: [&str; 13] = [
         "JOIN",
         "INNER",
         "LEFT",
@@ -597,7 +597,6 @@ pub(super) fn named_tables(
         "USE",
         "FORCE",
         "IGNORE",
-        "PARTITION",
         "SET",
     ];
     let end = range.end;
@@ -618,6 +617,9 @@ pub(super) fn named_tables(
         }
         if expects_table {
             let name = table_name(&mut ahead, session)?;
+            if ahead.place() < end && ahead.is_word("PARTITION") {
+                return Err(Error::unsupported("PARTITION (…) of a table"));
+            }
             let mut alias = name.table.clone();
             let said = ahead.accept("AS");
             let is_alias = said || !NO_ALIAS.iter().any(|word| ahead.is_word(word));

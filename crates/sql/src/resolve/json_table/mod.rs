@@ -1,6 +1,8 @@
 //! JSON_TABLE over a constant document: its rows become a table of texts, cast to the columns'
 //! types.
 
+mod cell;
+
 use std::sync::Arc;
 
 use datafusion::{
@@ -28,7 +30,7 @@ use crate::{
     Error, Result,
     error::from_plan,
     meaning::{
-        json::{Json, Path},
+        json::{self, Json, Path},
         types::ExprType,
     },
 };
@@ -64,6 +66,7 @@ impl Resolver<'_> {
         if described.len() > MAX_COLUMNS {
             return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
         }
+        check_defaults(columns)?;
         let rows = match text {
             None => Vec::new(),
             Some(text) => {
@@ -168,7 +171,7 @@ fn rows_of(
     let mut nested: Vec<(usize, Vec<Row>)> = Vec::new();
     for column in columns {
         match column {
-            JsonTableColumn::Named(named) => plain.push(value(place, named)?),
+            JsonTableColumn::Named(named) => plain.push(value(place, number, named)?),
             JsonTableColumn::ForOrdinality(_) => plain.push(Some(number.to_string())),
             JsonTableColumn::Nested(inner) => {
                 let mut found = Vec::new();
@@ -193,46 +196,85 @@ fn rows_of(
     Ok(())
 }
 
-fn value(place: &Json, column: &JsonTableNamedColumn) -> Result<Option<String>> {
+/// The text of a column at a place, which a cast makes its value.
+fn value(place: &Json, number: usize, column: &JsonTableNamedColumn) -> Result<Option<String>> {
     let path = parsed_path(&column.path)?;
     let found = path.find(place);
+    let name = &column.name.value;
     if column.exists {
         return Ok(Some(u8::from(!found.is_empty()).to_string()));
     }
-    let wants_json = matches!(column.r#type, DataType::JSON);
-    match found.as_slice() {
-        [] => otherwise(column.on_empty.as_ref(), "Missing value for JSON_TABLE column", column),
-        [only] if wants_json => Ok(Some(only.text())),
-        [Json::Null] => Ok(None),
-        [Json::Text(text)] => Ok(Some(text.clone())),
-        [Json::Bool(truth)] => Ok(Some(u8::from(*truth).to_string())),
-        [Json::Array(_) | Json::Object(_)] => otherwise(
-            column.on_error.as_ref(),
-            "Can't store an array or an object in the \
-                      scalar column of JSON_TABLE",
-            column,
-        ),
-        [only] => Ok(Some(only.text())),
-        _ => otherwise(column.on_error.as_ref(), "Several values for JSON_TABLE column", column),
+    let misfit = match found.as_slice() {
+        [] => {
+            return otherwise(column.on_empty.as_ref(), column, || {
+                let message = format!("Missing value for JSON_TABLE column '{name}'");
+                Error::new(ErrorCode::JsonTableMissing, message)
+            });
+        }
+        [only] => match cell::fitted(only, &column.r#type) {
+            Ok(text) => return Ok(text),
+            Err(misfit) => misfit,
+        },
+        several if matches!(column.r#type, DataType::JSON) => {
+            let all = Json::Array(several.iter().copied().cloned().collect());
+            return Ok(Some(all.text()));
+        }
+        _ => cell::Misfit::Nested,
+    };
+    otherwise(column.on_error.as_ref(), column, || misfit.error(name, number))
+}
+
+/// What stands where there is no value, or none that fits.
+fn otherwise(
+    handling: Option<&JsonTableColumnErrorHandling>,
+    column: &JsonTableNamedColumn,
+    error: impl FnOnce() -> Error,
+) -> Result<Option<String>> {
+    match handling {
+        Some(JsonTableColumnErrorHandling::Default(value)) => default(value, column),
+        Some(JsonTableColumnErrorHandling::Error) => Err(error()),
+        _ => Ok(None),
     }
 }
 
-fn otherwise(
-    handling: Option<&JsonTableColumnErrorHandling>,
-    message: &str,
-    column: &JsonTableNamedColumn,
-) -> Result<Option<String>> {
-    match handling {
-        Some(JsonTableColumnErrorHandling::Default(value)) => match &value.value {
-            Value::SingleQuotedString(text) => Ok(Some(text.clone())),
-            other => Ok(Some(other.to_string())),
-        },
-        Some(JsonTableColumnErrorHandling::Error) => {
-            let message = format!("{message} '{}'", column.name.value);
-            Err(Error::new(ErrorCode::InvalidJson, message))
+/// A default, which is the text of a document.
+fn default(value: &ValueWithSpan, column: &JsonTableNamedColumn) -> Result<Option<String>> {
+    let Value::SingleQuotedString(text) = &value.value else {
+        return Err(Error::unsupported(
+            "non-string DEFAULT value for a column in a JSON_TABLE expression",
+        ));
+    };
+    let name = &column.name.value;
+    let value = match json::parse_argument(text, 1, "JSON_TABLE")? {
+        value if matches!(column.r#type, DataType::JSON) => return Ok(Some(value.text())),
+        // Not NULL: the word, where the column is one of texts.
+        Json::Null => Json::Text("null".to_owned()),
+        value => value,
+    };
+    cell::fitted(&value, &column.r#type).map_err(|misfit| match misfit {
+        cell::Misfit::Nested => {
+            Error::new(ErrorCode::InvalidDefault, format!("Invalid default value for '{name}'"))
         }
-        _ => Ok(None),
+        other => other.error(name, 1),
+    })
+}
+
+/// Defaults are looked at before there are rows, whether one is needed or not.
+fn check_defaults(columns: &[JsonTableColumn]) -> Result<()> {
+    for column in columns {
+        match column {
+            JsonTableColumn::Named(named) if !named.exists => {
+                for handling in [&named.on_empty, &named.on_error].into_iter().flatten() {
+                    if let JsonTableColumnErrorHandling::Default(value) = handling {
+                        default(value, named)?;
+                    }
+                }
+            }
+            JsonTableColumn::Nested(nested) => check_defaults(&nested.columns)?,
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 /// The rows as a table of texts.
@@ -291,7 +333,9 @@ fn cast(value: Expr, kind: Option<DataType>) -> Expr {
             | DataType::MediumInt(_)
             | DataType::Int(_)
             | DataType::Integer(_)
-            | DataType::BigInt(_),
+            | DataType::BigInt(_)
+            | DataType::Boolean
+            | DataType::Bool,
         ) => DataType::SignedInteger,
         Some(
             DataType::TinyIntUnsigned(_)
@@ -304,6 +348,9 @@ fn cast(value: Expr, kind: Option<DataType>) -> Expr {
         Some(DataType::Text | DataType::LongText | DataType::MediumText | DataType::TinyText) => {
             DataType::Char(None)
         }
+        Some(
+            DataType::Blob(_) | DataType::LongBlob | DataType::MediumBlob | DataType::TinyBlob,
+        ) => DataType::Binary(None),
         Some(other) => other,
     };
     let expr = Box::new(value);

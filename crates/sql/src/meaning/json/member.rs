@@ -1,0 +1,145 @@
+//! A member of a document, read out of the document's text: what lies beside the way to it is passed
+//! over, not made.
+
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+
+use super::{Json, Step};
+
+/// What a path of keys leads to in the text of a document, as [`Path::find`](super::Path::find) finds
+/// it in the document itself: of equal keys the last counts. `None` too if the text is no document.
+///
+/// Cost: one pass over the text, and what is found.
+pub(crate) fn member(text: &str, path: &[Step]) -> Option<Json> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let found = Along(path).deserialize(&mut deserializer).ok()?;
+    deserializer.end().ok()?;
+    found
+}
+
+/// The rest of the path, of keys alone.
+struct Along<'p>(&'p [Step]);
+
+impl<'de> DeserializeSeed<'de> for Along<'_> {
+    type Value = Option<Json>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        match self.0 {
+            [] => {
+                let value = serde_json::Value::deserialize(deserializer)?;
+                Ok(Some(Json::from_parsed(value)))
+            }
+            _ => deserializer.deserialize_any(self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Along<'_> {
+    type Value = Option<Json>;
+
+    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("a document")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let (wanted, rest) = match self.0 {
+            [Step::Key(key), rest @ ..] => (Some(key.as_str()), rest),
+            _ => (None, self.0),
+        };
+        let mut found = None;
+        while let Some(is_wanted) = members.next_key_seed(IsKey(wanted))? {
+            if is_wanted {
+                found = members.next_value_seed(Along(rest))?;
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self::Value, A::Error> {
+        while values.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+}
+
+/// Whether a member's key is this one.
+struct IsKey<'p>(Option<&'p str>);
+
+impl<'de> DeserializeSeed<'de> for IsKey<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for IsKey<'_> {
+    type Value = bool;
+
+    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<bool, E> {
+        Ok(self.0 == Some(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Path, *};
+
+    #[test]
+    fn a_member_is_what_the_whole_document_has() {
+        let documents = [
+            "{}",
+            "[]",
+            "null",
+            "7",
+            r#""a""#,
+            r#"{"a": 1}"#,
+            r#"{"b": [1, {"a": 2}], "a": {"b": "x\n\u00e4", "c": null}, "c": 1.5}"#,
+            r#"{"a": {"b": 1}, "a": {"c": 2}}"#,
+            r#"{"a": {"b": 1}, "a": 7}"#,
+            r#"{"\u0061": {"b": true}}"#,
+            r#"{"a": [{"b": 1}], "ä \" b": 18446744073709551615}"#,
+            r#"{"a": {"b": {"c": [1, 2.0, {"d": -1}]}}}"#,
+            r#"{"a": 1"#,
+            r#"{"a": 1} x"#,
+        ];
+        let paths = ["$.a", "$.b", "$.c", "$.a.b", "$.a.c", "$.a.b.c", r#"$."ä \" b""#, "$"];
+        for document in documents {
+            for path in paths.map(|path| Path::parse(path).unwrap()) {
+                let whole = Json::parse(document).ok();
+                let found = whole.as_ref().and_then(|whole| path.find(whole).first().copied());
+                assert_eq!(member(document, &path.steps).as_ref(), found, "{document} {path:?}");
+            }
+        }
+    }
+}

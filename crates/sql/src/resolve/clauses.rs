@@ -1,0 +1,50 @@
+//! What may stand behind the name of a table beside its alias and index hints: nothing. The parser knows clauses of other
+//! databases; one that was passed over would give, change or delete other rows than were meant.
+
+use datafusion::sql::sqlparser::ast::{TableAlias, TableFactor};
+
+use crate::{Error, Result};
+
+/// Refuses what Remora does not act on behind a table or a derived one.
+///
+/// # Errors
+/// 1235 that names it.
+pub(super) fn check(factor: &TableFactor) -> Result<()> {
+    let refused = match factor {
+        TableFactor::Table {
+            alias,
+            with_hints,
+            version,
+            with_ordinality,
+            partitions,
+            json_path,
+            sample,
+            ..
+        } => [
+            ("PARTITION (…) of a table", !partitions.is_empty()),
+            ("WITH (…) behind a table", !with_hints.is_empty()),
+            ("a version of a table", version.is_some()),
+            ("WITH ORDINALITY", *with_ordinality),
+            ("a path behind a table", json_path.is_some()),
+            ("TABLESAMPLE", sample.is_some()),
+            (
+                "names of columns behind a table",
+                alias.as_ref().is_some_and(|it| !it.columns.is_empty()),
+            ),
+            ("AT behind a table", is_at(alias)),
+        ]
+        .into_iter()
+        .find_map(|(what, is_there)| is_there.then_some(what)),
+        TableFactor::Derived { alias, sample, .. } => {
+            [("TABLESAMPLE", sample.is_some()), ("AT behind a table", is_at(alias))]
+                .into_iter()
+                .find_map(|(what, is_there)| is_there.then_some(what))
+        }
+        _ => None,
+    };
+    refused.map_or(Ok(()), |what| Err(Error::unsupported(what)))
+}
+
+fn is_at(alias: &Option<TableAlias>) -> bool {
+    alias.as_ref().is_some_and(|alias| alias.at.is_some())
+}

@@ -1,0 +1,117 @@
+//! DISTINCT with an order by more than is selected.
+//!
+//! Distinct rows are groups of all that is selected. As such they can be ordered by what is computed from the selected, and,
+//! where `sql_mode` has no ONLY_FULL_GROUP_BY, by any value of each group.
+
+use std::{collections::HashSet, ops::ControlFlow};
+
+use datafusion::sql::sqlparser::ast::{
+    Distinct, Expr, Ident, OrderByExpr, Query, Select, Value, Visit, VisitMut, Visitor, VisitorMut,
+};
+use remora_mysql::ErrorCode;
+
+use super::{grouping, scope::Scope, select::Item};
+use crate::{Error, Result};
+
+/// The groups that the distinct rows of a SELECT are, where its order asks for more than is selected: it is
+/// distinct no more then. `None` where it can stay as it is, or is none of rows as they are. `is_strict` says whether
+/// ONLY_FULL_GROUP_BY holds.
+pub(super) fn as_groups(
+    select: &mut Select,
+    order: &[OrderByExpr],
+    items: &[Item],
+    is_strict: bool,
+) -> Option<Vec<Expr>> {
+    if !matches!(select.distinct, Some(Distinct::Distinct)) {
+        return None;
+    }
+    let texts = |item: &Item| [item.expr.to_string(), grouping::bare_text(&item.expr)];
+    let selected: HashSet<String> = items.iter().flat_map(texts).collect();
+    let is_beyond = |expr: &&Expr| {
+        !grouping::is_constant(expr) && !selected.contains(&grouping::bare_text(expr))
+    };
+    let beyond: Vec<&Expr> = order.iter().map(|each| &each.expr).filter(is_beyond).collect();
+    let mut all = items.iter().map(|item| &item.expr).chain(order.iter().map(|each| &each.expr));
+    if beyond.is_empty() || !all.all(is_of_a_row) {
+        return None;
+    }
+    if is_strict && beyond.iter().any(|expr| reads_beside(expr, &selected)) {
+        return None;
+    }
+    select.distinct = None;
+    Some(items.iter().map(|item| item.expr.clone()).collect())
+}
+
+/// Whether groups are distinct as they are: there are some, and all that is grouped by is selected.
+pub(super) fn is_of_groups(groups: &[Expr], items: &[Item]) -> bool {
+    let selected: HashSet<String> =
+        items.iter().map(|item| grouping::bare_text(&item.expr)).collect();
+    !groups.is_empty() && groups.iter().all(|group| selected.contains(&grouping::bare_text(group)))
+}
+
+/// 3065 where distinct rows are to be ordered by what is not selected.
+pub(super) fn check(select: &Select, order: &[OrderByExpr], scope: &Scope<'_>) -> Result<()> {
+    if select.distinct.is_none() {
+        return Ok(());
+    }
+    for (index, each) in order.iter().enumerate() {
+        let Expr::CompoundIdentifier(name) = &each.expr else { continue };
+        let [unique, column] = name.as_slice() else { continue };
+        return Err(refused(index, unique, column, scope));
+    }
+    Ok(())
+}
+
+fn refused(index: usize, unique: &Ident, column: &Ident, scope: &Scope<'_>) -> Error {
+    let relation = scope.planned_relation(&unique.value);
+    let full = relation.map_or_else(String::new, |relation| {
+        let database = relation.database.iter().map(|database| format!("{database}."));
+        format!("{}{}.{}", database.collect::<String>(), relation.alias, column.value)
+    });
+    let message = format!(
+        "Expression #{} of ORDER BY clause is not in SELECT list, references column '{full}' \
+         which is not in SELECT list; this is incompatible with DISTINCT",
+        index + 1
+    );
+    Error::new(ErrorCode::DistinctOrder, message)
+}
+
+/// Whether an expression is computed from one row alone: it has neither aggregates nor windows nor subqueries.
+fn is_of_a_row(expr: &Expr) -> bool {
+    struct Search;
+    impl Visitor for Search {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Function(function) if function.over.is_some() => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    !grouping::has_aggregate(expr) && expr.visit(&mut Search).is_continue()
+}
+
+/// Whether an expression reads a column outside of what is selected.
+fn reads_beside(expr: &Expr, selected: &HashSet<String>) -> bool {
+    struct Search<'s>(&'s HashSet<String>);
+    impl VisitorMut for Search<'_> {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if self.0.contains(&expr.to_string()) {
+                // What stands below is not looked at.
+                *expr = Expr::Value(Value::Null.into());
+            }
+            match expr {
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    expr.clone().visit(&mut Search(selected)).is_break()
+}

@@ -1,0 +1,276 @@
+//! What a value of a document is in a column of JSON_TABLE. A value that does not fit is an error of that value,
+//! for which ON ERROR says what stands there; it is never cut or bent to fit. Asked of MySQL 9.7 for each type.
+
+use datafusion::sql::sqlparser::ast::{BinaryLength, CharacterLength, DataType, ExactNumberInfo};
+use remora_mysql::ErrorCode;
+
+use crate::{
+    Error,
+    meaning::{
+        decimal::Dec,
+        json::Json,
+        temporal::{parse_moment, parse_time},
+    },
+};
+
+/// Why a value has no place in a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Misfit {
+    /// No value of this kind of number.
+    Cast(&'static str),
+    /// Too large, too long, or no such date.
+    Range,
+    /// An array or an object.
+    Nested,
+}
+
+impl Misfit {
+    /// The error where ON ERROR asks for one, and of a default that does not fit.
+    pub(super) fn error(self, column: &str, row: usize) -> Error {
+        match self {
+            Self::Cast(kind) => Error::new(
+                ErrorCode::InvalidJsonCast,
+                format!("Invalid JSON value for CAST to {kind} from column {column} at row {row}"),
+            ),
+            Self::Range => Error::new(
+                ErrorCode::JsonTableRange,
+                format!("Value is out of range for JSON_TABLE's column '{column}'"),
+            ),
+            Self::Nested => Error::new(
+                ErrorCode::JsonTableNested,
+                format!(
+                    "Can't store an array or an object in the scalar JSON_TABLE column '{column}'"
+                ),
+            ),
+        }
+    }
+}
+
+const INTEGER: Misfit = Misfit::Cast("INTEGER");
+const DECIMAL: Misfit = Misfit::Cast("DECIMAL");
+const DOUBLE: Misfit = Misfit::Cast("DOUBLE");
+
+/// The text of which a cast makes the column's value; `None` is NULL.
+///
+/// # Errors
+/// Why the value does not fit.
+pub(super) fn fitted(value: &Json, kind: &DataType) -> Result<Option<String>, Misfit> {
+    if matches!(kind, DataType::JSON) {
+        return Ok((*value != Json::Null).then(|| value.text()));
+    }
+    match value {
+        Json::Null => return Ok(None),
+        Json::Array(_) | Json::Object(_) => return Err(Misfit::Nested),
+        _ => {}
+    }
+    if let Some((least, most)) = whole_range(kind) {
+        return whole(value, least, most).map(Some);
+    }
+    match kind {
+        DataType::Decimal(info) | DataType::Numeric(info) | DataType::Dec(info) => {
+            decimal(value, info)
+        }
+        DataType::Double(_) | DataType::DoublePrecision | DataType::Float(_) | DataType::Real => {
+            double(value)
+        }
+        DataType::Date | DataType::Datetime(_) | DataType::Timestamp(..) => moment(value),
+        DataType::Time(..) => time(value),
+        DataType::Char(length) | DataType::Character(length) => {
+            short(value, characters(length.as_ref()).or(Some(1)), |text| text.chars().count())
+        }
+        DataType::Varchar(length) | DataType::CharacterVarying(length) => {
+            short(value, characters(length.as_ref()), |text| text.chars().count())
+        }
+        DataType::Binary(length) => short(value, length.or(Some(1)), str::len),
+        DataType::Varbinary(length) => short(value, length.as_ref().and_then(bytes), str::len),
+        _ if is_year(kind) => year(value),
+        _ => Ok(plain(value)),
+    }
+    .map(Some)
+}
+
+/// Whether a type is YEAR, which the parser has no name for.
+fn is_year(kind: &DataType) -> bool {
+    matches!(kind, DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("year"))
+}
+
+/// The numbers that a column of whole numbers takes.
+fn whole_range(kind: &DataType) -> Option<(i128, i128)> {
+    let signed = |bits: u32| (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);
+    let unsigned = |bits: u32| (0, (1i128 << bits) - 1);
+    Some(match kind {
+        DataType::TinyInt(_) | DataType::Boolean | DataType::Bool => signed(8),
+        DataType::SmallInt(_) => signed(16),
+        DataType::MediumInt(_) => signed(24),
+        DataType::Int(_) | DataType::Integer(_) => signed(32),
+        DataType::BigInt(_) => signed(64),
+        DataType::TinyIntUnsigned(_) => unsigned(8),
+        DataType::SmallIntUnsigned(_) => unsigned(16),
+        DataType::MediumIntUnsigned(_) => unsigned(24),
+        DataType::IntUnsigned(_) | DataType::IntegerUnsigned(_) => unsigned(32),
+        DataType::BigIntUnsigned(_) => unsigned(64),
+        _ => return None,
+    })
+}
+
+fn characters(length: Option<&CharacterLength>) -> Option<u64> {
+    match length {
+        Some(CharacterLength::IntegerLength { length, .. }) => Some(*length),
+        _ => None,
+    }
+}
+
+fn bytes(length: &BinaryLength) -> Option<u64> {
+    match length {
+        BinaryLength::IntegerLength { length } => Some(*length),
+        BinaryLength::Max => None,
+    }
+}
+
+/// A scalar's text: of strings what they say.
+fn plain(value: &Json) -> String {
+    match value {
+        Json::Text(text) => text.clone(),
+        other => other.text(),
+    }
+}
+
+fn whole(value: &Json, least: i128, most: i128) -> Result<String, Misfit> {
+    let number = match value {
+        Json::Bool(truth) => i128::from(*truth),
+        Json::Int(number) => i128::from(*number),
+        Json::Uint(number) => i128::from(*number),
+        // Beyond 2^127 it is the largest there is, and out of range too.
+        Json::Double(number) => number.round_ties_even() as i128,
+        other => plain(other).parse().map_err(|_| INTEGER)?,
+    };
+    if (least..=most).contains(&number) { Ok(number.to_string()) } else { Err(Misfit::Range) }
+}
+
+/// Digits in all and behind the point, as `DECIMAL` without numbers has them where they are not said.
+fn digits(info: &ExactNumberInfo) -> (u64, i64) {
+    match info {
+        ExactNumberInfo::None => (10, 0),
+        ExactNumberInfo::Precision(digits) => (*digits, 0),
+        ExactNumberInfo::PrecisionAndScale(digits, scale) => (*digits, *scale),
+    }
+}
+
+fn decimal(value: &Json, info: &ExactNumberInfo) -> Result<String, Misfit> {
+    let text = match value {
+        Json::Bool(truth) => u8::from(*truth).to_string(),
+        other => plain(other),
+    };
+    let text = text.trim();
+    let (number, length) = Dec::parse_prefix(text);
+    if length == 0 || length < text.len() || !text.contains(|each: char| each.is_ascii_digit()) {
+        return Err(DECIMAL);
+    }
+    let (digits, scale) = digits(info);
+    let number = number.rounded(scale, false).ok_or(Misfit::Range)?;
+    let before = i64::try_from(digits).unwrap_or(i64::MAX) - scale;
+    match number.integer_digits() as i64 <= before.max(1) {
+        true => Ok(number.to_string()),
+        false => Err(Misfit::Range),
+    }
+}
+
+fn double(value: &Json) -> Result<String, Misfit> {
+    let text = match value {
+        Json::Bool(truth) => u8::from(*truth).to_string(),
+        other => plain(other),
+    };
+    // No names of numbers, and no spaces.
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    match text.parse::<f64>() {
+        Ok(number) if is_number && number.is_finite() => Ok(text),
+        Ok(_) if is_number => Err(Misfit::Range),
+        _ => Err(DOUBLE),
+    }
+}
+
+fn moment(value: &Json) -> Result<String, Misfit> {
+    let text = plain(value);
+    if parse_moment(&text).is_some() { Ok(text) } else { Err(Misfit::Range) }
+}
+
+fn time(value: &Json) -> Result<String, Misfit> {
+    let text = plain(value);
+    let is_time = !matches!(value, Json::Bool(_)) && parse_time(&text).is_some();
+    if is_time { Ok(text) } else { Err(Misfit::Range) }
+}
+
+fn short(
+    value: &Json,
+    most: Option<u64>,
+    length: impl Fn(&str) -> usize,
+) -> Result<String, Misfit> {
+    let text = plain(value);
+    match most {
+        Some(most) if length(&text) as u64 > most => Err(Misfit::Range),
+        _ => Ok(text),
+    }
+}
+
+fn year(value: &Json) -> Result<String, Misfit> {
+    // Of a text too 0 is the year 0, not 2000.
+    let number: u32 = whole(value, 0, 2_155)?.parse().map_err(|_| INTEGER)?;
+    match number {
+        0 => Ok("0000".to_owned()),
+        1..=99 | 1_901.. => Ok(number.to_string()),
+        _ => Err(Misfit::Range),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(value: &str, kind: &DataType) -> Result<Option<String>, Misfit> {
+        fitted(&Json::parse(value).unwrap(), kind)
+    }
+
+    #[test]
+    fn whole_numbers_fit_whole() {
+        let tiny = DataType::TinyInt(None);
+        let some = |text: &str| Ok(Some(text.to_owned()));
+        assert_eq!(of("true", &tiny), some("1"));
+        assert_eq!(of("1.5", &tiny), some("2"));
+        assert_eq!(of("2.5", &tiny), some("2"));
+        assert_eq!(of("\"12\"", &tiny), some("12"));
+        assert_eq!(of("null", &tiny), Ok(None));
+        for (value, why) in [
+            ("128", Misfit::Range),
+            ("1e400", Misfit::Range),
+            ("\"1.5\"", INTEGER),
+            ("\" 7 \"", INTEGER),
+            ("[1]", Misfit::Nested),
+        ] {
+            if let Ok(value) = Json::parse(value) {
+                assert_eq!(fitted(&value, &tiny), Err(why), "{value:?}");
+            }
+        }
+        let unsigned = DataType::BigIntUnsigned(None);
+        assert_eq!(of("18446744073709551615", &unsigned), some("18446744073709551615"));
+        assert_eq!(of("-1", &unsigned), Err(Misfit::Range));
+    }
+
+    #[test]
+    fn texts_are_not_cut() {
+        let length = CharacterLength::IntegerLength { length: 3, unit: None };
+        let text = DataType::Varchar(Some(length));
+        assert_eq!(of("\"äöü\"", &text), Ok(Some("äöü".to_owned())));
+        assert_eq!(of("true", &text), Err(Misfit::Range));
+        assert_eq!(of("false", &DataType::Text), Ok(Some("false".to_owned())));
+    }
+
+    #[test]
+    fn decimals_fit_or_not() {
+        let kind = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(4, 1));
+        assert_eq!(of("-2.25", &kind), Ok(Some("-2.3".to_owned())));
+        assert_eq!(of("\" 7 \"", &kind), Ok(Some("7.0".to_owned())));
+        assert_eq!(of("1000", &kind), Err(Misfit::Range));
+        assert_eq!(of("\"25:00\"", &kind), Err(DECIMAL));
+        assert_eq!(of("\"\"", &kind), Err(DECIMAL));
+    }
+}
