@@ -27,7 +27,7 @@ use crate::{
         lock::DirectoryLock,
         store::{DiskStore, Store, StoreOptions},
     },
-    write,
+    write::{self, Brought},
 };
 
 /// Closing takes at most this long; a merge that takes longer is left behind unpublished.
@@ -269,6 +269,15 @@ impl Database {
         self.submit(batch)?.wait()
     }
 
+    /// Applies a batch whose rows have what the expressions of their tables' keys give, in the columns that nobody sees:
+    /// its caller has computed that.
+    ///
+    /// # Errors
+    /// Those of [`Database::apply`].
+    pub fn apply_computed(&self, batch: ChangeBatch) -> Result<Position> {
+        self.submit_rows(batch, Brought::Computed)?.wait()
+    }
+
     /// Checks and encodes a batch in this thread and queues it: the batches that one thread submits
     /// are applied in their order. A large one is indexed by other threads, so that a single caller
     /// uses every core. Waits while the queue is full (64 MB). A batch that fails later, as when
@@ -280,13 +289,18 @@ impl Database {
     ///
     /// - [`Error::NotFound`]: there is no such table.
     /// - [`Error::Request`]: a row or a key does not fit its table, or the batch or a row is larger
-    ///   than [`Options`] allow.
+    ///   than [`Options`] allow; or a row is of a table with keys over expressions
+    ///   ([`Database::apply_computed`]).
     /// - [`Error::Exists`]: the batch inserts a row and has another one with its key before it.
     /// - [`Error::NotUnique`]: two rows of it have the same value at a path that is unique.
     /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more.
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
+        self.submit_rows(batch, Brought::Visible)
+    }
+
+    fn submit_rows(&self, batch: ChangeBatch, brought: Brought) -> Result<Pending> {
         self.shared().check_open()?;
-        let prepared = write::prepare(batch, &self.snapshot(), self.shared())?;
+        let prepared = write::prepare(batch, brought, &self.snapshot(), self.shared())?;
         self.queue(|waiter| Job::Apply(prepared, waiter))
     }
 

@@ -59,7 +59,8 @@ pub use request::{
 pub use schema::{
     ColumnDef, ColumnType, Comparison, DeclaredTable, DeclaredView, Filter, HIDDEN_KEY,
     HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, MAX_PARTS, PATH_TEXTS, PathDef, PathTest,
-    PathValue, Schema, TextDef, WordsDef, register_text_key, texts_tell, united_name, united_names,
+    PathValue, Schema, TextDef, WordsDef, is_computed_name, register_text_key, texts_tell,
+    united_name, united_names,
 };
 pub use shared::IndexedAhead;
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};

@@ -135,8 +135,8 @@ impl TableStatistics {
 /// The columns of an index.
 fn named(schema: &Schema, spec: &IndexSpec) -> String {
     let parts = spec.parts.iter().map(|part| {
-        let column = schema.columns.iter().find(|column| column.id == part.column);
-        let name = column.map_or("", |column| column.name.as_str());
+        let place = schema.columns.iter().position(|column| column.id == part.column);
+        let name = place.map(|place| schema.shown_name(place)).unwrap_or_default();
         format!("{name}{}", if part.descending { " DESC" } else { "" })
     });
     parts.collect::<Vec<String>>().join(", ")

@@ -11,7 +11,7 @@ use crate::{
     ChangeBatch, Error, Pending, Position, Reader, RequestPart, Result, Value,
     encode::encode_key,
     shared::{DatabaseState, Job, ProtectedKeys, Since},
-    write::prepare,
+    write::{Brought, prepare},
 };
 
 /// An open transaction. Dropping it is all that giving it up takes. While one is open every key
@@ -77,10 +77,23 @@ impl Transaction {
     /// # Errors
     /// [`Error::Conflict`] if one of them was, or if too much was written since the begin to know:
     /// nothing is applied, begin again. Else those of [`crate::Database::apply`].
-    pub fn commit(mut self, batch: ChangeBatch) -> Result<Position> {
+    pub fn commit(self, batch: ChangeBatch) -> Result<Position> {
+        self.commit_rows(batch, Brought::Visible)
+    }
+
+    /// Applies a batch as [`Transaction::commit`] does whose rows have what the expressions of their tables' keys give, in
+    /// the columns that nobody sees: its caller has computed that.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::commit`].
+    pub fn commit_computed(self, batch: ChangeBatch) -> Result<Position> {
+        self.commit_rows(batch, Brought::Computed)
+    }
+
+    fn commit_rows(mut self, batch: ChangeBatch, brought: Brought) -> Result<Position> {
         let shared = Arc::clone(self.reader.shared());
         shared.check_open()?;
-        let mut prepared = prepare(batch, self.reader.snapshot(), &shared)?;
+        let mut prepared = prepare(batch, brought, self.reader.snapshot(), &shared)?;
         let protected: Vec<ProtectedKeys> =
             std::mem::take(&mut self.protected).into_values().collect();
         if prepared.is_empty() && protected.is_empty() {

@@ -25,7 +25,7 @@ use crate::{
         },
         store::StoreSnapshot,
     },
-    write::prepare,
+    write::{Brought, prepare},
 };
 
 /// Bytes of entries that are read at once.
@@ -251,7 +251,8 @@ impl Watch {
     pub fn save(&self, position: Position) -> Result<()> {
         let positions = vec![self.stored(position)?];
         let batch = ChangeBatch { tables: Vec::new(), positions };
-        let prepared = prepare(batch, &self.shared.published.load(), &self.shared)?;
+        let prepared =
+            prepare(batch, Brought::Visible, &self.shared.published.load(), &self.shared)?;
         let (waiter, pending) = Pending::new(&self.shared);
         self.shared.queue.push(Job::Apply(prepared, waiter))?;
         pending.wait().map(drop)

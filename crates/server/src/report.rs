@@ -108,8 +108,7 @@ fn index_answers(
 ) -> remora_engine::Result<Vec<(String, &'static str, u64)>> {
     let (schema, usage) = (reader.schema(table)?, reader.index_usage(table)?);
     let named = |columns: &mut dyn Iterator<Item = usize>| {
-        let names = columns.filter_map(|column| schema.columns.get(column));
-        names.map(|column| column.name.as_str()).collect::<Vec<_>>().join(",")
+        columns.map(|place| schema.shown_name(place)).collect::<Vec<_>>().join(",")
     };
     let mut all = Vec::new();
     let mut add = |index: &str, counted: &IndexAnswers, is_text: bool| {

@@ -145,13 +145,14 @@ pub enum WidthName {
 /// What stands behind a column of an index that begins with the greatest value.
 const DESCENDING: &str = " DESC";
 
-/// The columns of an index as a file names them.
+/// The columns of an index as a file names them, up to the first one that nobody sees.
 fn index_names(schema: &Schema, index: &IndexDef) -> Vec<String> {
+    let shown = index.columns.iter().take_while(|part| !schema.is_computed(part.column));
     let name = |part: &IndexColumn| {
         let column = schema.columns.get(part.column)?;
         Some(format!("{}{}", column.name, if part.descending { DESCENDING } else { "" }))
     };
-    index.columns.iter().filter_map(name).collect()
+    shown.filter_map(name).collect()
 }
 
 fn yes() -> bool {
@@ -189,10 +190,13 @@ impl SchemaFile {
         toml::to_string(self).map_err(|error| Error::Schema(error.to_string()))
     }
 
-    /// The description of a schema.
+    /// The description of a schema, without the columns that nobody sees, which have what the expressions of keys give.
     pub fn from_schema(schema: &Schema) -> Self {
         let name_of = |at: &usize| schema.columns.get(*at).map(|column| column.name.clone());
         let names = |positions: &[usize]| positions.iter().filter_map(name_of).collect();
+        let places = (0..schema.columns.len()).filter(|place| !schema.is_computed(*place));
+        let shown = places.filter_map(|place| schema.columns.get(place));
+        let indexes = schema.indexes.iter().map(|index| index_names(schema, index));
         let column = |column: &ColumnDef| ColumnFile {
             name: column.name.clone(),
             kind: TypeName(column.kind),
@@ -203,13 +207,13 @@ impl SchemaFile {
             name: schema.name.clone(),
             primary_key: names(&schema.primary_key),
             synonyms: schema.synonyms.clone(),
-            columns: schema.columns.iter().map(column).collect(),
+            columns: shown.map(column).collect(),
             texts: schema
                 .texts
                 .iter()
                 .map(|text| TextFile::new(text, names(&text.columns)))
                 .collect(),
-            indexes: schema.indexes.iter().map(|index| index_names(schema, index)).collect(),
+            indexes: indexes.filter(|names| !names.is_empty()).collect(),
             words: schema.words.as_ref().map(|it| WordsFile::new(it, names(&it.columns))),
             required: schema.required.iter().flat_map(Condition::list).collect(),
         }
@@ -412,6 +416,31 @@ any = [{ column = "price", op = "between", values = [1, 2.5] }, { column = "pric
         for text in [shown.to_toml().unwrap(), serde_json::to_string(&shown).unwrap()] {
             assert_eq!(SchemaFile::parse(&text).unwrap().to_schema().unwrap(), schema, "{text}");
         }
+    }
+
+    #[test]
+    fn what_keys_over_expressions_are_computed_into_is_not_described() {
+        let described = SchemaFile::parse(TEXT).unwrap().to_schema().unwrap();
+        let mut schema = described.clone();
+        let computed = schema.columns.len();
+        let mut column = schema.columns[0].clone();
+        column.id = 99;
+        column.name = format!("{}0.low", remora_engine::HIDDEN_PREFIX);
+        schema.columns.push(column);
+        let part = |column| IndexColumn { column, descending: false, order: None };
+        let before = schema.indexes.len();
+        schema.indexes.push(IndexDef { columns: vec![part(computed)] });
+        schema.indexes.push(IndexDef { columns: vec![part(1), part(computed), part(2)] });
+        let shown = SchemaFile::from_schema(&schema);
+        assert_eq!(shown.columns.len(), computed);
+        assert_eq!(shown.indexes.len(), before + 1);
+        assert_eq!(shown.indexes[before], [schema.columns[1].name.clone()]);
+        let text = shown.to_toml().unwrap();
+        assert!(!text.contains("#key"), "{text}");
+        assert_eq!(
+            SchemaFile::parse(&text).unwrap().to_schema().unwrap().columns,
+            described.columns
+        );
     }
 
     #[test]

@@ -5,11 +5,12 @@
 use std::{io::Cursor, path::Path};
 
 use remora_engine::{
-    Database, Durability, Filter, Options, Row, SearchRequest, Selection, TextQuery, Value,
+    Change, ChangeBatch, Database, Durability, Filter, HIDDEN_PREFIX, Options, Row, SearchRequest,
+    Selection, TableChanges, TextQuery, Value,
 };
 use remora_source::files::{
     Compression, DatabaseSink, ExportOptions, Format, ImportOptions, ImportReport, Importer, Input,
-    KeyChoice, Reading, export_table, infer_schema,
+    KeyChoice, Reading, check_export, export_table, infer_schema,
 };
 
 const TEXT: &str = r#"
@@ -75,6 +76,46 @@ fn a_table_goes_out_and_comes_in_as_it_was() {
         import(&database, &table, &mut [Input::from_stream("out", Cursor::new(out)).unwrap()]);
         assert_eq!(rows(&database, &table), expected, "{format:?}");
     }
+    database.close().unwrap();
+}
+
+#[test]
+fn what_keys_over_expressions_are_computed_into_is_not_exported() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = open(&directory.path().join("data"));
+    let mut inputs =
+        [Input::from_stream("fish.jsonl", Cursor::new("{\"id\":1,\"name\":\"AbC\"}\n")).unwrap()];
+    let mut schema =
+        infer_schema(&mut inputs, "fish", &KeyChoice::Auto, &Reading::default()).unwrap().schema;
+    let mut column = schema.columns[1].clone();
+    let hidden = format!("{HIDDEN_PREFIX}0.low");
+    (column.id, column.name, column.nullable) = (99, hidden.clone(), true);
+    schema.columns.push(column);
+    database.create_table(schema).unwrap();
+    let text = |text: &str| Value::Text(text.into());
+    let changes = vec![Change::Put(vec![Value::Int(1), text("AbC"), text("abc")])];
+    let tables = vec![TableChanges { table: "fish".into(), changes }];
+    database.apply_computed(ChangeBatch { tables, positions: Vec::new() }).unwrap();
+    for format in [Format::JsonLines, Format::Json, Format::Mongo, Format::Csv, Format::Tsv] {
+        let mut out = Vec::new();
+        let options = ExportOptions::new(format, Compression::None);
+        export_table(&database, "fish", &mut out, &options, &mut |_| {}).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains("AbC") && !out.contains("abc") && !out.contains("#key"), "{out}");
+    }
+    let plain = || ExportOptions::new(Format::Csv, Compression::None);
+    let named = ExportOptions { columns: vec![hidden.to_uppercase()], ..plain() };
+    let filtered = ExportOptions { filter: Some(Filter::IsNotNull(hidden)), ..plain() };
+    for options in [named, filtered] {
+        let refused = check_export(&database, "fish", &options).unwrap_err().to_string();
+        assert!(refused.ends_with("it has id, name"), "{refused}");
+    }
+    // What is no row of theirs is not imported either.
+    let schema = database.schema("fish").unwrap();
+    let importer = Importer::new(&DatabaseSink::new(&database), schema, ImportOptions::default())
+        .run(&mut inputs, &mut |_| {});
+    let refused = importer.unwrap_err().to_string();
+    assert!(refused.contains("keys over expressions (low)"), "{refused}");
     database.close().unwrap();
 }
 

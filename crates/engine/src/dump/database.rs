@@ -119,7 +119,9 @@ impl Restore<'_> {
         self.bytes = 0;
         let changes = std::mem::take(&mut self.changes);
         let tables = vec![TableChanges { table: Arc::clone(&self.table), changes }];
-        self.database.apply(ChangeBatch { tables, positions: Vec::new() }).map(|_| ())
+        // Rows are as they were, with what their keys are over.
+        let batch = ChangeBatch { tables, positions: Vec::new() };
+        self.database.apply_computed(batch).map(|_| ())
     }
 }
 

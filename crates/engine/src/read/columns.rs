@@ -1,6 +1,6 @@
 //! Names of columns, resolved.
 
-use crate::{ColumnDef, Error, PathDef, RequestPart, Result, Schema};
+use crate::{ColumnDef, Error, PathDef, RequestPart, Result, Schema, is_computed_name};
 
 /// The position of the column of this name: exact first, then without regard to case.
 pub(super) fn position(schema: &Schema, name: &str) -> Option<usize> {
@@ -50,8 +50,9 @@ pub(super) fn texts_place(schema: &Schema, column: &str, paths: &[Vec<String>]) 
     schema.paths.iter().position(|it| it.is_along(&wanted))
 }
 
-/// The names, separated by commas.
+/// The names of those that users see, separated by commas.
 pub(super) fn names<'s>(columns: impl Iterator<Item = &'s ColumnDef>) -> String {
-    let names: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
+    let names = columns.map(|column| column.name.as_str());
+    let names: Vec<&str> = names.filter(|name| !is_computed_name(name)).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -55,6 +55,30 @@ pub enum Filter {
 }
 
 impl Filter {
+    /// The columns that it names, as often as it does.
+    pub fn columns(&self) -> Vec<&str> {
+        let mut found = Vec::new();
+        let mut open = vec![self];
+        while let Some(filter) = open.pop() {
+            match filter {
+                Self::Compare { column, .. }
+                | Self::In(column, _)
+                | Self::Between(column, ..)
+                | Self::KeyIn(column, ..)
+                | Self::KeyWithin(column, ..)
+                | Self::Begins(column, ..)
+                | Self::Path(column, ..)
+                | Self::PathsTogether(column, ..)
+                | Self::PathTexts(column, ..)
+                | Self::IsNull(column)
+                | Self::IsNotNull(column) => found.push(column.as_str()),
+                Self::And(parts) | Self::Or(parts) => open.extend(parts),
+                Self::Not(part) => open.push(part),
+            }
+        }
+        found
+    }
+
     /// The condition that all of these hold; `None` of none.
     pub fn all_of(mut filters: Vec<Self>) -> Option<Self> {
         match filters.len() {

@@ -1,5 +1,6 @@
 //! What a table is: typed columns, a primary key, text indexes, and which rows belong.
 
+mod computed;
 mod declared_view;
 mod filter;
 mod parts;
@@ -12,6 +13,7 @@ mod words;
 use remora_index::text::{Normalization, Width};
 use serde::{Deserialize, Serialize};
 
+pub use computed::is_computed_name;
 pub use declared_view::DeclaredView;
 pub use filter::{Comparison, Filter, Literal};
 pub(crate) use parts::is_united;
@@ -28,8 +30,8 @@ pub use words::WordsDef;
 /// holds a number there; what follows a source, what tells equal rows apart.
 pub const HIDDEN_KEY: &str = "#row";
 
-/// What the names of other columns begin with that are never shown: SQL makes them, of what a unique
-/// key's expressions give.
+/// What the names of other columns begin with that are never shown: SQL makes them, of what the expressions of keys
+/// give.
 pub const HIDDEN_PREFIX: &str = "#key.";
 
 /// A table's definition. Stored with the table; numbers in it are stable and never reused.

@@ -24,6 +24,7 @@ use crossbeam_channel::bounded;
 use remora_index::{Bitmap, segment::Segment};
 
 use super::{
+    computed::Brought,
     group::{IndexedGroup, Runs},
     prepare::prepare,
     writer::{Writer, find_table, stale},
@@ -107,7 +108,8 @@ impl LargeBatch {
     pub fn add(&mut self, tables: Vec<TableChanges>) -> Result<()> {
         self.check_whole()?;
         let batch = ChangeBatch { tables, positions: Vec::new() };
-        let prepared = prepare(batch, &self.shared.published.load(), &self.shared)?;
+        let prepared =
+            prepare(batch, Brought::Visible, &self.shared.published.load(), &self.shared)?;
         if prepared.inserts() {
             let message = "a batch that comes in parts inserts nothing: put the rows instead";
             return Err(Error::request(RequestPart::Row, message));

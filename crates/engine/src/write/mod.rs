@@ -1,7 +1,7 @@
 //! The way of a batch into the tables: one writer thread, one order.
 //!
 //! ```text
-//! caller   prepare: check, encode                       (prepare)
+//! caller   prepare: check, encode                       (prepare, computed)
 //!          have it indexed if large                     (indexing/)
 //!          queue, wait                                  (shared/)
 //! writer   check what a batch expects of its keys       (conflict, recent)
@@ -16,6 +16,7 @@
 
 mod ahead;
 mod alter;
+mod computed;
 mod conflict;
 mod define;
 mod feed;
@@ -32,6 +33,7 @@ mod writer;
 pub(crate) mod tests;
 
 pub(crate) use ahead::index_ahead;
+pub(crate) use computed::Brought;
 pub use large::LargeBatch;
 pub use pending::{Pending, Pipeline};
 pub(crate) use prepare::prepare;

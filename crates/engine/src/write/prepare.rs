@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use super::unique::wait_for_unique_paths;
+use super::{
+    computed::{Brought, check_computed},
+    unique::wait_for_unique_paths,
+};
 use crate::{
     Change, ChangeBatch, Error, Options, RequestPart, Result, Row, Schema, Value,
     encode::{RowFormat, decode_key, encode_key, fit_row},
@@ -27,9 +30,10 @@ const MAX_INDEXED_BYTES: usize = remora_index::column::MAX_VALUE_BYTES;
 /// What a batch takes of memory besides its changes.
 const BATCH_BYTES: usize = 256;
 
-/// Checks and encodes a batch against the tables of `snapshot`.
+/// Checks and encodes a batch, whose rows have what is said, against the tables of `snapshot`.
 pub(crate) fn prepare(
     batch: ChangeBatch,
+    brought: Brought,
     snapshot: &Snapshot,
     shared: &DatabaseState,
 ) -> Result<PreparedBatch> {
@@ -48,6 +52,7 @@ pub(crate) fn prepare(
         if !view.schema.parts().is_empty() {
             return Err(distributed(&view.schema));
         }
+        check_computed(&view.schema, &table.changes, brought)?;
         let earlier = tables.iter_mut().find(|prepared| prepared.number == view.number);
         let changes = table.changes.into_iter();
         let changes = changes.map(|change| prepare_change(change, &view.format, options));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use remora_engine::{
-    FacetRequest, Filter as EngineFilter, Highlight, Hit, Reader, Schema, SearchRequest, Selection,
-    SortBy, SortKey, TextQuery, Value,
+    Error as EngineError, FacetRequest, Filter as EngineFilter, Highlight, Hit, Missing, Reader,
+    Schema, SearchRequest, Selection, SortBy, SortKey, TextQuery, Value, is_computed_name,
 };
 use serde::de::DeserializeOwned;
 
@@ -282,7 +282,26 @@ impl Search {
         let filters: Result<Vec<EngineFilter>> =
             self.filters.iter().map(|filter| of_table(&filter.0, &schema)).collect();
         self.request.selection.filter = EngineFilter::all_of(filters?);
-        Ok(schema)
+        match self.computed_column() {
+            None => Ok(schema),
+            Some(name) => {
+                let message = format!("table {:?} has no column {name:?}", schema.name);
+                Err(EngineError::missing(Missing::Column, message).into())
+            }
+        }
+    }
+
+    /// A column that it names and that nobody sees, since it has what the expression of a key gives.
+    fn computed_column(&self) -> Option<&str> {
+        let filtered = self.request.selection.filter.iter().flat_map(EngineFilter::columns);
+        let sorted = self.request.sort.iter().filter_map(|key| match &key.by {
+            SortBy::Column(name) | SortBy::TextKey(name, _) => Some(name.as_str()),
+            SortBy::Key | SortBy::Score => None,
+        });
+        let fields = self.request.fields.iter().map(String::as_str);
+        let facets = self.facets.iter().map(|(name, _)| name.as_str());
+        let mut all = filtered.chain(sorted).chain(fields).chain(facets);
+        all.find(|name| is_computed_name(name))
     }
 }
 

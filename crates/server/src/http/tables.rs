@@ -126,6 +126,10 @@ impl<Q: Query> Query for Json<Q> {
     fn selection(&mut self) -> &mut Selection {
         self.0.selection()
     }
+
+    fn columns(&self) -> Vec<&str> {
+        self.0.columns()
+    }
 }
 
 /// A search, and in which form its columns stand.
@@ -135,6 +139,10 @@ struct JsonSearch(Search, Columns);
 impl Query for JsonSearch {
     fn selection(&mut self) -> &mut Selection {
         self.0.selection()
+    }
+
+    fn columns(&self) -> Vec<&str> {
+        self.0.columns()
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use remora_engine::{
     Error, FacetRequest, Missing, Position, QueryReport, RequestPart, Schema, SearchReply,
-    SearchRequest, Selection, SortBy, SourcePositions, TableVersion,
+    SearchRequest, Selection, SortBy, SourcePositions, TableVersion, is_computed_name,
 };
 use remora_mysql::Zone;
 use remora_protocol::line::{LineError, Search, reply::CacheUse};
@@ -22,6 +22,9 @@ pub(crate) trait Query: std::fmt::Debug {
     /// Which rows it is about.
     fn selection(&mut self) -> &mut Selection;
 
+    /// The columns that it names beside those of its filter.
+    fn columns(&self) -> Vec<&str>;
+
     /// The table as it was given, or its full name once that is known.
     fn table(&mut self) -> &mut String {
         &mut self.selection().table
@@ -32,17 +35,33 @@ impl Query for Search {
     fn selection(&mut self) -> &mut Selection {
         &mut self.request.selection
     }
+
+    fn columns(&self) -> Vec<&str> {
+        let sorted = self.request.sort.iter().filter_map(|key| match &key.by {
+            SortBy::Column(name) | SortBy::TextKey(name, _) => Some(name.as_str()),
+            SortBy::Key | SortBy::Score => None,
+        });
+        sorted.chain(self.request.fields.iter().map(String::as_str)).collect()
+    }
 }
 
 impl Query for Selection {
     fn selection(&mut self) -> &mut Selection {
         self
     }
+
+    fn columns(&self) -> Vec<&str> {
+        Vec::new()
+    }
 }
 
 impl Query for FacetRequest {
     fn selection(&mut self) -> &mut Selection {
         &mut self.selection
+    }
+
+    fn columns(&self) -> Vec<&str> {
+        vec![&self.column]
     }
 }
 
@@ -99,6 +118,7 @@ impl Caller {
         if self.is_limited() {
             *query.table() = self.resolve(query.table(), Access::Read)?;
         }
+        refuse_computed(query)?;
         self.read_times(query, zone)?;
         let (state, key) = match caching.enabled {
             true => (Some(self.state_of(query)?), format!("{query:?}").into_bytes()),
@@ -174,6 +194,20 @@ impl Caller {
     }
 }
 
+/// Refuses a query that names a column that nobody sees, which has what the expression of a key gives, as one that names
+/// a column that is not there.
+fn refuse_computed(query: &mut impl Query) -> Result<(), LineError> {
+    let in_filter = query.selection().filter.as_ref().and_then(|filter| {
+        let is_computed = |name: &&str| is_computed_name(name);
+        filter.columns().into_iter().find(is_computed).map(str::to_owned)
+    });
+    let beside = || query.columns().into_iter().find(|name| is_computed_name(name));
+    match in_filter.or_else(|| beside().map(str::to_owned)) {
+        None => Ok(()),
+        Some(name) => Err(no_column(query.table(), &name)),
+    }
+}
+
 /// The columns that a GET lists: the asked ones, all that are shown for `*`, or the indexed ones but
 /// the key.
 pub(crate) fn shown_columns(schema: &Schema, fields: &[String]) -> Result<Vec<usize>, LineError> {
@@ -182,7 +216,7 @@ pub(crate) fn shown_columns(schema: &Schema, fields: &[String]) -> Result<Vec<us
         [] => {
             let filters = all.filter(|index| {
                 let indexed = schema.columns.get(*index).is_some_and(|column| column.indexed);
-                indexed && !schema.primary_key.contains(index)
+                indexed && !schema.primary_key.contains(index) && !schema.is_hidden(*index)
             });
             Ok(filters.collect())
         }
@@ -192,9 +226,15 @@ pub(crate) fn shown_columns(schema: &Schema, fields: &[String]) -> Result<Vec<us
 }
 
 fn column_of(schema: &Schema, name: &str) -> Result<usize, LineError> {
+    if is_computed_name(name) {
+        return Err(no_column(&schema.name, name));
+    }
     let exact = schema.columns.iter().position(|column| column.name == name);
     let found =
         exact.or_else(|| schema.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name)));
-    found
-        .ok_or_else(|| LineError::syntax(format!("Table '{}' has no column '{name}'", schema.name)))
+    found.ok_or_else(|| no_column(&schema.name, name))
+}
+
+fn no_column(table: &str, name: &str) -> LineError {
+    LineError::syntax(format!("Table '{table}' has no column '{name}'"))
 }

@@ -8,11 +8,13 @@ use std::{
     },
 };
 
-use remora_engine::{Database, Filter, Position, Row, ScanRequest, Schema, Selection};
+use remora_engine::{
+    Database, Filter, Position, Row, ScanRequest, Schema, Selection, is_computed_name,
+};
 
 use super::{
     format::Format,
-    row_writer::{Compression, RowWriter},
+    row_writer::{Compression, RowWriter, shown},
 };
 use crate::{Error, Result};
 
@@ -100,6 +102,9 @@ pub fn check_export(database: &Database, table: &str, options: &ExportOptions) -
     let schema = database.schema(table)?;
     places(&schema, &options.columns)?;
     if let Some(filter) = &options.filter {
+        if let Some(name) = filter.columns().into_iter().find(|name| is_computed_name(name)) {
+            return Err(no_column(&schema, name));
+        }
         let filter = Some(filter.clone());
         let selection = Selection { table: table.to_owned(), filter, ..Selection::default() };
         database.count(&selection)?;
@@ -151,18 +156,25 @@ fn chosen_rows(
     Ok(reader.position())
 }
 
+/// The error for a column that is not there, or that nobody sees.
+fn no_column(schema: &Schema, name: &str) -> Error {
+    let columns = shown(schema).into_iter().filter_map(|place| schema.columns.get(place));
+    let names: Vec<_> = columns.map(|column| column.name.as_str()).collect();
+    let (table, names) = (&schema.name, names.join(", "));
+    Error::Export(format!("table {table:?} has no column {name:?}: it has {names}"))
+}
+
 /// The columns of these names.
 fn places(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
     let place = |name: &String| {
-        let mut columns = schema.columns.iter();
-        columns.position(|column| column.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-            let names: Vec<_> = schema.columns.iter().map(|column| column.name.as_str()).collect();
-            let (table, names) = (&schema.name, names.join(", "));
-            Error::Export(format!("table {table:?} has no column {name:?}: it has {names}"))
-        })
+        let is_named = |place: &usize| {
+            let column = schema.columns.get(*place);
+            column.is_some_and(|column| column.name.eq_ignore_ascii_case(name))
+        };
+        shown(schema).into_iter().find(is_named).ok_or_else(|| no_column(schema, name))
     };
     match names {
-        [] => Ok((0..schema.columns.len()).collect()),
+        [] => Ok(shown(schema)),
         names => names.iter().map(place).collect(),
     }
 }

@@ -51,8 +51,13 @@ enum Packed<W: Write> {
     Zstd(zstd::stream::write::Encoder<'static, W>),
 }
 
+/// The places of all columns but those that have what the expressions of keys give, which nobody sees.
+pub(super) fn shown(schema: &Schema) -> Vec<usize> {
+    (0..schema.columns.len()).filter(|place| !schema.is_computed(*place)).collect()
+}
+
 impl<W: Write> RowWriter<W> {
-    /// Writes all columns, on one line.
+    /// Writes all columns that are shown, on one line.
     ///
     /// # Errors
     /// The packing cannot begin, or the format is `Cirrus`.
@@ -67,7 +72,7 @@ impl<W: Write> RowWriter<W> {
             return Err(Error::Export(message.into()));
         }
         let out = Packed::new(compression, out).map_err(write_error)?;
-        let columns = (0..schema.columns.len()).collect();
+        let columns = shown(&schema);
         let (record, field) = (Vec::new(), Vec::new());
         Ok(Self { schema, columns, format, pretty: false, has_begun: false, out, record, field })
     }

@@ -449,7 +449,7 @@ impl TransactionState {
             if tables.is_empty() { Vec::new() } else { positions.into_iter().collect() };
         let batch = ChangeBatch { tables, positions };
         // The engine waits for the disk: not in a thread that other sessions need.
-        let committed = tokio::task::spawn_blocking(move || engine.commit(batch)).await;
+        let committed = tokio::task::spawn_blocking(move || engine.commit_computed(batch)).await;
         let committed =
             committed.map_err(|error| Error::new(ErrorCode::Unknown, error.to_string()))?;
         committed.map(|_| ()).map_err(|error| OpenTransaction::error(manner, error))

@@ -1,6 +1,7 @@
 //! The write path over a store that fails when it is told to.
 
 mod ahead;
+mod computed;
 pub(crate) mod fixture;
 mod full_disk;
 mod unique;

@@ -4,6 +4,7 @@
 
 mod client;
 
+mod computed;
 mod display;
 mod doors;
 mod following;

@@ -178,7 +178,7 @@ async fn write(
     });
     let batch = ChangeBatch { tables: tables.collect(), positions: Vec::new() };
     let database = session.shared.database.clone();
-    let applied = tokio::task::spawn_blocking(move || database.apply(batch)).await;
+    let applied = tokio::task::spawn_blocking(move || database.apply_computed(batch)).await;
     let applied = applied.map_err(|error| Error::new(ErrorCode::Unknown, error.to_string()))?;
     match applied {
         Err(remora_engine::Error::Exists { .. }) => Ok(false),
