@@ -57,10 +57,10 @@ pub use request::{
     ValuesRequest,
 };
 pub use schema::{
-    ColumnDef, ColumnType, Comparison, DeclaredTable, DeclaredView, Filter, HIDDEN_KEY,
-    HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, MAX_PARTS, PATH_TEXTS, PathDef, PathTest,
-    PathValue, Schema, TextDef, WordsDef, is_computed_name, register_text_key, texts_tell,
-    united_name, united_names,
+    ColumnDef, ColumnType, Comparison, ComputeRow, Computing, DeclaredTable, DeclaredView, Filter,
+    HIDDEN_KEY, HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, MAX_PARTS, PATH_TEXTS, PathDef,
+    PathTest, PathValue, Schema, TextDef, WordsDef, is_computed_name, register_computing,
+    register_text_key, texts_tell, united_name, united_names,
 };
 pub use shared::IndexedAhead;
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};

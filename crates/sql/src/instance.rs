@@ -10,6 +10,7 @@ use crate::{
     meaning::collation::push_key,
     shared::{InstanceState, Settings, Usage},
     variables::definition,
+    write::COMPUTING,
 };
 
 /// What all sessions share. Cheap to clone.
@@ -18,9 +19,10 @@ pub struct Instance {
     shared: Arc<InstanceState>,
 }
 
-/// Tells the engine how the texts of each collation are ordered, by the collation's number. Do so before a
-/// database is opened, so that its indexes over texts are made and used from the beginning.
+/// Tells the engine how the texts of each collation are ordered, by the collation's number, and what keys of followed
+/// tables are over. Do so before a database is opened, so that its indexes over texts are made and used from the beginning.
 pub fn register_collations() {
+    remora_engine::register_computing(COMPUTING);
     remora_engine::register_text_key(|number, text, key| {
         let collation = Collation(u16::try_from(number).unwrap_or(Collation::BINARY.0));
         match std::str::from_utf8(text) {

@@ -97,6 +97,12 @@ pub(crate) fn value(batch: &RecordBatch, index: usize, column: &Column, row: usi
     owned(values(&array, column).cell(0), column)
 }
 
+/// The value of an array that has one.
+pub(crate) fn single(array: &ArrayRef, column: &Column) -> Value {
+    let Ok(array) = plain(array) else { return Value::Null };
+    owned(values(&array, column).cell(0), column)
+}
+
 /// All rows of a batch.
 pub(crate) fn rows(batch: &RecordBatch, columns: &[Column]) -> Vec<Vec<Value>> {
     let arrays: Vec<Option<ArrayRef>> =

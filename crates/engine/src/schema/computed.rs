@@ -1,12 +1,84 @@
 //! Columns that nobody gives: what keys are over that are expressions.
+//!
+//! The engine knows no expression. Who does tells it once for the whole process, as of the orders of texts
+//! (`text_order.rs`), what a definition needs for its keys, and how rows get the values.
+
+use std::sync::{Arc, OnceLock};
 
 use super::{HIDDEN_PREFIX, Schema};
+use crate::{Result, Row};
+
+/// Puts the values of the hidden columns at the end of a definition behind those of a row, which has all others. An error
+/// says which key cannot be computed of the row, and why.
+pub type ComputeRow = Arc<dyn Fn(&mut Row) -> std::result::Result<(), String> + Send + Sync>;
+
+/// Who knows expressions.
+#[derive(Clone, Copy)]
+pub struct Computing {
+    /// Gives a definition what its declared keys need beyond its columns: hidden columns at its end, secondary indexes
+    /// and paths. The second definition is what the table has been, if it has rows: columns that it lacks are not added,
+    /// nor those that read other columns than they did, since no row has their values. Says of each key that it leaves out
+    /// why.
+    pub complete: fn(&mut Schema, Option<&Schema>) -> Vec<String>,
+    /// What computes the hidden columns at the end of a definition; `None` if it does not know one of them. Asked once for
+    /// each batch.
+    pub computation: fn(&Arc<Schema>) -> Option<ComputeRow>,
+}
+
+static COMPUTING: OnceLock<Computing> = OnceLock::new();
+
+/// Tells who knows expressions; the first who tells is heard. Call it before tables are followed: without it keys over
+/// expressions are declared and answer nothing.
+pub fn register_computing(computing: Computing) {
+    // The same is told again by who does not know of it.
+    let _ = COMPUTING.set(computing);
+}
 
 impl Schema {
+    /// Adds what the declared keys need, as far as somebody knows ([`register_computing`]); `previous` is what the table
+    /// has been, if it has rows. Says of each key that is left out why.
+    ///
+    /// # Errors
+    /// [`crate::Error::Request`] if the definition with what they need is none that a table can have: it stays as it was,
+    /// and no key over an expression answers anything.
+    pub fn complete(&mut self, previous: Option<&Self>) -> Result<Vec<String>> {
+        let Some(computing) = COMPUTING.get() else { return Ok(Vec::new()) };
+        let declared = self.clone();
+        let left_out = (computing.complete)(self, previous);
+        // A key that cannot be had here is no reason to refuse its table.
+        match self.validate() {
+            Ok(()) => Ok(left_out),
+            Err(error) => {
+                *self = declared;
+                Err(error)
+            }
+        }
+    }
+
+    /// Why keys over expressions that it declares answer nothing, each with its reason; empty if all do, or if nobody knows
+    /// expressions. Cost: what keys are over is read.
+    pub fn keys_left_out(&self) -> Vec<String> {
+        let is_over_one = |line: &String| line.contains("((") || line.contains(",(");
+        if !self.declared.as_ref().is_some_and(|declared| declared.keys.iter().any(is_over_one)) {
+            return Vec::new();
+        }
+        let mut again = self.clone();
+        again.columns.truncate(self.given_columns());
+        let columns = again.columns.len();
+        again.indexes.retain(|index| index.columns.iter().all(|part| part.column < columns));
+        again.complete(Some(self)).unwrap_or_else(|error| vec![error.to_string()])
+    }
+
     /// Whether a column has what the expression of a key gives. It is never shown, and its values are its writer's to
-    /// compute ([`crate::Database::apply_computed`]).
+    /// compute ([`crate::Database::apply_computed`]), or the engine's ([`register_computing`]).
     pub fn is_computed(&self, place: usize) -> bool {
         self.columns.get(place).is_some_and(|column| is_computed_name(&column.name))
+    }
+
+    /// How many columns stand before the hidden ones at the end that are computed.
+    pub fn given_columns(&self) -> usize {
+        let computed = (0..self.columns.len()).rev().take_while(|place| self.is_computed(*place));
+        self.columns.len() - computed.count()
     }
 
     /// The key whose expression a column is computed by; `None` of a column that users see.
@@ -41,4 +113,11 @@ impl Schema {
 pub fn is_computed_name(name: &str) -> bool {
     let begin = name.as_bytes().get(..HIDDEN_PREFIX.len());
     begin.is_some_and(|begin| begin.eq_ignore_ascii_case(HIDDEN_PREFIX.as_bytes()))
+}
+
+/// What computes all hidden columns of a definition; `None` as long as nobody knows them, or if others stand behind one.
+pub(crate) fn computation(schema: &Arc<Schema>) -> Option<ComputeRow> {
+    let given = schema.given_columns();
+    let is_at_end = (0..given).all(|place| !schema.is_computed(place));
+    COMPUTING.get().filter(|_| is_at_end).and_then(|computing| (computing.computation)(schema))
 }

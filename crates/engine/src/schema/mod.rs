@@ -13,7 +13,8 @@ mod words;
 use remora_index::text::{Normalization, Width};
 use serde::{Deserialize, Serialize};
 
-pub use computed::is_computed_name;
+pub(crate) use computed::computation;
+pub use computed::{ComputeRow, Computing, is_computed_name, register_computing};
 pub use declared_view::DeclaredView;
 pub use filter::{Comparison, Filter, Literal};
 pub(crate) use parts::is_united;

@@ -1,6 +1,6 @@
 //! Tables that are read as one: which they are, and whether they are alike.
 
-use super::{ColumnDef, ColumnType, DeclaredTable, HIDDEN_KEY, Schema, validate::ensure};
+use super::{ColumnDef, ColumnType, DeclaredTable, HIDDEN_KEY, IndexDef, Schema, validate::ensure};
 use crate::{Error, RequestPart, Result};
 
 /// What stands between the names of tables in a name that means all of them; no table has it in its name.
@@ -56,7 +56,8 @@ impl Schema {
         self.declared.as_ref().map_or(&[], |declared| &declared.parts)
     }
 
-    /// The definition under which tables are read as one: that of the first, with what all of them have of indexes.
+    /// The definition under which tables are read as one: that of the first, with what all of them have of indexes, and
+    /// without what the expressions of keys are computed into, which one of them may lack or have computed anew.
     ///
     /// # Errors
     /// [`Error::Request`] if they are not alike, with the table and what differs.
@@ -72,6 +73,17 @@ impl Schema {
             );
             return Err(refused(message));
         }
+        let given = first.given_columns();
+        if let Some(part) =
+            parts.iter().find(|part| (0..part.given_columns()).any(|place| part.is_computed(place)))
+        {
+            let message = format!(
+                "table {:?} has columns behind those that its keys over expressions are computed into: it cannot be read \
+                 with others as one",
+                part.name
+            );
+            return Err(refused(message));
+        }
         for other in others {
             if let Some(what) = first.difference(other) {
                 let message = format!(
@@ -83,7 +95,11 @@ impl Schema {
             }
         }
         let mut schema = Schema { name: name.to_owned(), ..Schema::clone(first) };
-        schema.indexes.retain(|index| others.iter().all(|other| other.indexes.contains(index)));
+        schema.columns.truncate(given);
+        let is_shown = |index: &IndexDef| index.columns.iter().all(|part| part.column < given);
+        schema.indexes.retain(|index| {
+            is_shown(index) && others.iter().all(|other| other.indexes.contains(index))
+        });
         schema.paths.retain(|path| others.iter().all(|other| other.paths.contains(path)));
         let mut declared = schema.declared.take().unwrap_or_default();
         // What is unique in each part may be in several, but for the key.
@@ -99,14 +115,14 @@ impl Schema {
         if other.hidden_key().is_some() {
             return Some(format!("{:?} declares no key", other.name));
         }
-        if self.columns.len() != other.columns.len() {
-            let (mine, theirs) = (self.columns.len(), other.columns.len());
+        let (mine, theirs) = (self.given_columns(), other.given_columns());
+        if mine != theirs {
             return Some(format!(
                 "{:?} has {theirs} columns and {:?} {mine}",
                 other.name, self.name
             ));
         }
-        let mut columns = self.columns.iter().zip(&other.columns).enumerate();
+        let mut columns = self.columns.iter().zip(&other.columns).take(mine).enumerate();
         let of_columns = columns.find_map(|(place, (mine, theirs))| {
             column_difference(mine, theirs).map(|what| format!("column {}: {what}", place + 1))
         });

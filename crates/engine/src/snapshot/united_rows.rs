@@ -16,12 +16,20 @@ pub(super) struct UnitedRows {
     parts: Vec<Arc<TableView>>,
     /// Whether tables hold rows that their views do not have.
     has_others: bool,
+    /// How many columns all of them have: behind those stands what keys are over.
+    columns: usize,
 }
 
 impl UnitedRows {
     pub fn new(parts: Vec<Arc<TableView>>) -> Self {
         let has_others = parts.iter().any(|part| part.schema.required.is_some());
-        Self { parts, has_others }
+        let columns = parts.first().map_or(0, |part| part.schema.given_columns());
+        Self { parts, has_others, columns }
+    }
+
+    fn shown(&self, mut row: Row) -> Row {
+        row.truncate(self.columns);
+        row
     }
 
     /// The last table that has a row with the key.
@@ -37,7 +45,8 @@ fn is_live(part: &TableView, key: &[u8]) -> bool {
 
 impl RowReader for UnitedRows {
     fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
-        self.owner(key).map_or(Ok(None), |part| part.rows.get(key, wanted))
+        let Some(part) = self.owner(key) else { return Ok(None) };
+        Ok(part.rows.get(key, wanted)?.map(|row| self.shown(row)))
     }
 
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {
@@ -64,7 +73,7 @@ impl RowReader for UnitedRows {
                 }
             }
             if let Some(row) = last
-                && !visit(&key, row)?
+                && !visit(&key, self.shown(row))?
             {
                 return Ok(());
             }

@@ -1,7 +1,7 @@
 //! The way of a batch into the tables: one writer thread, one order.
 //!
 //! ```text
-//! caller   prepare: check, encode                       (prepare, computed)
+//! caller   prepare: compute, check, encode              (computed, prepare)
 //!          have it indexed if large                     (indexing/)
 //!          queue, wait                                  (shared/)
 //! writer   check what a batch expects of its keys       (conflict, recent)

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::{
-    computed::{Brought, check_computed},
+    computed::{Brought, computed},
     unique::wait_for_unique_paths,
 };
 use crate::{
@@ -52,9 +52,8 @@ pub(crate) fn prepare(
         if !view.schema.parts().is_empty() {
             return Err(distributed(&view.schema));
         }
-        check_computed(&view.schema, &table.changes, brought)?;
         let earlier = tables.iter_mut().find(|prepared| prepared.number == view.number);
-        let changes = table.changes.into_iter();
+        let changes = computed(&view.schema, table.changes, brought)?.into_iter();
         let changes = changes.map(|change| prepare_change(change, &view.format, options));
         let changes = changes.collect::<Result<Vec<_>>>()?;
         match earlier {

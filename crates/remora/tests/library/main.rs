@@ -9,6 +9,8 @@ mod path_texts;
 mod paths;
 #[cfg(feature = "follow")]
 mod replica;
+#[cfg(feature = "follow")]
+mod replica_keys;
 mod sessions;
 mod statements;
 mod tables;

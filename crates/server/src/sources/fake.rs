@@ -20,10 +20,15 @@ pub(crate) struct FakeSource {
 
 /// A source that runs and stands at a position, with these tables.
 pub(crate) fn running(applied: &str, tables: &[(&str, TableState)]) -> FakeSource {
-    let tables = tables
-        .iter()
-        .map(|(table, state)| (table.to_string(), state.clone()))
-        .map(|(table, state)| TableStatus { table, state, copied: None, words_missing: None });
+    let tables = tables.iter().map(|(table, state)| (table.to_string(), state.clone())).map(
+        |(table, state)| TableStatus {
+            table,
+            state,
+            copied: None,
+            words_missing: None,
+            keys_missing: None,
+        },
+    );
     let status = FollowerStatus {
         source: "127.0.0.1:3306".to_owned(),
         server_uuid: "u".to_owned(),

@@ -253,9 +253,15 @@ fn lines_of((name, status): &Status<'_>) -> Vec<SourceLine> {
     let mut lines = vec![SourceLine { key: format!("source {name}"), value: shown }];
     let tables = status.tables.iter().map(|table| SourceLine {
         key: format!("table {}", table.table),
-        value: match &table.words_missing {
-            Some(missing) => format!("{}; words: {missing}", shown_state(&table.state)),
-            None => shown_state(&table.state),
+        value: {
+            let mut value = shown_state(&table.state);
+            let missing = [("words", &table.words_missing), ("keys", &table.keys_missing)];
+            for (what, missing) in missing {
+                if let Some(missing) = missing {
+                    value.push_str(&format!("; {what}: {missing}"));
+                }
+            }
+            value
         },
     });
     lines.extend(tables);

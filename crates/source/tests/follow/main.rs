@@ -5,6 +5,7 @@
 
 mod broken;
 mod cascades;
+mod computed;
 mod copies;
 mod definitions;
 mod failures;

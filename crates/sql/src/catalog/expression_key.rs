@@ -4,16 +4,17 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr,
-    FunctionArguments, ObjectName, Query, SelectItem, SetExpr, Value, Visit, VisitMut, Visitor,
-    VisitorMut,
+    self, BinaryOperator, CastKind, CharacterLength, DataType, ExactNumberInfo, Expr, FunctionArg,
+    FunctionArgExpr, FunctionArguments, ObjectName, Query, SelectItem, SetExpr, Value, Visit,
+    VisitMut, Visitor, VisitorMut,
 };
-use remora_mysql::{Collation, LexMode};
+use jiff::tz::{Offset, TimeZone};
+use remora_mysql::{Collation, LexMode, SqlMode};
 
-use super::{PartOf, SqlTable};
+use super::{PartOf, SqlTable, TypeSpec};
 use crate::{
     SqlType,
-    parse::{Source, Statement, tokens},
+    parse::{Source, Statement, Tokens, function_named, read, tokens},
 };
 
 /// Functions that give the same to every session for the same arguments.
@@ -29,6 +30,50 @@ const FIXED: &[&str] = &[
     "weekday", "year",
 ];
 
+/// Those of them that read moments: of what is none yet they give something else to sessions of other zones, which an
+/// offset in a text is told from, and of other modes, which say what dates there are.
+const OF_MOMENTS: &[&str] = &[
+    "date",
+    "datediff",
+    "day",
+    "dayofmonth",
+    "dayofweek",
+    "dayofyear",
+    "hour",
+    "last_day",
+    "microsecond",
+    "minute",
+    "month",
+    "quarter",
+    "second",
+    "to_days",
+    "weekday",
+    "year",
+];
+
+/// What of a session decides what an expression gives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expressing {
+    /// `collation_connection`.
+    pub collation: Collation,
+    /// Whether its clocks are those of UTC.
+    is_utc: bool,
+    /// Whether the dates that there are for it are those of the default mode.
+    has_usual_dates: bool,
+}
+
+impl Expressing {
+    /// That of a session with these settings.
+    pub(crate) fn new(collation: Collation, zone: &TimeZone, mode: SqlMode) -> Self {
+        let is_utc = *zone == TimeZone::UTC || zone.to_fixed_offset().ok() == Some(Offset::UTC);
+        let of_dates =
+            [SqlMode::NO_ZERO_DATE, SqlMode::NO_ZERO_IN_DATE, SqlMode::ALLOW_INVALID_DATES];
+        let has_usual_dates =
+            of_dates.into_iter().all(|one| mode.has(one) == SqlMode::DEFAULT.has(one));
+        Self { collation, is_utc, has_usual_dates }
+    }
+}
+
 /// An expression that a key is over.
 #[derive(Clone, Debug)]
 pub(crate) struct ExpressionKey {
@@ -38,6 +83,10 @@ pub(crate) struct ExpressionKey {
     pub position: usize,
     /// The collation that a session's texts must have for it to mean the same.
     collation: Option<Collation>,
+    /// Whether it is of moments as clocks of UTC show them.
+    of_zone: bool,
+    /// Whether it is of the dates that there are in the default mode.
+    of_dates: bool,
 }
 
 impl ExpressionKey {
@@ -53,31 +102,217 @@ impl ExpressionKey {
                 }
             }
         }
+        all.extend(table.visible().filter_map(|(position, _, spec)| {
+            let expression = &spec.generated.as_ref()?.expression;
+            let leads = table.leads_index(position);
+            leads.then(|| Self::of_generated(table, expression, position, &spec.kind))?
+        }));
         all
     }
 
-    fn of(table: &SqlTable, expression: &str, position: usize) -> Option<Self> {
-        let is_indexed = table.schema.columns.get(position)?.indexed;
-        // What modes of SQL read differently.
-        let is_plain = !expression.contains(['"', '\\']) && !expression.contains("||");
-        if !is_indexed || !is_plain {
-            return None;
+    /// One that a column is computed by, if its values are just those of the expression.
+    fn of_generated(
+        table: &SqlTable,
+        expression: &str,
+        position: usize,
+        kind: &TypeSpec,
+    ) -> Option<Self> {
+        // Who wrote the row computed it, in whatever zone and mode that was.
+        let key = Self::of(table, expression, position)?;
+        let mut expr = parsed(expression)?;
+        while let Expr::Nested(inner) = expr {
+            expr = *inner;
         }
-        let parsed = parsed(expression)?;
-        let mut seeking = Seeking { table, follows_connection: false };
-        if Visit::visit(&parsed, &mut seeking).is_break() {
-            return None;
+        if is_text_of_document(&expr) {
+            let is_same = kind.sql == SqlType::VarChar && kind.collation == Collation::UTF8MB4_BIN;
+            return is_same.then_some(Self { collation: None, ..key });
         }
-        let kind = &table.columns.get(position)?.kind;
-        let collation = (seeking.follows_connection && kind.is_text()).then_some(kind.collation);
-        let (_, text) = plain_text(&parsed)?;
-        Some(Self { text, position, collation })
+        gives(table, &expr, kind).then_some(key)
     }
 
-    /// Whether it means in a session of this collation what it meant where rows were written.
-    pub(crate) fn is_for(&self, connection: Collation) -> bool {
-        self.collation.is_none_or(|collation| collation == connection)
+    fn of(table: &SqlTable, expression: &str, position: usize) -> Option<Self> {
+        if !table.schema.columns.get(position)?.indexed {
+            return None;
+        }
+        let Fixed { expr, follows_connection, of_zone, of_dates } =
+            fixed(table, expression).ok()?;
+        let spec = table.columns.get(position)?;
+        // What the engine computes it computes in UTC and in the default mode. What sessions compute they do in theirs.
+        let is_of_engine = table.schema.is_computed(position)
+            && spec.generated.as_ref().is_some_and(|generated| !generated.stored);
+        if (of_zone || of_dates) && !is_of_engine {
+            return None;
+        }
+        let kind = &spec.kind;
+        let collation = (follows_connection && kind.is_text()).then_some(kind.collation);
+        let (_, text) = plain_text(&expr)?;
+        Some(Self { text, position, collation, of_zone, of_dates })
     }
+
+    /// Whether it means in a session what it meant where rows were written.
+    pub(crate) fn is_for(&self, session: Expressing) -> bool {
+        self.collation.is_none_or(|collation| collation == session.collation)
+            && (!self.of_zone || session.is_utc)
+            && (!self.of_dates || session.has_usual_dates)
+    }
+}
+
+/// A column of integers that is computed by a text out of a document, which it holds rounded.
+#[derive(Clone, Debug)]
+pub(crate) struct RoundedKey {
+    /// The expression, as [`plain_text`] has it.
+    pub text: String,
+    /// The place of the column.
+    pub position: usize,
+    /// Between these it holds what is not cut off.
+    pub bounds: (i64, i64),
+}
+
+impl RoundedKey {
+    /// Those of a table that an index begins with.
+    pub(super) fn all(table: &SqlTable) -> Vec<Self> {
+        let of = |(position, _, spec): (usize, _, &super::ColumnSpec)| {
+            let expression = &spec.generated.as_ref()?.expression;
+            let bits = spec.kind.integer_bits().filter(|_| table.leads_index(position))?;
+            let key = ExpressionKey::of(table, expression, position)?;
+            let mut expr = parsed(expression)?;
+            while let Expr::Nested(inner) = expr {
+                expr = *inner;
+            }
+            let bounds = match spec.kind.unsigned {
+                true => (0, 1_i64.checked_shl(bits.into()).unwrap_or(MOST_EXACT).min(MOST_EXACT)),
+                false => {
+                    let half = 1_i64.checked_shl(u32::from(bits) - 1).unwrap_or(MOST_EXACT);
+                    let half = if half < 0 { MOST_EXACT } else { half.min(MOST_EXACT) };
+                    (-half, half)
+                }
+            };
+            is_text_of_document(&expr).then_some(Self { text: key.text, position, bounds })
+        };
+        table.visible().filter_map(of).collect()
+    }
+}
+
+/// Up to this size doubles and integers compare alike.
+const MOST_EXACT: i64 = 1 << 53;
+
+/// Whether it is a text out of a document, as `->>` gives it.
+fn is_text_of_document(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryOp { op: BinaryOperator::LongArrow, .. } => true,
+        Expr::Function(call) => call.name.to_string().eq_ignore_ascii_case("json_unquote"),
+        _ => false,
+    }
+}
+
+/// Whether an expression gives what a column of this type holds unchanged, as far as its form says so.
+fn gives(table: &SqlTable, expr: &Expr, kind: &TypeSpec) -> bool {
+    let is = |sql: SqlType| kind.sql == sql;
+    match expr {
+        Expr::Cast { data_type, array: false, .. } => match data_type {
+            DataType::Signed | DataType::SignedInteger => is(SqlType::BigInt) && !kind.unsigned,
+            DataType::Unsigned | DataType::UnsignedInteger => is(SqlType::BigInt) && kind.unsigned,
+            DataType::Date => is(SqlType::Date),
+            DataType::Datetime(digits) => {
+                let digits = u8::try_from(digits.unwrap_or(0));
+                digits.is_ok_and(|digits| is(SqlType::DateTime(digits)))
+            }
+            DataType::Decimal(ExactNumberInfo::PrecisionAndScale(digits, scale)) => {
+                let (digits, scale) = (u8::try_from(*digits), u8::try_from(*scale));
+                let same = |digits| scale.is_ok_and(|scale| is(SqlType::Decimal(digits, scale)));
+                !kind.unsigned && digits.is_ok_and(same)
+            }
+            DataType::Char(Some(CharacterLength::IntegerLength { length, .. })) => {
+                is(SqlType::VarChar) && kind.length >= *length
+            }
+            _ => false,
+        },
+        Expr::Function(call) => {
+            let name = call.name.to_string().to_lowercase();
+            let FunctionArguments::List(list) = &call.args else { return false };
+            let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(of)))) =
+                list.args.first()
+            else {
+                return false;
+            };
+            let of = table.column(&of.value).and_then(|place| table.columns.get(place));
+            KEEPING_COLLATION.contains(&name.as_str())
+                && is(SqlType::VarChar)
+                && of.is_some_and(|of| {
+                    matches!(of.kind.sql, SqlType::Char | SqlType::VarChar)
+                        && of.kind.length <= kind.length
+                        && of.kind.collation == kind.collation
+                })
+        }
+        _ => false,
+    }
+}
+
+/// The tree of an expression over a table that gives the same to every session, but for what is said beside it.
+pub(crate) struct Fixed {
+    /// The tree.
+    pub expr: Expr,
+    /// Whether its texts have the collation of the session's connection.
+    follows_connection: bool,
+    /// Whether it is of moments as clocks show them.
+    of_zone: bool,
+    /// Whether it is of the dates that a mode knows.
+    of_dates: bool,
+}
+
+/// What an expression over a table is if it is one of those; else why it is not.
+pub(crate) fn fixed(table: &SqlTable, expression: &str) -> std::result::Result<Fixed, String> {
+    if expression.contains('\\') || expression.contains("||") {
+        return Err("it has \\ or ||, which modes of SQL read differently".to_owned());
+    }
+    let expr = parsed(expression).ok_or("it is not understood here")?;
+    let mut seeking = Seeking { table, follows_connection: false, of_zone: false, of_dates: false };
+    if let ControlFlow::Break(part) = Visit::visit(&expr, &mut seeking) {
+        return Err(format!("{part} is not known to give the same to all sessions"));
+    }
+    let Seeking { follows_connection, of_zone, of_dates, .. } = seeking;
+    let mut whole = &expr;
+    while let Expr::Nested(inner) = whole {
+        whole = inner;
+    }
+    // A collation that is said is that of every session.
+    let says_collation = matches!(whole, Expr::Collate { .. });
+    let follows_connection = follows_connection && !says_collation;
+    Ok(Fixed { expr, follows_connection, of_zone, of_dates })
+}
+
+/// An expression without what SHOW CREATE TABLE of a MySQL puts into it: the character set of each text, and that of CAST.
+/// Those that are not Unicode stay.
+fn as_asked(expression: &str) -> Option<String> {
+    let asked = read(expression, |tokens| {
+        let mut asked = String::with_capacity(expression.len());
+        while !tokens.at_end() {
+            let place = tokens.place();
+            if !passes_charset(tokens) {
+                asked.push_str(&tokens.gap_before(place));
+                asked.push_str(&tokens.shown(place..place + 1));
+                tokens.next();
+            }
+        }
+        Ok(asked)
+    });
+    asked.ok()
+}
+
+/// Passes over a character set if one is next.
+fn passes_charset(tokens: &mut Tokens<'_>) -> bool {
+    let mut ahead = *tokens;
+    let is_introducer = ahead.accept_any(&["_utf8mb4", "_utf8mb3", "_utf8"]) && ahead.is_text();
+    let mut behind = *tokens;
+    let is_of_cast = (behind.accept("CHARSET") || behind.accept_all("CHARACTER SET"))
+        && behind.accept("utf8mb4")
+        && behind.is(")");
+    match (is_introducer, is_of_cast) {
+        (true, _) => *tokens = ahead,
+        (_, true) => *tokens = behind,
+        _ => {}
+    }
+    is_introducer || is_of_cast
 }
 
 /// The column and the path of a key over the members of arrays, `CAST(column->'path' AS … ARRAY)`.
@@ -112,7 +347,7 @@ pub(crate) fn array_path(expression: &str) -> Option<(String, String)> {
 
 /// The syntax tree of an expression.
 fn parsed(expression: &str) -> Option<Expr> {
-    let text = format!("SELECT ({expression})").into_bytes();
+    let text = format!("SELECT ({})", as_asked(expression)?).into_bytes();
     let mode = LexMode::default();
     let read = tokens(&text, mode).ok()?;
     let source = Arc::new(Source::new(text, read, mode));
@@ -153,6 +388,11 @@ impl VisitorMut for Spelling {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Nested(inner) = expr {
+            *expr = std::mem::replace(inner.as_mut(), Expr::Value(Value::Null.into()));
+            return ControlFlow::Continue(());
+        }
+        spell(expr);
         let (table, column) = match expr {
             Expr::Identifier(name) => (None, name.value.to_lowercase()),
             Expr::CompoundIdentifier(names) => match names.as_slice() {
@@ -162,7 +402,9 @@ impl VisitorMut for Spelling {
             Expr::Function(function) => {
                 let [part] = function.name.0.as_slice() else { return ControlFlow::Break(()) };
                 let Some(name) = part.as_ident() else { return ControlFlow::Break(()) };
-                let name = ast::Ident::new(name.value.to_lowercase());
+                let name = name.value.to_lowercase();
+                let same = SAME.iter().find(|(other, _)| *other == name);
+                let name = ast::Ident::new(same.map_or(name, |(_, name)| (*name).to_owned()));
                 function.name = ObjectName::from(vec![name]);
                 return ControlFlow::Continue(());
             }
@@ -176,22 +418,167 @@ impl VisitorMut for Spelling {
     }
 }
 
+/// Gives what has several forms the one that SHOW CREATE TABLE of a MySQL has. Parentheses stand around operands that are
+/// operations, and nowhere else.
+fn spell(expr: &mut Expr) {
+    let call =
+        |name: &str, args: Vec<Expr>| Expr::Function(function_named(ast::Ident::new(name), args));
+    *expr = match std::mem::replace(expr, Expr::Value(Value::Null.into())) {
+        Expr::BinaryOp { left, op: BinaryOperator::Arrow, right } => {
+            call("json_extract", vec![*left, *right])
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::LongArrow, right } => {
+            call("json_unquote", vec![call("json_extract", vec![*left, *right])])
+        }
+        Expr::BinaryOp { left, op, right } => {
+            Expr::BinaryOp { left: apart(left), op, right: apart(right) }
+        }
+        Expr::Substring { expr, substring_from: Some(from), substring_for, .. } => {
+            let args = [*expr, *from].into_iter().chain(substring_for.map(|length| *length));
+            call("substring", args.collect())
+        }
+        Expr::Collate { expr, collation } => Expr::Collate { expr: apart(expr), collation },
+        Expr::Value(ast::ValueWithSpan { value: Value::DoubleQuotedString(text), .. }) => {
+            Expr::Value(Value::SingleQuotedString(text).into())
+        }
+        Expr::Function(call) => spell_call(call),
+        other => other,
+    };
+}
+
+/// The same of calls that SHOW CREATE TABLE has as operations.
+fn spell_call(call: ast::Function) -> Expr {
+    let name = call.name.to_string().to_lowercase();
+    let args = match &call.args {
+        FunctionArguments::List(list) => list.args.as_slice(),
+        _ => &[],
+    };
+    let plain = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    let args: Option<Vec<Expr>> = args.iter().map(plain).collect();
+    match (name.as_str(), args.as_deref()) {
+        ("mod", Some([left, right])) => Expr::BinaryOp {
+            left: apart(Box::new(left.clone())),
+            op: BinaryOperator::Modulo,
+            right: apart(Box::new(right.clone())),
+        },
+        ("date", Some([of])) => Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(of.clone()),
+            data_type: DataType::Date,
+            array: false,
+            format: None,
+        },
+        _ => Expr::Function(call),
+    }
+}
+
+/// An operand, in parentheses if it is an operation.
+fn apart(operand: Box<Expr>) -> Box<Expr> {
+    match *operand {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_) | Expr::Function(_) => {
+            operand
+        }
+        Expr::Cast { .. } => operand,
+        _ => Box::new(Expr::Nested(operand)),
+    }
+}
+
+/// Names for the same function.
+const SAME: &[(&str, &str)] = &[
+    ("ceil", "ceiling"),
+    ("character_length", "char_length"),
+    ("day", "dayofmonth"),
+    ("lcase", "lower"),
+    ("mid", "substring"),
+    ("octet_length", "length"),
+    ("substr", "substring"),
+    ("ucase", "upper"),
+];
+
 /// Breaks at what may give something else to another session.
 struct Seeking<'t> {
     table: &'t SqlTable,
     /// Whether there are texts that have the collation of the session's connection.
     follows_connection: bool,
+    /// Whether clocks of its zone say what it gives.
+    of_zone: bool,
+    /// Whether its mode says what dates there are.
+    of_dates: bool,
 }
 
 impl Seeking<'_> {
+    /// The type of a column.
+    fn kind(&self, name: &str) -> Option<SqlType> {
+        let spec = self.table.columns.get(self.table.column(name)?)?;
+        Some(spec.kind.sql)
+    }
+
+    /// Whether it is a date or a moment already, without clocks and modes.
+    fn is_moment(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Nested(inner) => self.is_moment(inner),
+            Expr::Identifier(name) => {
+                matches!(self.kind(&name.value), Some(SqlType::Date | SqlType::DateTime(_)))
+            }
+            Expr::Cast { data_type, .. } => {
+                matches!(data_type, DataType::Date | DataType::Datetime(_))
+            }
+            Expr::Function(call) => {
+                let name = call.name.to_string();
+                ["date", "last_day"].iter().any(|one| name.eq_ignore_ascii_case(one))
+            }
+            _ => false,
+        }
+    }
+
+    /// Notes what a call of a function of moments depends on.
+    fn note_moments(&mut self, name: &str, call: &ast::Function) {
+        let FunctionArguments::List(list) = &call.args else { return };
+        let is_moment = |arg: &FunctionArg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => self.is_moment(expr),
+            _ => false,
+        };
+        let reads_others = !list.args.iter().all(is_moment);
+        self.of_zone |= reads_others;
+        // DATE() is a cast.
+        self.of_dates |= reads_others || name == "date";
+    }
+
+    /// Whether a cast gives the same to every session, but for what it notes.
+    fn is_fixed_cast(&mut self, kind: &CastKind, of: &Expr, to: &DataType) -> bool {
+        self.follows_connection = true;
+        if matches!(to, DataType::Date | DataType::Datetime(_)) {
+            self.of_dates = true;
+            self.of_zone |= !self.is_moment(of);
+        }
+        // Times of day are of today, and a mode says what REAL is.
+        let is_known = match to {
+            DataType::Signed | DataType::SignedInteger => true,
+            DataType::Unsigned | DataType::UnsignedInteger => true,
+            DataType::Char(_) | DataType::Character(_) | DataType::Varchar(_) => true,
+            DataType::Nvarchar(_) | DataType::Binary(_) | DataType::Varbinary(_) => true,
+            DataType::Decimal(_) | DataType::Dec(_) | DataType::Numeric(_) => true,
+            DataType::Double(_) | DataType::DoublePrecision | DataType::JSON => true,
+            DataType::Date | DataType::Datetime(_) => true,
+            DataType::Custom(name, _) => {
+                let name = name.to_string().to_lowercase();
+                ["signed", "unsigned", "char", "nchar", "binary", "decimal"]
+                    .contains(&name.as_str())
+            }
+            _ => false,
+        };
+        is_known && matches!(kind, CastKind::Cast)
+    }
+
     fn is_fixed(&mut self, expr: &Expr) -> bool {
         match expr {
             Expr::Identifier(name) => {
-                let column = self.table.column(&name.value);
-                let spec = column.and_then(|place| self.table.columns.get(place));
                 // Moments are shown by the clocks of a zone, and times of day become moments of today.
                 let moves = |sql| matches!(sql, SqlType::Timestamp(_) | SqlType::Time(_));
-                spec.is_some_and(|spec| !moves(spec.kind.sql))
+                self.kind(&name.value).is_some_and(|sql| !moves(sql))
             }
             Expr::Value(value) => {
                 let is_text = matches!(value.value, Value::SingleQuotedString(_));
@@ -206,13 +593,13 @@ impl Seeking<'_> {
                 // Those of numbers give texts that have it too.
                 let keeps = name.as_deref().is_some_and(|name| KEEPING_COLLATION.contains(&name));
                 self.follows_connection |= !keeps;
+                if let Some(name) = name.as_deref().filter(|name| OF_MOMENTS.contains(name)) {
+                    self.note_moments(name, function);
+                }
                 let is_known = |name: &String| FIXED.binary_search(&name.as_str()).is_ok();
                 function.over.is_none() && name.as_ref().is_some_and(is_known)
             }
-            Expr::Cast { kind, data_type, .. } => {
-                self.follows_connection = true;
-                matches!(kind, CastKind::Cast) && !matches!(data_type, DataType::Time(..))
-            }
+            Expr::Cast { kind, expr, data_type, .. } => self.is_fixed_cast(kind, expr, data_type),
             Expr::BinaryOp { op, .. } => matches!(
                 op,
                 BinaryOperator::Plus
@@ -222,6 +609,7 @@ impl Seeking<'_> {
                     | BinaryOperator::LongArrow
             ),
             Expr::Nested(_) | Expr::Substring { .. } | Expr::Trim { .. } => true,
+            Expr::Collate { .. } => true,
             Expr::Ceil { .. } | Expr::Floor { .. } => true,
             _ => false,
         }
@@ -246,14 +634,17 @@ const KEEPING_COLLATION: &[&str] = &[
 ];
 
 impl Visitor for Seeking<'_> {
-    type Break = ();
+    type Break = String;
 
-    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
-        ControlFlow::Break(())
+    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<String> {
+        ControlFlow::Break("a query".to_owned())
     }
 
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if self.is_fixed(expr) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
+        match self.is_fixed(expr) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(expr.to_string()),
+        }
     }
 }
 
@@ -271,11 +662,49 @@ mod tests {
         let text = |expression| plain_text(&parsed(expression)?);
         let plain = |expression: &str| Some((None, expression.to_owned()));
         let of_table = Some((Some("T".to_owned()), "lower(`name`)".to_owned()));
+        let path = |expression| array_path(expression);
+        let tags = Some(("doc".to_owned(), "$.tags".to_owned()));
+        assert_eq!(path("CAST(doc->'$.tags' AS UNSIGNED ARRAY)"), tags);
+        assert_eq!(path("cast(json_extract(`doc`,_utf8mb4'$.tags') as char(40) array)"), tags);
         assert_eq!(text("LOWER(Name)"), plain("lower(`name`)"));
         assert_eq!(text("((lower( `NAME` )))"), plain("lower(`name`)"));
         assert_eq!(text("Lower(T.name)"), of_table);
         assert_eq!(text("concat(a.x, b.y)"), None);
         assert_eq!(text("1 + 1"), None);
         assert_eq!(text("(SELECT a)"), None);
+        // As queries have it, and as a MySQL shows it.
+        for (asked, shown) in [
+            (
+                "CAST(doc->>'$.year' AS SIGNED)",
+                "cast(json_unquote(json_extract(`doc`,_utf8mb4'$.year')) as signed)",
+            ),
+            (
+                "CAST(doc->>'$.name' AS CHAR(64))",
+                "cast(json_unquote(json_extract(`doc`,_utf8mb4'$.name')) as char(64) charset utf8mb4)",
+            ),
+            (
+                "CAST(doc->>'$.b' AS CHAR(30)) COLLATE utf8mb4_bin",
+                "(cast(json_unquote(json_extract(`doc`,_utf8mb4'$.b')) as char(30) charset utf8mb4) \
+                 collate utf8mb4_bin)",
+            ),
+            ("n * 2 + id", "((`n` * 2) + `id`)"),
+            ("SUBSTRING(email, 1, 3)", "substr(`email`,1,3)"),
+            ("concat(email,'x')", "concat(`email`,_utf8mb4'x')"),
+            ("DATE(made)", "cast(`made` as date)"),
+            ("year(date(made))", "year(cast(`made` as date))"),
+            ("MOD(n, 10)", "(`n` % 10)"),
+            ("n mod 10", "(`n` % 10)"),
+            ("MOD(n + 1, 10) * 2", "(((`n` + 1) % 10) * 2)"),
+            (
+                "cast(doc->>'$.\"a b\"' as decimal(10,2))",
+                "cast(json_unquote(json_extract(`doc`,_utf8mb4'$.\"a b\"')) as decimal(10,2))",
+            ),
+        ] {
+            assert!(text(asked).is_some(), "{asked}");
+            assert_eq!(text(asked), text(shown), "{asked}");
+        }
+        for (one, other) in [("(a + b) * c", "a + b * c"), ("a + (b + c)", "a + b + c")] {
+            assert_ne!(text(one), text(other));
+        }
     }
 }

@@ -343,6 +343,14 @@ impl KeyPart {
         }
     }
 
+    /// The expression, if it is one.
+    pub(crate) fn expression(&self) -> Option<&str> {
+        match &self.of {
+            PartOf::Column(_) => None,
+            PartOf::Expression(expression) => Some(expression),
+        }
+    }
+
     fn written(&self) -> String {
         let mut out = match &self.of {
             PartOf::Column(name) => quoted_name(name),

@@ -20,7 +20,9 @@ pub(crate) use databases::{
     SYSTEM_DATABASES, check_database, check_seen, database_collation, database_denied,
     database_exists, database_position, databases, may_see,
 };
-pub(crate) use expression_key::{ExpressionKey, array_path, plain_text};
+pub(crate) use expression_key::{
+    Expressing, ExpressionKey, Fixed, RoundedKey, array_path, fixed, plain_text,
+};
 pub(crate) use key::{
     Check, Key, KeyKind, KeyPart, Line, PartOf, column_list, parse_key, parse_line, quoted_name,
 };

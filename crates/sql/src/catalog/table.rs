@@ -12,8 +12,8 @@ use remora_mysql::Collation;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Check, ColumnSpec, ExpressionKey, Key, KeyKind, KeyPart, Line, PartOf, TableOptions, TypeSpec,
-    column::quoted_text, column_line, parse_line, quoted_name,
+    Check, ColumnSpec, ExpressionKey, Key, KeyKind, KeyPart, Line, PartOf, RoundedKey,
+    TableOptions, TypeSpec, column::quoted_text, column_line, parse_line, quoted_name,
 };
 use crate::{Result, identity::STORED_POINT, parse::read};
 
@@ -56,6 +56,8 @@ pub(crate) struct SqlTable {
     pub options: TableOptions,
     /// Expressions that its keys are over.
     pub expressions: Vec<ExpressionKey>,
+    /// Expressions that its keys have rounded.
+    pub rounded: Vec<RoundedKey>,
 }
 
 impl SqlTable {
@@ -96,6 +98,7 @@ impl SqlTable {
             foreign: Vec::new(),
             options,
             expressions: Vec::new(),
+            rounded: Vec::new(),
         };
         for line in lines {
             match line {
@@ -109,6 +112,7 @@ impl SqlTable {
             table.derive_keys();
         }
         table.expressions = ExpressionKey::all(&table);
+        table.rounded = RoundedKey::all(&table);
         table
     }
 

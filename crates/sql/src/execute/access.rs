@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use remora_engine::{AccessPath, FoundBy, TableIndex};
 
 use crate::{
-    catalog::{Key, KeyKind, PartOf, SqlTable, array_path},
-    meaning::json::Path,
+    catalog::{Key, KeyKind, KeyPart, SqlTable},
     plan::Figures,
     resolve::{Place, SelectKind},
-    scan::paths::names,
+    scan::paths::declared,
 };
 
 /// One table's part in the answer to EXPLAIN.
@@ -79,6 +78,10 @@ impl Access {
         }
         if wanted.in_order && path.ordered_by.is_none() {
             this.say("Using filesort");
+        }
+        let unused = unused(table);
+        if this.kind == Some("ALL") && !unused.is_empty() {
+            this.say(format!("no row here has what key {} is over", unused.join(", ")));
         }
         if path.scanned > 0 && path.scanned < path.segments && !path.found_by.is_empty() {
             let (scanned, segments) = (path.scanned, path.segments);
@@ -265,18 +268,27 @@ fn path_name(table: &SqlTable, place: usize) -> Option<String> {
     let path = table.schema.paths.get(place)?;
     let column = &table.schema.columns.get(path.column)?.name;
     let declares = |key: &&Key| {
-        key.parts.iter().any(|part| {
-            let PartOf::Expression(expression) = &part.of else { return false };
-            let Some((of, text)) = array_path(expression) else { return false };
-            let found = Path::parse(&text).ok().and_then(|path| names(&path));
-            of.eq_ignore_ascii_case(column) && found.as_ref() == Some(&path.names)
-        })
+        let mut expressions = key.parts.iter().filter_map(KeyPart::expression);
+        expressions.any(|expression| declared(table, expression) == Some(place))
     };
     let declared = table.keys.iter().find(declares).map(|key| key.name.clone());
     Some(declared.unwrap_or_else(|| match path.names.is_empty() {
         true => column.clone(),
         false => format!("{column}->'$.{}'", path.names.join(".")),
     }))
+}
+
+/// The keys over expressions of which no rows here have what they give.
+fn unused(table: &SqlTable) -> Vec<&str> {
+    let is_unused = |key: &&Key| {
+        matches!(key.kind, KeyKind::Unique | KeyKind::Plain)
+            && key.parts.iter().enumerate().any(|(nth, part)| {
+                part.expression().is_some_and(|expression| {
+                    table.key_part(key, nth).is_none() && declared(table, expression).is_none()
+                })
+            })
+    };
+    table.keys.iter().filter(is_unused).map(|key| key.name.as_str()).collect()
 }
 
 /// What SQL calls an index. One that the library declared has no name: it is called as its first column.

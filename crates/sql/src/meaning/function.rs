@@ -94,7 +94,8 @@ impl Definition {
         Self { volatile: true, ..self }
     }
 
-    fn held(&self, kind: &ExprType) -> DataType {
+    /// What its values are held as.
+    pub(super) fn held(&self, kind: &ExprType) -> DataType {
         if self.is_truth { DataType::Boolean } else { kind.arrow() }
     }
 }

@@ -10,7 +10,8 @@
 //!
 //! What runs then are [`function::Definition`]s, in tables by subject under `library`: a type from
 //! the arguments' types, and a [`value::V`] from the arguments' values, row by row; what queries
-//! calculate most is done by columns ([`kernels`]).
+//! calculate most is done by columns ([`kernels`]). What a key over an expression needs of one row is evaluated without
+//! any of that ([`formula`]).
 
 mod aggregate;
 mod array;
@@ -22,6 +23,7 @@ pub(crate) mod decimal;
 mod declared;
 pub(crate) mod encoding;
 mod formatted;
+mod formula;
 mod function;
 pub(crate) mod geometry;
 pub(crate) mod json;
@@ -47,6 +49,7 @@ use crate::state::Context;
 pub(crate) use aggregate::{COUNT_NUMBERS, aggregate_function};
 pub(crate) use compare::is_false_of_null;
 pub(crate) use declared::expr_type;
+pub(crate) use formula::Formula;
 pub(crate) use library::{EACH, GROUP_KEY, NUMBERS_OF, UNFOLD};
 pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 

@@ -1,35 +1,40 @@
 //! Expressions that a key is over, where they are compared with constants or ordered by: they become the hidden column
-//! that has what they give, so that the key's index answers.
+//! that has what they give, so that the key's index answers. Where a column has it rounded, what holds of that whenever
+//! the condition does stands beside the condition.
 
 use std::{any::Any, ops::ControlFlow, sync::Arc};
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, JoinOperator, OrderByKind, Query, Select, SelectItem,
-    SetExpr, TableFactor, UnaryOperator, VisitMut, VisitorMut,
+    SetExpr, TableFactor, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
-use remora_mysql::Collation;
 
 use super::{
     grouping,
     scope::quoted,
     scores::{Tables, each_condition},
 };
-use crate::{catalog::plain_text, scan::EngineTable};
+use crate::{
+    catalog::{Expressing, plain_text},
+    scan::EngineTable,
+};
 
-/// Replaces them, for a session whose connection has this collation.
-pub(super) fn replaced(query: &mut Query, tables: &mut Tables, connection: Collation) {
+/// Replaces them, for a session of which this is known.
+pub(super) fn replaced(query: &mut Query, tables: &mut Tables, session: Expressing) {
     let has_keys = |(_, provider): &(String, Arc<dyn datafusion::catalog::TableProvider>)| {
         let provider: &dyn Any = provider.as_ref();
-        provider.downcast_ref::<EngineTable>().is_some_and(|table| !table.expressions().is_empty())
+        provider
+            .downcast_ref::<EngineTable>()
+            .is_some_and(|table| !table.expressions().is_empty() || !table.sql().rounded.is_empty())
     };
     if tables.iter().any(has_keys) {
-        let _: ControlFlow<()> = query.visit(&mut Replacing { tables, connection });
+        let _: ControlFlow<()> = query.visit(&mut Replacing { tables, session });
     }
 }
 
 struct Replacing<'t> {
     tables: &'t mut Tables,
-    connection: Collation,
+    session: Expressing,
 }
 
 impl VisitorMut for Replacing<'_> {
@@ -95,6 +100,12 @@ fn is_of_rows(select: &Select) -> bool {
 impl Replacing<'_> {
     fn in_condition(&mut self, condition: &mut Expr, own: &[String]) {
         use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or, Spaceship, Xor};
+        if let Some(rounded) = self.rounded(condition, own) {
+            let of_rows = std::mem::replace(condition, rounded.clone());
+            let (left, right) = (Box::new(rounded), Box::new(of_rows));
+            *condition = Expr::Nested(Box::new(Expr::BinaryOp { left, op: And, right }));
+            return;
+        }
         match condition {
             Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Not, expr: inner } => {
                 self.in_condition(inner, own);
@@ -122,6 +133,59 @@ impl Replacing<'_> {
         }
     }
 
+    /// What of a column that has an expression rounded holds wherever a condition on that does: NULL where that is, for
+    /// then the column is.
+    fn rounded(&mut self, condition: &Expr, own: &[String]) -> Option<Expr> {
+        use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq};
+        match condition {
+            Expr::BinaryOp { left, op, right } => {
+                let (expr, number, is_turned) = match (whole(left), whole(right)) {
+                    (None, Some(number)) => (left, number, false),
+                    (Some(number), None) => (right, number, true),
+                    _ => return None,
+                };
+                let op = match (op, is_turned) {
+                    (Eq, _) => Eq,
+                    (Lt | LtEq, false) | (Gt | GtEq, true) => LtEq,
+                    (Gt | GtEq, false) | (Lt | LtEq, true) => GtEq,
+                    _ => return None,
+                };
+                let column = Box::new(self.rounding(expr, &[number], own)?);
+                let literal = if is_turned { left } else { right };
+                Some(Expr::BinaryOp { left: column, op, right: literal.clone() })
+            }
+            Expr::Between { expr, negated: false, low, high } => {
+                let column = self.rounding(expr, &[whole(low)?, whole(high)?], own)?;
+                let (low, high) = (low.clone(), high.clone());
+                Some(Expr::Between { expr: Box::new(column), negated: false, low, high })
+            }
+            Expr::InList { expr, list, negated: false } => {
+                let numbers: Vec<i64> = list.iter().map(whole).collect::<Option<_>>()?;
+                let column = self.rounding(expr, &numbers, own)?;
+                Some(Expr::InList { expr: Box::new(column), list: list.clone(), negated: false })
+            }
+            _ => None,
+        }
+    }
+
+    /// The column that has an expression rounded, if it holds these numbers.
+    fn rounding(&mut self, expr: &Expr, numbers: &[i64], own: &[String]) -> Option<Expr> {
+        let (relation, text) = plain_text(expr)?;
+        let relation = relation?;
+        let mut tables = self.tables.iter_mut().filter(|(name, _)| own.contains(name));
+        let (_, provider) = tables.find(|(name, _)| *name == relation)?;
+        let provided: &dyn Any = provider.as_ref();
+        let table = provided.downcast_ref::<EngineTable>()?;
+        let key = table.sql().rounded.iter().find(|key| key.text == text)?;
+        let (least, most) = key.bounds;
+        if !numbers.iter().all(|number| least < *number && *number < most) {
+            return None;
+        }
+        let (name, showing) = table.showing(key.position)?;
+        *provider = Arc::new(showing);
+        Some(Expr::CompoundIdentifier(vec![quoted(&relation), quoted(&name)]))
+    }
+
     fn replace(&mut self, expr: &mut Expr, own: &[String]) {
         if matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)) {
             return;
@@ -131,11 +195,21 @@ impl Replacing<'_> {
         let Some((_, provider)) = tables.find(|(name, _)| *name == relation) else { return };
         let provided: &dyn Any = provider.as_ref();
         let Some(table) = provided.downcast_ref::<EngineTable>() else { return };
-        let mut keys = table.expressions().iter().filter(|key| key.is_for(self.connection));
+        let mut keys = table.expressions().iter().filter(|key| key.is_for(self.session));
         let Some(key) = keys.find(|key| key.text == text) else { return };
         let Some((name, showing)) = table.showing(key.position) else { return };
         *expr = Expr::CompoundIdentifier(vec![quoted(&relation), quoted(&name)]);
         *provider = Arc::new(showing);
+    }
+}
+
+/// The number of a literal that is a whole one.
+fn whole(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) => digits.parse().ok(),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => whole(expr)?.checked_neg(),
+        Expr::Nested(inner) => whole(inner),
+        _ => None,
     }
 }
 

@@ -52,7 +52,7 @@ use datafusion::{
 
 use crate::{
     Error, Result,
-    catalog::{TableName, View},
+    catalog::{Expressing, TableName, View},
     parse::Source,
 };
 
@@ -60,7 +60,7 @@ use expr::ClauseContext;
 use hints::Hint;
 use places::Standing;
 use remora_engine::TextQuery;
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::ErrorCode;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
 
 /// Deepest nesting of queries.
@@ -88,8 +88,8 @@ pub(crate) trait Catalog {
     /// Whether statements mean what they mean to Sphinx.
     fn is_sphinx(&self) -> bool;
 
-    /// The collation of the session's own texts.
-    fn connection_collation(&self) -> Collation;
+    /// What of the session decides what expressions give.
+    fn expressing(&self) -> Expressing;
 }
 
 /// A query whose names are clear.
@@ -138,7 +138,7 @@ pub(crate) fn resolve(
     let columns = resolver.query(&mut query, env, None)?;
     let columns = columns.into_iter().map(|column| column.shown).collect();
     let Resolver { mut tables, places, selects, .. } = resolver;
-    expression_keys::replaced(&mut query, &mut tables, catalog.connection_collation());
+    expression_keys::replaced(&mut query, &mut tables, catalog.expressing());
     let searched = scores::replaced(&mut query, &mut tables)?;
     Ok(Resolved { query, columns, tables, places, selects, searched, window })
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use datafusion::catalog::TableProvider;
 use parking_lot::Mutex;
 use remora_engine::Value;
-use remora_mysql::{Collation, ErrorCode, SqlMode, TokenKind};
+use remora_mysql::{ErrorCode, SqlMode, TokenKind};
 use rustc_hash::FxHashMap;
 
 use super::{Catalog, views::recursive};
 use crate::{
     Error, Result,
-    catalog::{Reader, TableName, Verb, View, database_exists},
+    catalog::{Expressing, Reader, TableName, Verb, View, database_exists},
     error::from_engine,
     parse::Source,
     scan::EngineTable,
@@ -158,7 +158,12 @@ impl Catalog for SessionCatalog<'_> {
         self.is_client && self.session.variables.is_sphinx
     }
 
-    fn connection_collation(&self) -> Collation {
-        self.session.variables.collation_connection
+    fn expressing(&self) -> Expressing {
+        let variables = &self.session.variables;
+        Expressing::new(
+            variables.collation_connection,
+            &variables.time_zone.zone,
+            variables.sql_mode,
+        )
     }
 }

@@ -16,6 +16,7 @@ use remora_engine::{ColumnType, Filter, PathTest, PathValue};
 
 use super::EngineTable;
 use crate::{
+    catalog::{SqlTable, array_path},
     meaning::{
         NUMBERS_OF,
         json::{Json, Path, Step},
@@ -37,6 +38,14 @@ const TEXTS_OF_DOCUMENTS: i64 = 46;
 /// every row for which the condition does. `None` if they say nothing.
 pub(super) fn by_paths(table: &EngineTable, indexed: &[usize], filter: &Expr) -> Option<Filter> {
     (!indexed.is_empty()).then(|| at_depth(&Asked { table, indexed }, filter, 0))?
+}
+
+/// The place of the path that an expression of a key leads along, one over the members of arrays; `None` of any other.
+pub(crate) fn declared(table: &SqlTable, expression: &str) -> Option<usize> {
+    let (column, path) = array_path(expression)?;
+    let (column, names) = (table.column(&column)?, names(&Path::parse(&path).ok()?)?);
+    let mut paths = table.schema.paths.iter();
+    paths.position(|path| path.is_plain() && path.column == column && path.names == names)
 }
 
 /// Of which table it is asked.

@@ -13,8 +13,9 @@ use super::{
 };
 use crate::{
     Error, Result,
-    catalog::{Key, KeyKind, SqlTable},
+    catalog::{Key, KeyKind, KeyPart, SqlTable},
     parse::Tokens,
+    scan::paths::declared,
     state::SessionState,
 };
 
@@ -144,7 +145,10 @@ fn of_keys(table: &SqlTable) -> Vec<String> {
             pairs.take_while(|(column, place)| Some(**column) == **place).count()
         };
         let held = all.iter().map(same).max().unwrap_or(0);
+        let expression = key.parts.get(held).and_then(KeyPart::expression);
         let why = match places.get(held)? {
+            // It is a path's.
+            None if expression.is_some_and(|it| declared(table, it).is_some()) => return None,
             None => "what its expression gives is in no column",
             Some(place) if schema.columns.get(*place).is_some_and(|it| it.indexed) => {
                 "the next has no order that is known"

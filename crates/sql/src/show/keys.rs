@@ -26,7 +26,8 @@ pub(super) fn statistics(session: &SessionState, known: &Known) -> Result<Vec<Ve
         for (part, place) in key.parts.iter().zip(1_u64..) {
             let (column, expression) = match &part.of {
                 PartOf::Column(name) => (Some(name), None),
-                PartOf::Expression(expression) => (None, Some(expression)),
+                // MySQL tells it as its dictionary has it.
+                PartOf::Expression(expression) => (None, Some(expression.replace('\'', "\\'"))),
             };
             let spec = column.and_then(|name| known.table.column(name));
             let spec = spec.and_then(|position| known.table.columns.get(position));
@@ -51,7 +52,7 @@ pub(super) fn statistics(session: &SessionState, known: &Known) -> Result<Vec<Ve
                 text(""),
                 text(&key.comment),
                 yes(!key.invisible),
-                maybe(expression),
+                maybe(expression.as_ref()),
             ]);
         }
     }

@@ -6,6 +6,7 @@ mod rows;
 mod transaction;
 mod unique;
 
+pub(crate) use define::COMPUTING;
 pub(crate) use rows::{check, protect};
 
 use crate::{

@@ -374,6 +374,90 @@ async fn an_expression_that_a_key_is_over_is_asked_of_the_key() {
     assert_eq!(rows(&mut session, statement).await, "1\n2");
 }
 
+/// A query may have the expression of a generated column in the column's place, and spell it in other ways.
+#[tokio::test]
+async fn generated_columns_are_found_by_their_expressions() {
+    let server = Server::new();
+    let mut session = server.session();
+    let columns = "id INT PRIMARY KEY, name VARCHAR(20), doc JSON, low VARCHAR(20) AS (LOWER(name)), \
+                   year BIGINT AS (CAST(doc->>'$.year' AS SIGNED)) STORED, n INT AS (doc->>'$.n'), \
+                   short VARCHAR(5) AS (UPPER(name)), small INT AS (CAST(doc->>'$.year' AS SIGNED) + 0)";
+    let keys = "KEY low (low), KEY year (year), KEY n (n), KEY short (short), KEY small (small)";
+    run(&mut session, &format!("CREATE TABLE t ({columns}, {keys})")).await.unwrap();
+    let values = "(1, 'Ab', '{\"year\": 5, \"n\": 2.4}'), (2, 'aB', '{\"n\": \"2\"}'), \
+                  (3, 'c', '{\"year\": \"6\", \"n\": 2.6}'), (4, NULL, NULL)";
+    run(&mut session, &format!("INSERT INTO t (id, name, doc) VALUES {values}")).await.unwrap();
+    let cases = [
+        ("LCASE((t.name)) = 'ab'", Some("low"), "1\n2"),
+        ("CAST(JSON_UNQUOTE(JSON_EXTRACT(doc, '$.year')) AS SIGNED) = 6", Some("year"), "3"),
+        ("CAST(doc->>\"$.year\" AS SIGNED) IN (5, 6)", Some("year"), "1\n3"),
+        // Columns of other types than the expression's.
+        ("UPPER(name) = 'AB'", Some("NULL"), "1\n2"),
+        ("CAST(doc->>'$.year' AS SIGNED) + 0 = 6", Some("NULL"), "3"),
+        // What a column has rounded only says where to look.
+        ("doc->>'$.n' = 2", None, "2"),
+        ("doc->>'$.n' < 3", None, "1\n2\n3"),
+        ("2 < doc->>'$.n'", None, "1\n3"),
+        ("NOT (doc->>'$.n' > 2)", None, "2"),
+        ("doc->>'$.n' IN (2, 3)", None, "2"),
+        ("doc->>'$.n' BETWEEN 2 AND 3", None, "1\n2\n3"),
+        ("doc->>'$.n' >= -3000000000", None, "1\n2\n3"),
+        ("(doc->>'$.n' = 2) IS NULL", None, "4"),
+    ];
+    for (condition, key, expected) in cases {
+        let statement = format!("SELECT id FROM t WHERE {condition} ORDER BY id");
+        for _ in 0..3 {
+            assert_eq!(rows(&mut session, &statement).await, expected, "{statement}");
+        }
+        let plan = explained(&mut session, &statement).await;
+        if let Some(key) = key {
+            assert_eq!(plan.split('|').nth(5), Some(key), "{statement}: {plan}");
+        }
+    }
+}
+
+/// What clocks or modes say is not what it was to who wrote the row.
+#[tokio::test]
+async fn keys_over_moments_are_of_no_session() {
+    let server = Server::new();
+    let mut session = server.session();
+    let keys = "KEY at ((CAST(at AS DATETIME))), KEY day ((DATE(made))), KEY y ((YEAR(made))), KEY r ((MOD(id, 10)))";
+    run(
+        &mut session,
+        &format!("CREATE TABLE m (id INT PRIMARY KEY, at VARCHAR(40), made DATETIME, {keys})"),
+    )
+    .await
+    .unwrap();
+    let values = "(1, '2020-01-01 10:00:00+00:00', '2020-05-05'), \
+                  (2, '2020-01-01 10:00:00+05:00', '2021-05-05'), (3, '2020-01-01 15:00:00', NULL)";
+    run(&mut session, &format!("INSERT INTO m VALUES {values}")).await.unwrap();
+    for (zone, noon, three) in [("+00:00", "1", "3"), ("+05:00", "2", "1\n3")] {
+        run(&mut session, &format!("SET time_zone = '{zone}'")).await.unwrap();
+        for (moment, expected) in [("10:00:00", noon), ("15:00:00", three)] {
+            let statement = format!(
+                "SELECT id FROM m WHERE CAST(at AS DATETIME) = '2020-01-01 {moment}' ORDER BY id"
+            );
+            for _ in 0..3 {
+                assert_eq!(rows(&mut session, &statement).await, expected, "{zone} {moment}");
+            }
+            let plan = explained(&mut session, &statement).await;
+            assert_eq!(plan.split('|').nth(5), Some("NULL"), "{plan}");
+        }
+    }
+    for (condition, key, expected) in [
+        ("DATE(made) = '2020-05-05'", "NULL", "1"),
+        // A moment that is one has its parts in all zones and modes.
+        ("YEAR(made) = 2021", "y", "2"),
+        ("id % 10 = 3", "r", "3"),
+        ("MOD(id, 10) = 3", "r", "3"),
+    ] {
+        let statement = format!("SELECT id FROM m WHERE {condition} ORDER BY id");
+        assert_eq!(rows(&mut session, &statement).await, expected, "{statement}");
+        let plan = explained(&mut session, &statement).await;
+        assert_eq!(plan.split('|').nth(5), Some(key), "{statement}: {plan}");
+    }
+}
+
 #[tokio::test]
 async fn keys_that_are_no_index_are_told() {
     let server = Server::new();

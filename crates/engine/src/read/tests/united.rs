@@ -11,8 +11,9 @@ use super::{
     table::{BODY, TITLE},
 };
 use crate::{
-    Change, ChangeBatch, Database, Definition, Durability, Error, FacetRequest, Options, Reader,
-    Row, Schema, SearchRequest, TableChanges, Value, united_name,
+    Change, ChangeBatch, ColumnDef, ColumnType, Database, Definition, Durability, Error,
+    FacetRequest, HIDDEN_PREFIX, IndexColumn, Options, Reader, Row, ScanRequest, Schema,
+    SearchRequest, TableChanges, Value, united_name,
 };
 
 const WHOLE: &str = "whole";
@@ -264,4 +265,87 @@ fn a_part_that_is_made_anew_is_another_version() {
     create(&database, &schema, "b");
     assert_ne!(version(), second);
     assert_eq!(database.reader().row_count(&name).unwrap(), 0);
+}
+
+/// A table of a number and a text, with as many hidden columns behind them, by which it is indexed.
+fn with_computed(name: &str, hidden: u32) -> Schema {
+    let column = |id: u32, name: String, kind| ColumnDef {
+        id,
+        name,
+        kind,
+        nullable: id > 1,
+        indexed: true,
+        declared: None,
+    };
+    let mut columns = vec![
+        column(1, "id".to_owned(), ColumnType::Int(64)),
+        column(2, "name".to_owned(), ColumnType::Text),
+    ];
+    columns.extend((0..hidden).map(|nth| {
+        let name = format!("{HIDDEN_PREFIX}0.key{nth}");
+        column(3 + nth + hidden, name, ColumnType::Text)
+    }));
+    let mut schema = Schema { columns, ..Schema::distributed(name, Vec::new()) };
+    schema.declared = None;
+    let part = |column| IndexColumn { column, descending: false, order: None };
+    schema.add_index([part(1)]);
+    for place in 2..2 + hidden as usize {
+        schema.add_index([part(place)]);
+        schema.add_index([part(1), part(place)]);
+    }
+    schema
+}
+
+#[test]
+fn what_keys_are_over_is_in_no_table_of_several() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = open(directory.path());
+    let text = |text: &str| Value::Text(text.into());
+    for (name, hidden) in [("none", 0), ("one", 1), ("two", 2)] {
+        database.create_table(with_computed(name, hidden)).unwrap();
+        let id = i64::from(hidden);
+        let mut rows = vec![vec![Value::Int(id), text(name)], vec![Value::Int(7), text(name)]];
+        rows.iter_mut().for_each(|row| row.extend((0..hidden).map(|_| text("hidden"))));
+        let changes = rows.into_iter().map(Change::Put).collect();
+        let tables = vec![TableChanges { table: name.into(), changes }];
+        database.apply_computed(ChangeBatch { tables, positions: Vec::new() }).unwrap();
+    }
+    let row = |id: i64, name: &str| vec![Value::Int(id), text(name)];
+    let reader = database.reader();
+    for names in [["none", "one", "two"], ["one", "none", "two"], ["none", "two", "one"]] {
+        let united = united_name(names);
+        let schema = reader.schema(&united).unwrap();
+        assert_eq!(schema.columns.len(), 2);
+        assert_eq!(schema.indexes.len(), 1);
+        assert_eq!(reader.get(&united, &[Value::Int(7)]).unwrap(), Some(row(7, names[2])));
+        assert_eq!(reader.get(&united, &[Value::Int(1)]).unwrap(), Some(row(1, "one")));
+        let request = ScanRequest {
+            table: united.clone(),
+            columns: vec![0, 1],
+            batch_rows: 10,
+            in_key_order: true,
+            ..ScanRequest::default()
+        };
+        let mut found = Vec::new();
+        for batch in reader.scan(request).unwrap() {
+            let batch = batch.unwrap();
+            found.extend((0..batch.rows).map(|at| -> Row {
+                batch.columns.iter().map(|column| column.value(at)).collect()
+            }));
+        }
+        found.sort_by_key(|row| format!("{row:?}"));
+        assert_eq!(found, [row(0, "none"), row(1, "one"), row(2, "two"), row(7, names[2])]);
+        let fields = vec!["*".to_owned()];
+        let mut asked = SearchRequest { limit: 10, fields, ..SearchRequest::default() };
+        asked.selection.table = united;
+        let hits = reader.search(&asked).unwrap().hits;
+        assert!(hits.iter().all(|hit| hit.fields.len() == 2), "{hits:?}");
+        assert_eq!(hits.len(), 4);
+    }
+    // What is seen must be the same still.
+    let mut other = with_computed("other", 1);
+    other.columns[1].name = "title".to_owned();
+    database.create_table(other).unwrap();
+    let refused = database.reader().schema(&united_name(["one", "other"]));
+    assert!(refused.unwrap_err().to_string().contains("column 2"));
 }

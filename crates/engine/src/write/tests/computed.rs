@@ -7,16 +7,17 @@ use super::{
     start,
 };
 use crate::{
-    Change, ColumnDef, ColumnType, Durability, Error, HIDDEN_PREFIX, IndexColumn, RequestPart,
-    Schema, Value, storage::store::testing::FaultyStore,
+    Change, ColumnDef, ColumnType, ComputeRow, Computing, Durability, Error, HIDDEN_PREFIX,
+    IndexColumn, RequestPart, Row, Schema, Value, register_computing,
+    storage::store::testing::FaultyStore,
 };
 
 /// The table "t" with a hidden column for the length of its text, by which it is indexed.
-fn table() -> Schema {
+fn table(key: &str) -> Schema {
     let mut schema = schema();
     schema.columns.push(ColumnDef {
         id: 3,
-        name: format!("{HIDDEN_PREFIX}0.by.length"),
+        name: format!("{HIDDEN_PREFIX}0.{key}"),
         kind: ColumnType::Int(64),
         nullable: true,
         indexed: true,
@@ -30,7 +31,7 @@ fn table() -> Schema {
 fn rows_without_what_keys_are_over_are_refused_by_every_door() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), Arc::new(FaultyStore::default()), Durability::Always);
-    database.create_table(table()).unwrap();
+    database.create_table(table("by.length")).unwrap();
     let whole = |id: i64, text: &str, length: Value| -> Vec<Value> {
         vec![Value::Int(id), Value::Text(text.into()), length]
     };
@@ -67,11 +68,61 @@ fn rows_without_what_keys_are_over_are_refused_by_every_door() {
 
 #[test]
 fn names_are_known_in_any_case() {
-    let schema = table();
+    let schema = table("k");
     assert_eq!([0, 1, 2, 3].map(|place| schema.is_computed(place)), [false, false, true, false]);
     for (name, expected) in
         [("#KEY.0.x", true), ("#key.", true), ("#key", false), ("#row", false), ("é#key.", false)]
     {
         assert_eq!(crate::is_computed_name(name), expected, "{name}");
     }
+}
+
+/// Computes lengths, of tables whose key is "known"; those of four bytes fail.
+fn computation(schema: &Arc<Schema>) -> Option<ComputeRow> {
+    let is_known = schema.columns.last()?.name.ends_with(".known");
+    is_known.then(|| -> ComputeRow {
+        Arc::new(|row: &mut Row| match row.get(1) {
+            Some(Value::Text(text)) if text.len() == 4 => Err("key known is over four".to_owned()),
+            Some(Value::Text(text)) => {
+                let length = Value::Int(text.len() as i64);
+                row.push(length);
+                Ok(())
+            }
+            _ => Err("no text".to_owned()),
+        })
+    })
+}
+
+#[test]
+fn rows_are_completed_where_they_come_without_what_is_computed() {
+    register_computing(Computing { complete: |_, _| Vec::new(), computation });
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path(), Arc::new(FaultyStore::default()), Durability::Always);
+    database.create_table(table("known")).unwrap();
+    let row = |id: i64, text: &str| vec![Value::Int(id), Value::Text(text.into())];
+    let whole = |id: i64, text: &str, length: i64| -> Row {
+        [row(id, text), vec![Value::Int(length)]].concat()
+    };
+    database.apply(batch(vec![Change::Put(row(1, "abc")), Change::Insert(row(2, ""))])).unwrap();
+    // What stands there is not believed, but of who computed it.
+    database.apply(batch(vec![Change::Put(whole(3, "ab", 7))])).unwrap();
+    database.apply_computed(batch(vec![Change::Put(whole(4, "ab", 7))])).unwrap();
+    database
+        .apply(batch(vec![Change::Put(row(1, "abcde")), Change::Delete(vec![Value::Int(9)])]))
+        .unwrap();
+    let expected = [whole(1, "abcde", 5), whole(2, "", 0), whole(3, "ab", 2), whole(4, "ab", 7)];
+    assert_eq!(rows(&database), expected);
+    // Of too few or too many values, and of what cannot be computed.
+    for wrong in [
+        vec![Value::Int(5)],
+        [whole(5, "a", 1), vec![Value::Null]].concat(),
+        row(5, "abcd"),
+        whole(5, "abcd", 4),
+    ] {
+        let refused = database.apply(batch(vec![Change::Put(wrong)]));
+        assert!(matches!(refused, Err(Error::Request { .. })), "{refused:?}");
+    }
+    let told = database.apply(batch(vec![Change::Put(row(6, "abcd"))])).unwrap_err().to_string();
+    assert!(told.contains("key known is over four") && told.contains("Int(6)"), "{told}");
+    assert_eq!(rows(&database).len(), 4);
 }

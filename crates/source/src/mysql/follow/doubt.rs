@@ -367,11 +367,54 @@ impl Applier {
                 tracing::info!(table = read.name, "copied anew: {reason}");
                 self.start_copy(table, read, true, step)
             }
-            SchemaChange::Nothing(read) => self.alter_in_place(table, read, &[], step),
+            SchemaChange::Nothing(read) => self.keep_rows(table, read, &[], step),
             SchemaChange::Alter { table: read, added, .. } => {
-                self.alter_in_place(table, read, &added, step)
+                self.keep_rows(table, read, &added, step)
             }
         }
+    }
+
+    /// The rows of a table stay. What keys over expressions give that are new, or that read something else by now, is in
+    /// none of them: they are copied beside.
+    fn keep_rows(
+        &mut self,
+        table: &TableName,
+        read: SourceTable,
+        added: &[(String, Value)],
+        step: &mut Step,
+    ) -> Result<()> {
+        if !self.lacks_computed(table, &read, step)? {
+            return self.alter_in_place(table, read, added, step);
+        }
+        tracing::info!(table = read.name, "copied anew: a key over an expression is new");
+        let is_copied = self.tables.get(table).is_some_and(|known| known.copy.is_some());
+        if !is_copied {
+            self.alter_in_place(table, read.clone(), added, step)?;
+        }
+        self.start_copy(table, read, false, step)
+    }
+
+    /// Whether rows that are here would lack what keys over expressions give, by what their table is from now on.
+    fn lacks_computed(&self, table: &TableName, read: &SourceTable, step: &Step) -> Result<bool> {
+        let Some(followed) = self.tables.get(table) else { return Ok(false) };
+        let settings = &self.shared.settings;
+        let (visible, hidden) = (&followed.name, followed.copy.as_ref().map(|copy| &copy.hidden));
+        let is_fed = followed.visible == Visible::Fed;
+        for name in is_fed.then_some(visible).into_iter().chain(hidden) {
+            let wanted = schema(settings, read, name, None);
+            let computed = |schema: &Schema| schema.columns.len() - schema.given_columns();
+            if computed(&wanted) == 0 {
+                return Ok(false);
+            }
+            let before = step.name_before(name);
+            let previous = self.shared.database.schema(&before)?;
+            let highest = self.shared.database.highest_column_id(&before)?;
+            let after = schema(settings, read, name, Some((&previous, highest)));
+            if computed(&after) < computed(&wanted) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The source has no such table, or none that can be followed.

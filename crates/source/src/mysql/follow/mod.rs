@@ -143,6 +143,11 @@ impl Follower {
             tables: Vec::new(),
         };
         self.shared.board.fill(&mut status);
+        for table in &mut status.tables {
+            let Ok(schema) = self.shared.database.schema(&table.table) else { continue };
+            let missing = schema.keys_left_out();
+            table.keys_missing = (!missing.is_empty()).then(|| missing.join("; "));
+        }
         status
     }
 

@@ -91,6 +91,8 @@ pub struct TableStatus {
     pub copied: Option<Copied>,
     /// What of the words that are declared for it cannot be had, and why.
     pub words_missing: Option<String>,
+    /// Which of its keys over expressions answer nothing here, and why.
+    pub keys_missing: Option<String>,
 }
 
 /// A copy of a table that was finished.
@@ -308,6 +310,7 @@ impl Board {
             state: of_table.shown_in(state),
             copied: copied.get(table).cloned(),
             words_missing: words.get(table).cloned(),
+            keys_missing: None,
         };
         self.tables.lock().iter().map(line).collect()
     }

@@ -12,7 +12,7 @@ use super::{
         Progress, STALE, copied_key, copy_key, definition_text, stored_definition, table_key,
         tables_with,
     },
-    shared::FollowState,
+    shared::{FollowState, TableOrder},
     status::TableState,
     step::Step,
     table::{
@@ -208,6 +208,15 @@ impl Tables {
                 (followed.source, followed.copy) = (definition.into(), Some(copy));
             }
             (None, None) if !is_here(database, &hidden) => {}
+            (Some(_), Some(definition))
+                if usable && definition.is_keyless() && followed.visible == Visible::Fed =>
+            {
+                step.drop_copy(database, &settings.name, &followed.name, &hidden);
+                // What can be read is good, and yet it was to be copied: for a key over an expression, or as ordered.
+                if !shared.order(TableOrder::Sync(followed.name.to_string())) {
+                    tracing::warn!(table = &*followed.name, "its copy does not go on: SYNC it");
+                }
+            }
             _ => step.drop_copy(database, &settings.name, &followed.name, &hidden),
         }
         Ok(())

@@ -18,7 +18,8 @@ const MAX_DIGITS: u8 = 65;
 const MAX_TEXTS: usize = 64;
 
 impl SourceTable {
-    /// The engine's definition, columns numbered by their places.
+    /// The engine's definition, columns numbered by their places. What keys over expressions need stands behind the
+    /// columns, which rows come without.
     pub fn to_schema(&self) -> Schema {
         schema(self, None, 0)
     }
@@ -73,12 +74,16 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
     for index in lines.iter().filter_map(|line| index_columns(table, line)) {
         schema.add_index(index);
     }
+    // Which keys are left out tables tell by themselves, as long as they are (`Schema::keys_left_out`).
+    if let Err(error) = schema.complete(previous) {
+        tracing::warn!(table = schema.name, "its keys over expressions are not used: {error}");
+    }
     schema
 }
 
 /// The leading columns of the index that a line of `SHOW CREATE TABLE` declares, as far as the engine
 /// orders them as the source does: texts by the number of their collation. Of texts and bytes the whole stands in the
-/// columns, whatever part of it the index declares. What an expression gives is in no column here.
+/// columns, whatever part of it the index declares. What an expression gives is in no column of the source's.
 fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
     let mut scan = Scan::of(line, LexMode::default())?;
     let is_primary = scan.skip("PRIMARY");

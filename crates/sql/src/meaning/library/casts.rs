@@ -194,7 +194,8 @@ fn date_type(_typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::date())
 }
 
-fn date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+/// CAST AS DATE, and DATE().
+pub(super) fn date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let moment = args.first().and_then(|value| call.allowed_moment(value));
     Ok(V::or_null(moment, |(moment, ..)| V::Date(moment.midnight())))
 }

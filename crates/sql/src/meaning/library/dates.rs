@@ -23,7 +23,8 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("utc_date", 0, 0, date_type, utc_date),
     Definition::new("current_time", 1, 1, clock_type, current_time),
     Definition::new("utc_time", 1, 1, clock_type, utc_time),
-    Definition::new("date", 1, 1, date_type, date),
+    // The same in MySQL: SHOW CREATE TABLE writes the one as the other.
+    Definition::new("date", 1, 1, date_type, super::casts::date),
     Definition::new("time", 1, 1, time_of_type, time),
     Definition::new("year", 1, 1, year_type, |c, a| part(c, a, |m| i64::from(m.year))),
     Definition::new("month", 1, 1, int::<3>, |c, a| part(c, a, |m| i64::from(m.month))),
@@ -139,10 +140,6 @@ fn utc_time<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
 
 fn moment(call: &Call<'_>, args: &[V<'_>]) -> Option<Moment> {
     args.first()?.moment(call)
-}
-
-fn date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(moment(call, args), |moment| V::Date(moment.midnight())))
 }
 
 fn time_of_type(typing: &Typing<'_>) -> Result<ExprType> {

@@ -68,6 +68,18 @@ impl Converter {
         Self { strict: true, warnings: Warnings::default(), ..Self::new(session, false) }
     }
 
+    /// Of no session: strict.
+    pub(crate) fn of_nobody() -> Self {
+        Self {
+            mode: SqlMode::DEFAULT,
+            strict: true,
+            zone: TimeZone::UTC,
+            now_micros: 0,
+            client: Charset::UTF8MB4,
+            warnings: Warnings::default(),
+        }
+    }
+
     /// Whether what does not fit is an error.
     pub(crate) fn is_strict(&self) -> bool {
         self.strict

@@ -15,7 +15,8 @@ use super::{
 use crate::{
     Error, Result, SqlType,
     catalog::{
-        DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable, WORDS, key_column, row_number_column,
+        DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable, TypeSpec, WORDS, key_column,
+        row_number_column,
     },
     meaning::collation,
     state::SessionState,
@@ -134,22 +135,13 @@ impl Draft {
                 PartOf::Column(name) => self.column(name)?,
                 PartOf::Expression(_) => self.column(&key_column(&key.name, nth))?,
             };
-            let kind = &self.columns.get(column)?.spec.kind;
-            let collation = kind.collation;
-            let order = match kind.engine_type() {
-                ColumnType::Text if !kind.is_text() => return None,
-                ColumnType::Text if !collation::is_bytes(collation) => Some(collation.0.into()),
-                ColumnType::Text => None,
-                ColumnType::Json => return None,
-                _ => None,
-            };
-            Some(IndexColumn { column, descending: part.descending, order })
+            index_column(column, &self.columns.get(column)?.spec.kind, part.descending)
         });
         columns.collect()
     }
 
     /// Whether the segments hold a column: what is short, and what is of a key.
-    fn is_indexed(&self, name: &str, kind: &crate::catalog::TypeSpec) -> bool {
+    fn is_indexed(&self, name: &str, kind: &TypeSpec) -> bool {
         let of_key = |key: &Key| {
             key.kind == KeyKind::Primary
                 && key
@@ -157,12 +149,7 @@ impl Draft {
                     .iter()
                     .any(|part| part.column().is_some_and(|c| c.eq_ignore_ascii_case(name)))
         };
-        let long = match kind.sql {
-            SqlType::Json | SqlType::Geometry | SqlType::Vector => true,
-            SqlType::Char | SqlType::VarChar => kind.length > SHORT,
-            _ => kind.is_blob() && kind.length > SHORT,
-        };
-        !long || self.keys.iter().any(of_key)
+        is_short(kind) || self.keys.iter().any(of_key)
     }
 
     /// The words that the options declare: of the columns that they name, or of all texts. Those that mean
@@ -269,12 +256,34 @@ impl Draft {
     }
 }
 
+/// Whether values of a type are short enough for the segments.
+pub(super) fn is_short(kind: &TypeSpec) -> bool {
+    match kind.sql {
+        SqlType::Json | SqlType::Geometry | SqlType::Vector => false,
+        SqlType::Char | SqlType::VarChar => kind.length <= SHORT,
+        _ => !kind.is_blob() || kind.length <= SHORT,
+    }
+}
+
+/// A column in an index, whose values the engine orders as SQL does; `None` where it has no such order.
+pub(super) fn index_column(
+    column: usize,
+    kind: &TypeSpec,
+    descending: bool,
+) -> Option<IndexColumn> {
+    let collation = kind.collation;
+    let order = match kind.engine_type() {
+        ColumnType::Text if !kind.is_text() => return None,
+        ColumnType::Text if !collation::is_bytes(collation) => Some(collation.0.into()),
+        ColumnType::Text => None,
+        ColumnType::Json => return None,
+        _ => None,
+    };
+    Some(IndexColumn { column, descending, order })
+}
+
 /// A default as it is declared.
-fn settled(
-    session: &SessionState,
-    kind: &crate::catalog::TypeSpec,
-    value: &remora_engine::Value,
-) -> DefaultSpec {
+fn settled(session: &SessionState, kind: &TypeSpec, value: &remora_engine::Value) -> DefaultSpec {
     use remora_engine::Value;
     let digits = kind.fraction_digits();
     let text = match value {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, HIDDEN_PREFIX, PathDef};
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::draft::{Draft, DraftColumn};
 use crate::{
@@ -50,7 +50,7 @@ pub(super) async fn add_key_columns(
     let types = types(session, name, draft, &expressions).await?;
     let mut known: Vec<(u32, &str)> = previous.map(hidden_columns).unwrap_or_default();
     for ((name, expression), column) in wanted.into_iter().zip(types) {
-        let spec = spec(&column, draft, &expression)?;
+        let spec = spec(&column, draft.options.collation, &expression)?;
         let same = known.iter().position(|(_, known)| *known == expression);
         let id = same.map(|place| known.swap_remove(place).0);
         draft.columns.push(DraftColumn { name, spec, id });
@@ -68,16 +68,24 @@ pub(super) fn array_paths(draft: &Draft) -> Vec<PathDef> {
     for key in draft.keys.iter().filter(|key| key.kind == KeyKind::Plain) {
         for part in &key.parts {
             let PartOf::Expression(expression) = &part.of else { continue };
-            let Some((column, path)) = array_path(expression) else { continue };
-            let names = Path::parse(&path).ok().and_then(|path| names_of(&path));
-            let (Some(column), Some(names)) = (draft.column(&column), names) else { continue };
-            let path = PathDef::new(column, names);
+            let Some(path) = path_of(expression, |name| draft.column(name)) else { continue };
             if !paths.iter().any(|one| one.is_along(&path)) {
                 paths.push(path);
             }
         }
     }
     paths
+}
+
+/// The path that a key over the members of arrays leads along, whose column stands where `place` says; `None` of any
+/// other expression.
+pub(super) fn path_of(
+    expression: &str,
+    place: impl FnOnce(&str) -> Option<usize>,
+) -> Option<PathDef> {
+    let (column, path) = array_path(expression)?;
+    let names = names_of(&Path::parse(&path).ok()?)?;
+    Some(PathDef::new(place(&column)?, names))
 }
 
 /// The paths of a collection, which no key declares: those of `previous` that are kept or that its keys do not lead
@@ -185,9 +193,9 @@ async fn types(
     Ok(columns)
 }
 
-/// The declaration of the hidden column of an expression of this type.
-fn spec(column: &Column, draft: &Draft, expression: &str) -> Result<ColumnSpec> {
-    let mut spec = ColumnSpec::of_result(column, draft.options.collation);
+/// The declaration of the hidden column of an expression of this type, in a table of this collation.
+pub(super) fn spec(column: &Column, table: Collation, expression: &str) -> Result<ColumnSpec> {
+    let mut spec = ColumnSpec::of_result(column, table);
     if matches!(spec.kind.sql, SqlType::Json | SqlType::Geometry) {
         let message =
             "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";

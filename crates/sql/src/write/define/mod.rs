@@ -10,6 +10,7 @@ mod database;
 mod distributed;
 mod draft;
 mod drop;
+mod followed_keys;
 mod followed_words;
 mod foreign;
 mod key_columns;
@@ -17,6 +18,8 @@ mod rebuild;
 mod stored;
 mod temporary;
 mod view;
+
+pub(crate) use followed_keys::COMPUTING;
 
 use std::sync::Arc;
 

@@ -7,14 +7,12 @@ use datafusion::sql::sqlparser::ast::{
     Visitor,
 };
 
-use remora_mysql::Collation;
-
 use super::super::{
     shape::{ColumnName, Condition},
     table::Table,
 };
 use crate::{
-    catalog::{Reader, plain_text},
+    catalog::{Expressing, Reader, plain_text},
     state::SessionState,
 };
 
@@ -24,8 +22,8 @@ const MAX_TABLES: usize = 16;
 /// The tables of a query, those of the queries within it too.
 pub(super) struct Tables {
     pub all: Vec<Table>,
-    /// The collation of the session's own texts.
-    connection: Collation,
+    /// What of the session decides what expressions give.
+    expressing: Expressing,
 }
 
 /// The tables that one SELECT joins itself.
@@ -35,8 +33,8 @@ pub(super) struct Joined<'t> {
     tables: Vec<Outer>,
     /// Whether there are others among them, whose columns are not known.
     has_others: bool,
-    /// The collation of the session's own texts.
-    connection: Collation,
+    /// What of the session decides what expressions give.
+    expressing: Expressing,
 }
 
 /// A table that a SELECT joins itself.
@@ -57,14 +55,19 @@ impl Tables {
             return None;
         }
         let all = seeking.all;
-        let connection = session.variables.collation_connection;
-        (!all.is_empty() && all.len() <= MAX_TABLES).then_some(Self { all, connection })
+        let variables = &session.variables;
+        let expressing = Expressing::new(
+            variables.collation_connection,
+            &variables.time_zone.zone,
+            variables.sql_mode,
+        );
+        (!all.is_empty() && all.len() <= MAX_TABLES).then_some(Self { all, expressing })
     }
 
     /// Those that a SELECT joins.
     pub(super) fn joined_by(&self, select: &Select) -> Joined<'_> {
-        let (all, connection) = (self.all.as_slice(), self.connection);
-        let mut joined = Joined { all, tables: Vec::new(), has_others: false, connection };
+        let (all, expressing) = (self.all.as_slice(), self.expressing);
+        let mut joined = Joined { all, tables: Vec::new(), has_others: false, expressing };
         for (at, from) in select.from.iter().enumerate() {
             let start = joined.tables.len();
             joined.add(&from.relation, (at, 0), false);
@@ -175,7 +178,7 @@ impl Joined<'_> {
             // Where a row is missing it gives something that the column does not have.
             return None;
         }
-        let mut keys = table.sql.expressions.iter().filter(|key| key.is_for(self.connection));
+        let mut keys = table.sql.expressions.iter().filter(|key| key.is_for(self.expressing));
         let hidden = keys.find(|key| key.text == text)?.position;
         let name = table.schema().columns.get(hidden)?.name.clone();
         Some(ColumnName { table: Some(table.called().to_owned()), name, hidden: Some(hidden) })
