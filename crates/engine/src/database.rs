@@ -566,7 +566,7 @@ impl Database {
     pub fn statistics(&self, table: &str) -> Result<TableStatistics> {
         let reader = self.reader();
         let table = reader.known(table)?;
-        if !table.schema.parts().is_empty() {
+        if table.schema.is_distributed() {
             // Segments and bytes are those of its parts.
             return Ok(TableStatistics { rows: table.live_count(), ..TableStatistics::default() });
         }

@@ -77,6 +77,9 @@ pub enum Error {
     /// The database is shutting down.
     #[error("the database is shutting down")]
     Closed,
+    /// Another server, whose rows were asked for, did not answer or not rightly.
+    #[error("{0}")]
+    Elsewhere(String),
     /// A read was told to end before it was done.
     #[error("the read {}", why(*.0))]
     Ended(Ending),

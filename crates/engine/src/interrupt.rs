@@ -25,7 +25,7 @@ impl Interrupt for AtomicBool {
 
 /// Goes on unless it is told to end.
 #[derive(Clone)]
-pub(crate) struct Unless(Option<Arc<dyn Interrupt>>);
+pub struct Unless(Option<Arc<dyn Interrupt>>);
 
 impl Unless {
     /// Nobody tells it.
@@ -36,6 +36,9 @@ impl Unless {
         Self(Some(interrupt))
     }
 
+    /// Whether it goes on.
+    ///
+    /// # Errors
     /// [`Error::Ended`] if it is to end.
     pub fn check(&self) -> Result<()> {
         match self.0.as_ref().and_then(|interrupt| interrupt.ending()) {

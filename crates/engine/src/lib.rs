@@ -17,6 +17,7 @@ mod encode;
 mod error;
 mod indexing;
 mod interrupt;
+mod keyword_statistics;
 mod merge;
 mod options;
 mod read;
@@ -39,13 +40,15 @@ pub use access::{
 pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
 pub use check::{CheckReport, CheckStep, CheckedTable, Repaired};
 pub use database::Database;
-pub use encode::{Node, walk_path};
+pub use encode::{Node, decode_rows, encode_rows, walk_path};
 pub use error::{Ending, Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
-pub use interrupt::Interrupt;
+pub use interrupt::{Interrupt, Unless};
+pub use keyword_statistics::{KeywordStatistics, WantedStatistics};
 pub use options::{Durability, Options};
 pub use read::{
-    ColumnBatch, ColumnData, ColumnValues, Reader, Scan, Strings, TableVersion, Validity,
+    Answer, ColumnBatch, ColumnData, ColumnValues, Elsewhere, GatheredTable, LocalPart, Lost, Part,
+    PartRows, Reader, Scan, SharedKeys, Strings, TableVersion, Validity,
 };
 pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern};

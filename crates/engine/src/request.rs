@@ -8,7 +8,8 @@ use remora_words::{
 };
 
 use crate::{
-    AllowedIndexes, Filter, FoundBy, KeyValues, PathValue, Position, SourcePositions, Value,
+    AllowedIndexes, Filter, FoundBy, KeyValues, KeywordStatistics, PathValue, Position,
+    SourcePositions, Value,
 };
 
 /// Which rows a request is about.
@@ -62,6 +63,8 @@ pub struct KeywordQuery {
     /// Where it stands among [`ScanRequest::scores`]: whether the column is to be of texts, which tell the factors
     /// that a ranking expression weighs each row by, and how. Others take no notice of it.
     pub factors: Option<FactorsForm>,
+    /// The numbers of the whole table that it is planned by, where the table that is asked is a part of it.
+    pub statistics: Option<Arc<KeywordStatistics>>,
 }
 
 /// How the factors of a row are told.

@@ -51,7 +51,7 @@ impl Transaction {
             return Err(Error::request(RequestPart::Batch, message));
         }
         let view = self.reader.table(table)?;
-        if !view.schema.parts().is_empty() {
+        if view.schema.is_distributed() {
             let message = format!(
                 "rows of table {table:?} cannot be protected: it is distributed over {}",
                 view.schema.parts().join(", ")

@@ -169,7 +169,9 @@ impl Watch {
         check(&request)?;
         let WatchRequest { name, tables, from } = request;
         let current = shared.published.load();
-        let parts = |table: &String| !current.parts_of(table).is_empty();
+        let is_declared =
+            |table: &str| current.tables.get(table).is_some_and(|it| it.schema.is_distributed());
+        let parts = |table: &String| is_declared(table) || !current.parts_of(table).is_empty();
         if let Some(table) = tables.iter().flatten().find(|table| parts(table)) {
             let message = format!("table {table:?} is distributed: watch its parts");
             return Err(Error::request(RequestPart::Other, message));

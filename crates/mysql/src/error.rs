@@ -288,6 +288,8 @@ error_codes! {
     TooBigPrecision = 1426 "42000",
     /// A scale above the precision.
     ScaleAbovePrecision = 1427 "42000",
+    /// Another server, whose rows a table has, does not answer rightly.
+    ForeignQuery = 1430 "HY000",
     /// A date beyond the calendar.
     DateOverflow = 1441 "22008",
     /// A view that would go to another database.

@@ -61,7 +61,7 @@ pub(crate) fn keep_from_others(data: &Path) {
 
 /// Makes a table, or makes sure that the one that is there can stand for it.
 fn make_table(database: &Database, wanted: &Schema, settings: &Settings) -> Result<()> {
-    if !wanted.parts().is_empty() {
+    if wanted.is_distributed() {
         return make_distributed(database, wanted).map(drop);
     }
     if !database.tables().contains(&wanted.name) {
@@ -99,15 +99,18 @@ pub(crate) fn make_distributed(database: &Database, wanted: &Schema) -> Result<b
         return Ok(true);
     }
     let present = database.schema(name)?;
-    if present.parts().is_empty() {
+    if !present.is_distributed() {
         return Err(Error::Settings(format!(
             "table '{name}' in {} has rows of its own, and is to be distributed over {}: drop it (DROP TABLE), or \
              give the index another name",
             settings_path(database),
-            wanted.parts().join(", "),
+            [wanted.parts(), wanted.agents()].concat().join(", "),
         )));
     }
-    if present.parts() != wanted.parts() {
+    let is_same = present.parts() == wanted.parts()
+        && present.agents() == wanted.agents()
+        && present.agent_settings() == wanted.agent_settings();
+    if !is_same {
         let altered = Definition::Alter { schema: wanted.clone(), fills: Vec::new() };
         database.define(vec![altered], Vec::new())?;
     }

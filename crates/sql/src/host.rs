@@ -67,6 +67,37 @@ pub trait Host: Send + Sync {
     ) -> Result<bool> {
         Err(nobody_followed())
     }
+
+    /// Connects to the SQL port of another server, in whose tables parts of tables lie. Waits for as long as the
+    /// times say.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotSupported`] if this host asks no others, or not that one; [`ErrorCode::ForeignQuery`] if it
+    /// does not answer, or refuses the login.
+    fn agent(&self, _address: &str, _times: AgentTimes) -> Result<Box<dyn AgentConnection>> {
+        let what = "tables of other servers (agents) in a database within a program";
+        Err(Error::unsupported(what))
+    }
+}
+
+/// How long another server is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentTimes {
+    /// For the connection and the login.
+    pub connect: Duration,
+    /// For an answer.
+    pub query: Duration,
+    /// Whether the connection may be one that was kept, and is kept for others when it is let go.
+    pub is_kept: bool,
+}
+
+/// A connection to another server.
+pub trait AgentConnection: Send {
+    /// Runs a statement that gives one value of bytes.
+    ///
+    /// # Errors
+    /// [`ErrorCode::ForeignQuery`] with what the server says, or why it said nothing. Such a connection is not kept.
+    fn ask(&mut self, statement: &str) -> Result<Vec<u8>>;
 }
 
 /// The host of a database within a program.

@@ -15,6 +15,7 @@
 
 #![warn(missing_docs)]
 
+mod agents;
 mod aside;
 mod catalog;
 mod cell;
@@ -46,7 +47,10 @@ pub use cell::Cell;
 pub use column::{Column, SqlType};
 pub use declared_numbers::DeclaredNumbers;
 pub use error::{Error, Result};
-pub use host::{Account, Alone, Host, Process, ReplicaReport, TableWords, nobody_followed};
+pub use host::{
+    Account, AgentConnection, AgentTimes, Alone, Host, Process, ReplicaReport, TableWords,
+    nobody_followed,
+};
 pub use identity::{Access, Identity, Right};
 pub use instance::{Instance, register_collations};
 pub use reply::{Outcome, Reply, ResultCharset};

@@ -1,5 +1,6 @@
 //! How values become bytes: keys, column cells, stored rows, typed literals.
 
+mod carried;
 mod cell;
 mod document;
 mod fit;
@@ -13,6 +14,7 @@ mod row_paths;
 mod schema;
 mod walk;
 
+pub use carried::{decode_rows, encode_rows};
 pub(crate) use cell::{
     column_kind, decimal_of_cell, decode_cell, encode_cell, float_of_ordinal, int_of_ordinal,
     unpack_date, unpack_date_time,

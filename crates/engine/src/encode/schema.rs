@@ -5,6 +5,7 @@
 //! ```
 //! Version 2 is that of definitions with unique paths, version 3 that of those with texts of paths, or with paths that are
 //! indexed together: a program that does not know them must not write such a table.
+//! Version 4 is that of tables with agents, which such a program would take for empty ones.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,7 @@ use crate::{Error, Result, Schema};
 const VERSION: u32 = 1;
 const VERSION_OF_UNIQUE_PATHS: u32 = 2;
 const VERSION_OF_JOINT_PATHS: u32 = 3;
+const VERSION_OF_AGENTS: u32 = 4;
 
 #[derive(Serialize)]
 struct Stored<'a> {
@@ -39,7 +41,11 @@ pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
         (true, true) => VERSION_OF_UNIQUE_PATHS,
         (false, _) => VERSION_OF_JOINT_PATHS,
     });
-    let stored = Stored { version: versions.max().unwrap_or(VERSION), schema };
+    let version = match schema.agents().is_empty() {
+        true => versions.max().unwrap_or(VERSION),
+        false => VERSION_OF_AGENTS,
+    };
+    let stored = Stored { version, schema };
     serde_json::to_vec(&stored).map_err(|error| corrupt(&error.to_string()))
 }
 
@@ -47,9 +53,9 @@ pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
 pub(crate) fn decode_schema(bytes: &[u8]) -> Result<Schema> {
     let parsed = serde_json::from_slice::<Version>(bytes);
     let version = parsed.map_err(|error| corrupt(&error.to_string()))?.version;
-    if !(VERSION..=VERSION_OF_JOINT_PATHS).contains(&version) {
+    if !(VERSION..=VERSION_OF_AGENTS).contains(&version) {
         let message =
-            format!("version {version} is above {VERSION_OF_JOINT_PATHS}: use a newer program");
+            format!("version {version} is above {VERSION_OF_AGENTS}: use a newer program");
         return Err(corrupt(&message));
     }
     let loaded = serde_json::from_slice::<Loaded>(bytes);
@@ -151,6 +157,18 @@ mod tests {
         assert!(decode_schema(invalid.as_bytes()).is_err());
         assert!(decode_schema(b"").is_err());
         assert!(decode_schema("[".repeat(100_000).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn tables_with_agents_have_a_version_of_their_own() {
+        let settings = vec![("agent_query_timeout".to_owned(), "1".to_owned())];
+        let plain = Schema::distributed("d", vec!["t".to_owned()]);
+        let agents = plain.clone().with_agents(vec!["h:1:d.t".to_owned()], settings);
+        for (schema, version) in [(plain, 1), (agents, 4)] {
+            let stored = encode_schema(&schema).unwrap();
+            assert!(stored.starts_with(format!("{{\"version\":{version},").as_bytes()));
+            assert_eq!(decode_schema(&stored).unwrap(), schema);
+        }
     }
 
     #[test]

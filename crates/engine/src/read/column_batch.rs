@@ -7,7 +7,7 @@
 use remora_index::column::{Cell, Column};
 
 use crate::{
-    ColumnType, Date, DateTime, Decimal, Error, RequestPart, Result, Value,
+    ColumnType, Date, DateTime, Decimal, Error, RequestPart, Result, Row, Value,
     encode::{
         decimal_of_cell, decode_cell, float_of_ordinal, int_of_ordinal, unpack_date,
         unpack_date_time,
@@ -89,6 +89,14 @@ pub struct Validity {
     pub rows: usize,
     /// How many have none.
     pub nulls: usize,
+}
+
+impl ColumnBatch {
+    /// Its rows, each with the values of the columns.
+    pub fn to_rows(&self) -> Vec<Row> {
+        let row = |row| self.columns.iter().map(|column| column.value(row)).collect();
+        (0..self.rows).map(row).collect()
+    }
 }
 
 impl ColumnValues {

@@ -6,13 +6,15 @@ use crate::snapshot::{SegmentView, TableView};
 
 /// The first so many keys of live rows behind `after`. Cost: a search a segment, and a look at each key that is given.
 pub(super) fn keys_after(view: &TableView, after: Option<&[u8]>, limit: usize) -> Vec<Vec<u8>> {
+    // The least key above it.
+    keys_from(view, &after.map_or_else(Vec::new, |after| [after, &[0]].concat()), limit)
+}
+
+/// The same from a key on.
+pub(super) fn keys_from(view: &TableView, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
     let mut heap = BinaryHeap::with_capacity(view.segments.len());
     for (at, segment) in view.segments.iter().enumerate() {
-        let keys = segment.segment.keys();
-        let start = after.map_or(0, |after| match keys.find(after) {
-            Some(doc) => doc.saturating_add(1),
-            None => keys.lower_bound(after),
-        });
+        let start = if from.is_empty() { 0 } else { segment.segment.keys().lower_bound(from) };
         heap.extend(next(segment, start).map(|(key, doc)| Reverse((key, at, doc))));
     }
     let mut page = Vec::new();
@@ -25,6 +27,18 @@ pub(super) fn keys_after(view: &TableView, after: Option<&[u8]>, limit: usize) -
         heap.extend(behind.map(|(key, doc)| Reverse((key, at, doc))));
     }
     page
+}
+
+/// The first and the last key; `None` without rows.
+pub(super) fn key_ends(view: &TableView) -> Option<(Vec<u8>, Vec<u8>)> {
+    let first = keys_from(view, &[], 1).pop()?;
+    let last = view.segments.iter().filter_map(|segment| {
+        let doc = (0..segment.segment.doc_count()).rev().find(|doc| !segment.is_deleted(*doc))?;
+        let mut key = Vec::new();
+        segment.segment.keys().read(doc, &mut key);
+        Some(key)
+    });
+    Some((first, last.max()?))
 }
 
 /// The first live document from `start` on, with its key.

@@ -13,7 +13,8 @@
 //!
 //! Rows whose keys are known take `get`, and `scan` reads columns of all that match instead of a
 //! page, as batches (`column_batch`); `key_page` has keys alone, in order; all read what is asked from where it is (`source`). `distinct` says how many
-//! values an index has. A `reader` is one moment in a caller's hands.
+//! values an index has. A `reader` is one moment in a caller's hands. Of a table whose rows lie in several servers `gathered` asks
+//! those.
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked: a view never changes.
 
@@ -30,6 +31,7 @@ mod expression;
 mod facet;
 mod filter;
 mod fuzzy;
+mod gathered;
 mod get;
 mod highlight;
 mod index_count;
@@ -40,6 +42,7 @@ mod key_page;
 mod key_ranges;
 mod letters;
 mod literal;
+mod local_part;
 mod matching;
 mod merge;
 mod narrow;
@@ -64,5 +67,7 @@ mod walk;
 mod tests;
 
 pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
-pub use reader::{Reader, TableVersion};
+pub use gathered::{Answer, GatheredTable, Lost, Part, PartRows, SharedKeys};
+pub use local_part::LocalPart;
+pub use reader::{Elsewhere, Reader, TableVersion};
 pub use scan::Scan;

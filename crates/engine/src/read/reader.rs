@@ -7,26 +7,27 @@ use remora_index::paths::PathSpec;
 use super::{
     distinct::distinct,
     facet::facet,
+    gathered::GatheredTable,
     get::{get, get_many},
-    key_page::keys_after,
+    key_page::{key_ends, keys_after, keys_from},
     path_order::{first_by_path, has_all},
     ranked::Ranked,
     runs::values_in_order,
-    scan::Scan,
+    scan::{Scan, ViewScan},
     search::{access, best, count, first, first_access, search, search_access},
 };
 use crate::{
     AccessPath, CountReply, Error, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues,
-    KeywordCounts, KeywordQuery, KeywordReport, PathDef, PathOrder, Position, QueryReport, Result,
-    Row, ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex,
-    Value, ValuesReply, ValuesRequest,
+    KeywordCounts, KeywordQuery, KeywordReport, KeywordStatistics, PathDef, PathOrder, Position,
+    QueryReport, Result, Row, ScanRequest, Schema, SearchReply, SearchRequest, Selection,
+    SourcePositions, TableIndex, Value, ValuesReply, ValuesRequest, WantedStatistics,
     encode::{decode_key, encode_key},
     error::no_table,
     indexing::path_specs,
     interrupt::{Interrupt, Unless},
     schema::{is_united, united_name},
     shared::DatabaseState,
-    snapshot::{Snapshot, TableView},
+    snapshot::{HiddenRows, Snapshot, TableView, of_other_servers},
     unique::check_paths,
 };
 
@@ -43,6 +44,28 @@ pub struct TableVersion {
     pub changed: Position,
 }
 
+/// Opens tables that have rows in other servers: of each table once, so that all who read it see the same moments.
+pub trait Elsewhere: Send + Sync {
+    /// The table of this declaration; `reader` has its parts of this server.
+    ///
+    /// # Errors
+    /// [`crate::Error::Elsewhere`] if a server does not answer rightly; those of [`GatheredTable::open`].
+    fn table(&self, declared: &Schema, reader: &Reader) -> Result<Arc<GatheredTable>>;
+}
+
+/// A table without some of its rows.
+#[derive(Clone)]
+struct Narrowed {
+    name: Arc<str>,
+    table: NarrowedTable,
+}
+
+#[derive(Clone)]
+enum NarrowedTable {
+    Here(Arc<TableView>),
+    Gathered(Arc<GatheredTable>),
+}
+
 /// One moment of all tables. Every answer is of that moment, whatever is written meanwhile.
 ///
 /// Cheap to make and to clone. Holding it keeps what it reads in memory and on disk: segments that
@@ -53,6 +76,9 @@ pub struct Reader {
     shared: Arc<DatabaseState>,
     snapshot: Arc<Snapshot>,
     unless: Unless,
+    /// What opens tables that have rows in other servers.
+    elsewhere: Option<Arc<dyn Elsewhere>>,
+    narrowed: Option<Narrowed>,
 }
 
 impl Reader {
@@ -63,13 +89,130 @@ impl Reader {
 
     /// A reader of this moment.
     pub(crate) fn of(shared: &Arc<DatabaseState>, snapshot: Arc<Snapshot>) -> Self {
-        Self { shared: Arc::clone(shared), snapshot, unless: Unless::NEVER }
+        let shared = Arc::clone(shared);
+        Self { shared, snapshot, unless: Unless::NEVER, elsewhere: None, narrowed: None }
     }
 
     /// The same moment, of which searches by keywords, whatever is asked of them, end with [`crate::Error::Ended`]
     /// soon after `interrupt` says so: after a few thousand postings and places, or the documents of a few keywords.
     pub fn unless(self, interrupt: Arc<dyn Interrupt>) -> Self {
         Self { unless: Unless::new(interrupt), ..self }
+    }
+
+    /// What its searches end with.
+    pub fn ending(&self) -> &Unless {
+        &self.unless
+    }
+
+    /// The same, whose searches end with these.
+    pub(crate) fn with(&self, unless: &Unless) -> Self {
+        Self { unless: unless.clone(), ..self.clone() }
+    }
+
+    /// The same moment, which reads tables that have rows in other servers too, as they are there when they are opened.
+    /// Of such tables [`Reader::schema`], [`Reader::row_count`], [`Reader::count`], [`Reader::scan`] and what is about keywords
+    /// answer, of which [`Reader::for_each_keyword`] does not; the others refuse.
+    pub fn reaching(self, elsewhere: Arc<dyn Elsewhere>) -> Self {
+        Self { elsewhere: Some(elsewhere), ..self }
+    }
+
+    /// The same moment without the rows of a table that have these keys, given in their bytes; some of them it may not
+    /// have. Cost: a look-up a key and segment.
+    ///
+    /// # Errors
+    /// Those of [`Reader::row_count`].
+    pub fn hiding(&self, table: &str, keys: &[Vec<u8>]) -> Result<Self> {
+        let narrowed = match self.gathered(table)? {
+            Some(gathered) => {
+                NarrowedTable::Gathered(Arc::new(gathered.hiding(keys, &self.unless)?))
+            }
+            None => {
+                let found = self.table(table)?;
+                let mut view = TableView::clone(&found);
+                for segment in &mut view.segments {
+                    let without = segment.without(keys.iter().map(Vec::as_slice), &view.schema);
+                    *segment = without.unwrap_or_else(|| segment.clone());
+                }
+                view.rows = Arc::new(HiddenRows::new(Arc::clone(&view.rows), keys));
+                NarrowedTable::Here(Arc::new(view))
+            }
+        };
+        let narrowed = Some(Narrowed { name: table.into(), table: narrowed });
+        Ok(Self { narrowed, ..self.clone() })
+    }
+
+    /// The first so many keys of a table from one on, whether there is a row of that or not, in their bytes and order.
+    ///
+    /// # Errors
+    /// Those of [`Reader::row_count`].
+    pub fn keys_from(&self, table: &str, from: &[u8], limit: usize) -> Result<Vec<Vec<u8>>> {
+        match self.gathered(table)? {
+            Some(gathered) => gathered.keys_from(from, limit, &self.unless),
+            None => Ok(keys_from(&*self.table(table)?, from, limit)),
+        }
+    }
+
+    /// The first and the last key that a table may have, in their bytes; `None` without rows.
+    ///
+    /// # Errors
+    /// Those of [`Reader::row_count`].
+    pub fn key_ends(&self, table: &str) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        match self.gathered(table)? {
+            Some(gathered) => Ok(gathered.ends()),
+            None => Ok(key_ends(&*self.table(table)?)),
+        }
+    }
+
+    /// A text that is another one wherever the rows of a table are others, while the data directory is open.
+    ///
+    /// # Errors
+    /// Those of [`Reader::row_count`].
+    pub fn rows_version(&self, table: &str) -> Result<String> {
+        if let Some(gathered) = self.gathered(table)? {
+            return Ok(gathered.version());
+        }
+        let version = self.version(table)?;
+        Ok(format!("{}:{}", version.table, version.changed.0))
+    }
+
+    /// What the rows of a table add to the numbers of a query, which has those that are known; for a table of which this is
+    /// a part.
+    ///
+    /// # Errors
+    /// As [`Reader::keywords`].
+    pub fn keyword_statistics(
+        &self,
+        table: &str,
+        query: &KeywordQuery,
+        wanted: &WantedStatistics,
+    ) -> Result<KeywordStatistics> {
+        match self.gathered(table)? {
+            Some(gathered) => gathered.counted(query, wanted, &self.unless),
+            None => Ranked::counted(&*self.table(table)?, query, wanted, &self.unless),
+        }
+    }
+
+    /// Whether a table has rows in other servers, which this reads.
+    pub fn is_elsewhere(&self, table: &str) -> bool {
+        let found = self.snapshot.tables.get(table);
+        self.elsewhere.is_some() && found.is_some_and(|it| !it.schema.agents().is_empty())
+    }
+
+    /// The table of several servers; `None` of one that is here.
+    fn gathered(&self, name: &str) -> Result<Option<Arc<GatheredTable>>> {
+        if let Some(Narrowed { table: NarrowedTable::Gathered(table), .. }) =
+            self.narrowed.as_ref().filter(|narrowed| *narrowed.name == *name)
+        {
+            return Ok(Some(Arc::clone(table)));
+        }
+        let table = self.snapshot.tables.get(name);
+        let (Some(elsewhere), Some(table)) =
+            (&self.elsewhere, table.filter(|table| !table.schema.agents().is_empty()))
+        else {
+            return Ok(None);
+        };
+        let here = Self { elsewhere: None, narrowed: None, ..self.clone() };
+        elsewhere.table(&table.schema, &here).map(Some)
     }
 
     /// The moment.
@@ -108,7 +251,10 @@ impl Reader {
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
     /// database is closed.
     pub fn schema(&self, table: &str) -> Result<Arc<Schema>> {
-        Ok(Arc::clone(&self.known(table)?.schema))
+        match self.gathered(table)? {
+            Some(gathered) => Ok(Arc::clone(gathered.schema())),
+            None => Ok(Arc::clone(&self.known(table)?.schema)),
+        }
     }
 
     /// The tables whose rows are those of a distributed one, or of several that are read as one
@@ -143,6 +289,9 @@ impl Reader {
     /// # Errors
     /// As [`Reader::keywords`].
     pub fn keyword_warning(&self, table: &str, query: &KeywordQuery) -> Result<Option<String>> {
+        if let Some(gathered) = self.gathered(table)? {
+            return gathered.warning(query, &self.unless);
+        }
         let found = self.table(table)?;
         Ok(Ranked::new(&found, query, &self.unless)?.warning().map(str::to_owned))
     }
@@ -153,6 +302,9 @@ impl Reader {
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if it has no
     /// words or the query is refused, [`crate::Error::Ended`] if the reader was told to end.
     pub fn keywords(&self, table: &str, query: &KeywordQuery) -> Result<KeywordReport> {
+        if let Some(gathered) = self.gathered(table)? {
+            return gathered.keywords(query, &self.unless);
+        }
         let found = self.table(table)?;
         Ranked::report(&found, query, &self.unless)
     }
@@ -163,6 +315,9 @@ impl Reader {
     /// # Errors
     /// As [`Reader::keywords`].
     pub fn keyword_counts(&self, table: &str, keyword: &str) -> Result<KeywordCounts> {
+        if let Some(gathered) = self.gathered(table)? {
+            return gathered.keyword_counts(keyword, &self.unless);
+        }
         let found = self.table(table)?;
         Ranked::counts(&found, keyword, &self.unless)
     }
@@ -255,7 +410,10 @@ impl Reader {
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
     /// database is closed.
     pub fn row_count(&self, table: &str) -> Result<u64> {
-        Ok(self.table(table)?.live_count())
+        match self.gathered(table)? {
+            Some(gathered) => Ok(gathered.rows()),
+            None => Ok(self.table(table)?.live_count()),
+        }
     }
 
     /// SEARCH.
@@ -308,6 +466,18 @@ impl Reader {
     /// # Errors
     /// As in [`Reader::count`].
     pub fn access(&self, selection: &Selection) -> Result<AccessPath> {
+        if let Some(gathered) = self.gathered(&selection.table)? {
+            let matching = gathered.count(selection, &self.unless)?;
+            let (by_text, examined) = (selection.text.is_some(), gathered.rows());
+            let segments = gathered.part_count();
+            return Ok(AccessPath {
+                by_text,
+                examined,
+                matching,
+                segments,
+                ..AccessPath::default()
+            });
+        }
         let found = self.table(&selection.table)?;
         access(&found, selection, &self.unless)
     }
@@ -359,6 +529,10 @@ impl Reader {
     /// - [`crate::Error::Corrupt`], [`crate::Error::Io`], [`crate::Error::Conflict`] or
     ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn count(&self, selection: &Selection) -> Result<CountReply> {
+        if let Some(gathered) = self.gathered(&selection.table)? {
+            let count = gathered.count(selection, &self.unless)?;
+            return Ok(CountReply { count, ..CountReply::default() });
+        }
         let found = self.table(&selection.table)?;
         let mut reply = count(&found, selection, self.moment())?;
         reply.report.sources = self.sources().clone();
@@ -459,8 +633,12 @@ impl Reader {
     /// - [`crate::Error::Corrupt`], [`crate::Error::Io`], [`crate::Error::Conflict`] or
     ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
+        if let Some(gathered) = self.gathered(&request.table)? {
+            return Ok(Scan::gathered(gathered.scan(request, &self.unless)?));
+        }
         let table = Arc::clone(&*self.table(&request.table)?);
-        Scan::new(table, request, self.shared.options.bm25, self.moment())
+        let scan = ViewScan::new(table, request, self.shared.options.bm25, self.moment())?;
+        Ok(scan.into())
     }
 
     /// As [`Reader::scan`], where that looks at no more than `most` documents: those that keys or indexes
@@ -471,11 +649,14 @@ impl Reader {
     /// # Errors
     /// Those of [`Reader::scan`].
     pub fn scan_few(&self, request: ScanRequest, most: u64) -> Result<Option<Scan>> {
+        if self.is_elsewhere(&request.table) {
+            return Ok(None);
+        }
         let table = Arc::clone(&*self.table(&request.table)?);
         if !request.scores.is_empty() {
             return Ok(None);
         }
-        Scan::few(table, request, most, &self.unless)
+        Ok(ViewScan::few(table, request, most, &self.unless)?.map(Scan::from))
     }
 
     /// What searches are told of the moment, and by what they end.
@@ -494,7 +675,13 @@ impl Reader {
     /// A table as it was, or several as one.
     pub(crate) fn table(&self, name: &str) -> Result<Found<'_>> {
         self.shared.check_open()?;
+        if let Some(Narrowed { table: NarrowedTable::Here(view), .. }) =
+            self.narrowed.as_ref().filter(|narrowed| *narrowed.name == *name)
+        {
+            return Ok(Found::United(Arc::clone(view)));
+        }
         match self.snapshot.tables.get(name) {
+            Some(table) if !table.schema.agents().is_empty() => Err(of_other_servers(name)),
             Some(table) if table.schema.parts().is_empty() => Ok(Found::Table(table)),
             None if !is_united(name) => Err(no_table(name)),
             _ => Ok(Found::United(self.shared.united.view(&self.snapshot, name)?)),

@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Instant};
 use super::{
     column_batch::ColumnBuilder,
     docs::Docs,
+    gathered::GatheredRows,
     merge::Merge,
     order::DocumentAddress,
     ranked::Ranked,
@@ -31,7 +32,48 @@ const FACTOR_ROWS: usize = 256;
 const BATCH_BYTES: usize = 16 << 20;
 
 /// A running scan. Holds what it reads of the moment it began at, and changes nothing.
-pub struct Scan {
+pub struct Scan(Running);
+
+/// Where the rows are.
+enum Running {
+    Here(Box<ViewScan>),
+    Elsewhere(Box<GatheredRows>),
+}
+
+impl Scan {
+    /// Of rows of several servers.
+    pub(crate) fn gathered(rows: GatheredRows) -> Self {
+        Self(Running::Elsewhere(Box::new(rows)))
+    }
+
+    /// How many rows are still to come; of rows of other servers how many at most.
+    pub fn rows(&self) -> u64 {
+        match &self.0 {
+            Running::Here(scan) => scan.rows,
+            Running::Elsewhere(rows) => rows.most(),
+        }
+    }
+}
+
+impl From<ViewScan> for Scan {
+    fn from(scan: ViewScan) -> Self {
+        Self(Running::Here(Box::new(scan)))
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<ColumnBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Running::Here(scan) => scan.next(),
+            Running::Elsewhere(rows) => rows.next(),
+        }
+    }
+}
+
+/// A scan of a table that is here.
+pub(crate) struct ViewScan {
     view: Arc<TableView>,
     sources: Sources,
     way: Way,
@@ -46,7 +88,7 @@ enum Way {
     Rows(RowWalk),
 }
 
-impl Scan {
+impl ViewScan {
     /// Begins a scan; what is wrong with the request is found here.
     pub(crate) fn new(
         view: Arc<TableView>,
@@ -95,11 +137,6 @@ impl Scan {
         Ok(Some(Self { view, sources, way, batch_rows: request.batch_rows.max(1), rows }))
     }
 
-    /// How many rows are still to come.
-    pub fn rows(&self) -> u64 {
-        self.rows
-    }
-
     fn read_batch(&mut self) -> Result<ColumnBatch> {
         let most = usize::try_from(self.rows).map_or(self.batch_rows, |it| it.min(self.batch_rows));
         let scores = match &self.way {
@@ -123,7 +160,7 @@ impl Scan {
     }
 }
 
-impl Iterator for Scan {
+impl Iterator for ViewScan {
     type Item = Result<ColumnBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

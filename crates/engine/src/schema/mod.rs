@@ -114,6 +114,13 @@ pub struct DeclaredTable {
     /// several have the last one's row is there. Such a table is read as any other, and never written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
+    /// The tables of other servers whose rows it has behind those of `parts`, as SQL names them. Of a key that several
+    /// have the last one's row is there. The engine reads nothing in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
+    /// How those are asked, by the names of settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agent_settings: Vec<(String, String)>,
 }
 
 /// One column.

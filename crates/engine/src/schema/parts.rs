@@ -9,6 +9,9 @@ const BETWEEN: char = '\0';
 /// Most tables that are read as one.
 pub const MAX_PARTS: usize = 64;
 
+/// Most bytes of what is said of one agent.
+const MAX_AGENT_BYTES: usize = 4_096;
+
 /// The name under which a [`crate::Reader`] reads these tables as one, as it reads a table that declares them as its
 /// parts. Of a key that several have the last one's row is there.
 pub fn united_name<'n>(tables: impl IntoIterator<Item = &'n str>) -> String {
@@ -51,7 +54,30 @@ impl Schema {
         }
     }
 
-    /// The tables whose rows are those of this one, which has none of its own; empty of any other table.
+    /// The same, which has the rows of tables of other servers too, and asks for them as the settings say.
+    #[must_use]
+    pub fn with_agents(mut self, agents: Vec<String>, settings: Vec<(String, String)>) -> Self {
+        let mut declared = self.declared.take().unwrap_or_default();
+        (declared.agents, declared.agent_settings) = (agents, settings);
+        Self { declared: Some(declared), ..self }
+    }
+
+    /// Whether its rows are those of other tables, here or in other servers.
+    pub fn is_distributed(&self) -> bool {
+        !self.parts().is_empty() || !self.agents().is_empty()
+    }
+
+    /// The tables of other servers whose rows it has, as SQL names them; empty of a table of this server.
+    pub fn agents(&self) -> &[String] {
+        self.declared.as_ref().map_or(&[], |declared| &declared.agents)
+    }
+
+    /// How those are asked, by the names of settings.
+    pub fn agent_settings(&self) -> &[(String, String)] {
+        self.declared.as_ref().map_or(&[], |declared| &declared.agent_settings)
+    }
+
+    /// The tables of this server whose rows are those of this one, which has none of its own; empty of any other table.
     pub fn parts(&self) -> &[String] {
         self.declared.as_ref().map_or(&[], |declared| &declared.parts)
     }
@@ -110,6 +136,38 @@ impl Schema {
         Ok(Schema { declared: Some(declared), ..schema })
     }
 
+    /// The definition under which this table is read, whose rows are those of tables of these definitions, here and in
+    /// other servers: that of the first, without indexes, which each server has for itself.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if they are not alike, with the table and what differs.
+    pub(crate) fn gathered(&self, parts: &[Schema]) -> Result<Self> {
+        let plain: Vec<Schema> = parts.iter().map(Schema::plain).collect();
+        let plain: Vec<&Schema> = plain.iter().collect();
+        let mut schema = Self::united(&self.name, &plain)?;
+        let mut declared = schema.declared.take().unwrap_or_default();
+        declared.keys.retain(|line| line.starts_with("PRIMARY KEY"));
+        declared.parts = self.parts().to_vec();
+        declared.agents = self.agents().to_vec();
+        declared.agent_settings = self.agent_settings().to_vec();
+        Ok(Self { declared: Some(declared), ..schema })
+    }
+
+    /// What a table is wherever it lies: no numbers, which each server gives for itself, and no indexes.
+    fn plain(&self) -> Self {
+        let mut plain = self.clone();
+        for (column, number) in plain.columns.iter_mut().zip(0..) {
+            column.id = number;
+        }
+        plain.words = plain.words.map(|words| words.with_id(0));
+        plain.texts.clear();
+        plain.indexes.clear();
+        plain.paths.clear();
+        plain.synonyms.clear();
+        plain.required = None;
+        plain
+    }
+
     /// What is not the same in another table.
     fn difference(&self, other: &Self) -> Option<String> {
         if other.hidden_key().is_some() {
@@ -155,7 +213,21 @@ impl Schema {
                 format!("table {:?} has the part {part:?} twice", self.name)
             })?;
         }
-        Ok(())
+        let agents = self.agents();
+        ensure(agents.len() <= MAX_PARTS, || {
+            format!("table {:?} has {} agents: give up to {MAX_PARTS}", self.name, agents.len())
+        })?;
+        let settings = self.agent_settings();
+        let long = agents.iter().chain(settings.iter().map(|(_, value)| value));
+        ensure(
+            settings.len() <= MAX_PARTS && long.clone().all(|it| it.len() <= MAX_AGENT_BYTES),
+            || {
+                format!(
+                    "what table {:?} says of its agents is above {MAX_AGENT_BYTES} bytes",
+                    self.name
+                )
+            },
+        )
     }
 }
 

@@ -74,6 +74,8 @@ impl Schema {
             && *synonyms == other.synonyms
             && *words == other.words
             && self.parts() == other.parts()
+            && self.agents() == other.agents()
+            && self.agent_settings() == other.agent_settings()
     }
 
     fn check_declared(&self) -> Result<()> {

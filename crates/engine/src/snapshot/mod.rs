@@ -2,6 +2,7 @@
 //! writer and the merges replace.
 
 mod activity;
+mod hidden_rows;
 mod published;
 mod same_keys;
 mod segment_view;
@@ -12,9 +13,10 @@ mod usage;
 use std::{collections::HashMap, sync::Arc};
 
 pub(crate) use activity::{Activity, Done};
+pub(crate) use hidden_rows::HiddenRows;
 pub(crate) use published::{Claim, Claims, Published};
 pub(crate) use segment_view::SegmentView;
-pub(crate) use united::{United, UnitedViews};
+pub(crate) use united::{United, UnitedViews, of_other_servers};
 pub(crate) use usage::UsageCounters;
 
 use crate::{

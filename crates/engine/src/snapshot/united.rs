@@ -151,6 +151,13 @@ impl United {
         if let Some(view) = snapshot.united.get(name) {
             return Ok(view);
         }
+        let has_agents = |listed: &&str| {
+            let table = snapshot.tables.get(*listed);
+            table.is_some_and(|table| !table.schema.agents().is_empty())
+        };
+        if let Some(listed) = united_names(name).find(has_agents) {
+            return Err(of_other_servers(listed));
+        }
         let names = snapshot.parts_of(name);
         if names.len() > MAX_PARTS {
             let message = format!("{} tables as one: up to {MAX_PARTS} may be", names.len());
@@ -284,7 +291,7 @@ fn part_of(snapshot: &Snapshot, name: &str, part: &str) -> Result<Arc<TableView>
         );
         return Err(Error::request(RequestPart::Schema, message));
     };
-    if table.schema.parts().is_empty() {
+    if !table.schema.is_distributed() {
         return Ok(Arc::clone(table));
     }
     let message = format!(
@@ -292,4 +299,12 @@ fn part_of(snapshot: &Snapshot, name: &str, part: &str) -> Result<Arc<TableView>
          table"
     );
     Err(Error::request(RequestPart::Schema, message))
+}
+
+/// The error where rows of other servers are asked for as if they were here.
+pub(crate) fn of_other_servers(table: &str) -> Error {
+    let message = format!(
+        "table {table:?} has rows of other servers (agents): a SELECT of SQL reads it, alone or joined, and this cannot"
+    );
+    Error::request(RequestPart::Other, message)
 }

@@ -49,7 +49,7 @@ pub(crate) fn prepare(
     let mut tables: Vec<PreparedTable> = Vec::with_capacity(batch.tables.len());
     for table in batch.tables {
         let view = snapshot.tables.get(&table.table).ok_or_else(|| no_table(&table.table))?;
-        if !view.schema.parts().is_empty() {
+        if view.schema.is_distributed() {
             return Err(distributed(&view.schema));
         }
         let earlier = tables.iter_mut().find(|prepared| prepared.number == view.number);
@@ -115,7 +115,7 @@ fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Resu
 
 /// The error for changes of a table that has no rows of its own.
 fn distributed(schema: &Schema) -> Error {
-    let (name, parts) = (&schema.name, schema.parts().join(", "));
+    let (name, parts) = (&schema.name, [schema.parts(), schema.agents()].concat().join(", "));
     let message = format!("table {name:?} is distributed over {parts}: write to one of these");
     Error::request(RequestPart::Other, message)
 }

@@ -290,8 +290,11 @@ fn what_sql_says_of_a_table_is_kept_and_changes_at_no_cost() {
     let mut schema = schema();
     schema.columns[2].declared = Some("text COMMENT 'it''s'".to_owned());
     let keys = vec!["PRIMARY KEY (`id`)".to_owned()];
-    schema.declared =
-        Some(DeclaredTable { keys, options: "ENGINE=InnoDB".to_owned(), parts: Vec::new() });
+    schema.declared = Some(DeclaredTable {
+        keys,
+        options: "ENGINE=InnoDB".to_owned(),
+        ..DeclaredTable::default()
+    });
     // To be made with other words is no other table.
     database.create_table(schema.clone()).unwrap();
     assert_eq!(database.schema(TABLE).unwrap().declared, None);

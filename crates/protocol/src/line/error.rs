@@ -163,7 +163,7 @@ fn code_of(error: &Error) -> u16 {
         | Error::Taken { .. } => code::ALREADY_EXISTS,
         Error::Busy(_) | Error::Ended(_) => code::BUSY,
         Error::Corrupt(_) => code::STORAGE_CORRUPT,
-        Error::Io(_) | Error::Full(_) => code::STORAGE_IO,
+        Error::Io(_) | Error::Full(_) | Error::Elsewhere(_) => code::STORAGE_IO,
         Error::Poisoned(_) => code::STORAGE,
         Error::Closed => code::SHUTTING_DOWN,
     }

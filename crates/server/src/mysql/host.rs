@@ -8,22 +8,24 @@ use remora_source::{
     schema_file::DeclaredWords,
 };
 use remora_sql::{
-    Account, Error, Host, Identity, Process, ReplicaReport, Result, TableWords, nobody_followed,
+    Account, AgentConnection, AgentTimes, Error, Host, Identity, Process, ReplicaReport, Result,
+    TableWords, nobody_followed,
 };
 
-use super::processes::Processes;
+use super::{agents::AgentClients, processes::Processes};
 use crate::{settings::User, shared::ServerState, sources::NotReached};
 
 /// The server, as the SQL side sees it.
 pub(super) struct SqlHost {
     shared: Arc<ServerState>,
     processes: Arc<Processes>,
+    agents: Arc<AgentClients>,
 }
 
 impl SqlHost {
     /// The server with these parts.
     pub(super) fn new(shared: Arc<ServerState>, processes: Arc<Processes>) -> Self {
-        Self { shared, processes }
+        Self { shared, processes, agents: Arc::default() }
     }
 }
 
@@ -72,6 +74,10 @@ impl Host for SqlHost {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_string()))
         .to_vec()
+    }
+
+    fn agent(&self, address: &str, times: AgentTimes) -> Result<Box<dyn AgentConnection>> {
+        self.agents.open(&self.shared.settings.load().agents, address, times)
     }
 
     fn source_of(&self, table: &str) -> Option<String> {

@@ -3,8 +3,9 @@
 //! A connection is accepted by `listener`, proves who it is in `login` and then runs in
 //! `connection`: its messages come and go through a `channel`, statements run in a session of the
 //! SQL side and answer through `reply`. `processes` knows all connections and ends them; `host` is
-//! what the SQL side asks of the server. A client of another wire is a `guest`.
+//! what the SQL side asks of the server, `agents` its connections to other servers. A client of another wire is a `guest`.
 
+mod agents;
 mod channel;
 mod client;
 mod commands;

@@ -5,7 +5,7 @@ use remora_mysql::Zone;
 use super::{
     Dialect, Settings,
     address::{host_of, is_loopback, is_loopback_address},
-    followed_words, sql,
+    agents, followed_words, sql,
 };
 use crate::{Error, Result};
 
@@ -25,7 +25,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     check_bind(settings, "listen.tiedot", &listen.tiedot)?;
     check_sphinx_api(settings)?;
     check_limits(settings)?;
-    if let Some(why) = sql::refusal(settings) {
+    if let Some(why) = sql::refusal(settings).or_else(|| agents::refusal(settings)) {
         return refuse(&why);
     }
     check_mygramdb(settings)?;

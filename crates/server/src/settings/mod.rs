@@ -5,6 +5,7 @@
 //! [`Settings`], are what it means; all files map onto them, each with the defaults of its own dialect.
 
 mod address;
+mod agents;
 mod check;
 mod cidr;
 mod followed_words;
@@ -32,6 +33,7 @@ use remora_source::{
     schema_file::DeclaredWords,
 };
 
+pub use agents::Agents;
 pub use cidr::Cidr;
 pub(crate) use mygramdb::help as mygramdb_help;
 pub use mygramdb::{MYGRAMDB_VERSION, MygramFile};
@@ -101,6 +103,8 @@ pub struct Settings {
     pub time_zone: Option<Zone>,
     /// The MySQL protocol.
     pub sql: Sql,
+    /// Other servers whose tables distributed tables may name.
+    pub agents: Agents,
     /// Who may come in by any door; nobody named means everybody on this machine, or whoever has the
     /// token.
     pub users: Vec<User>,
@@ -274,6 +278,7 @@ impl Default for Settings {
             sources: Vec::new(),
             time_zone: None,
             sql: Sql::default(),
+            agents: Agents::default(),
             users: Vec::new(),
         }
     }

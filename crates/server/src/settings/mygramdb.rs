@@ -97,6 +97,7 @@ impl Typed {
             time_zone: None,
             sql: defaults.sql,
             users: Vec::new(),
+            agents: defaults.agents,
         })
     }
 }

@@ -11,7 +11,9 @@ use remora_source::schema_file::{DeclaredWords, SchemaFile, WordsFile};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Cidr, Settings, keys, mysql, set::set, sql::TypedSql, synonyms, users};
+use super::{
+    Cidr, Settings, agents::TypedAgents, keys, mysql, set::set, sql::TypedSql, synonyms, users,
+};
 use crate::{Error, Result};
 
 #[derive(Deserialize, Default)]
@@ -32,6 +34,7 @@ struct Typed {
     cache: TypedCache,
     logging: TypedLogging,
     sql: TypedSql,
+    agents: TypedAgents,
     users: Option<Spanned<toml::Value>>,
 }
 
@@ -198,6 +201,7 @@ impl Typed {
         set(&mut settings.logging.format, self.logging.format);
         settings.logging.file = self.logging.file.map(|file| folder.join(file));
         self.sql.apply(&mut settings.sql, folder)?;
+        self.agents.apply(&mut settings.agents);
         if let Some(sections) = self.users {
             let line = keys::line_of(text, sections.span().start);
             settings.users = users::read(sections.into_inner(), folder)

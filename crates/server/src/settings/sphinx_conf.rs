@@ -32,7 +32,13 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
         match kind {
             IndexKind::Plain => more.plain.push(name.to_owned()),
             IndexKind::RealTime => settings.tables.push(conf.real_time_table(name)?),
-            IndexKind::Distributed => settings.tables.push(conf.distributed_table(name)?),
+            IndexKind::Distributed => {
+                let table = conf.distributed_table(name)?;
+                // Who writes the file says whom to ask.
+                let agents = table.agents().iter().flat_map(|agent| addresses(agent));
+                settings.agents.addresses.extend(agents);
+                settings.tables.push(table);
+            }
             IndexKind::Template => {}
             IndexKind::Other(kind) => {
                 more.notes.push(format!("index '{name}' is {kind}, which is not served"));
@@ -41,6 +47,15 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
     }
     settings.sphinx_conf = Some(more);
     Ok(settings)
+}
+
+/// The servers of an agent.
+fn addresses(agent: &str) -> impl Iterator<Item = String> + '_ {
+    let (mirrors, _) = agent.split_once('[').unwrap_or((agent, ""));
+    mirrors.split('|').filter_map(|mirror| {
+        let mut parts = mirror.trim().splitn(3, ':');
+        Some(format!("{}:{}", parts.next()?, parts.next()?))
+    })
 }
 
 /// Only where the file says so.

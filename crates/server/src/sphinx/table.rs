@@ -86,7 +86,8 @@ async fn shape_of(guest: &mut Guest, found: &[Found], indexes: &str) -> Result<T
     }
     let joined = |of: fn(&Found) -> &str| united_name(found.iter().map(of));
     let (database, name) = (first.database.clone(), joined(|found| &found.table));
-    let fields = fields(guest, &joined(|found| &found.stored));
+    let fields = guest.session().fields(&joined(|found| &found.stored));
+    let fields = fields.map_err(|error| error.message)?;
     let columns = columns(guest, &database, &name).await?;
     let keys: Vec<&SqlColumn> = columns.iter().filter(|column| column.primary_key).collect();
     let key = match &*keys {
@@ -116,7 +117,7 @@ impl Found {
 fn all(guest: &Guest, identity: &Identity) -> Vec<Found> {
     let has_words = |stored: &String| {
         let schema = guest.side().shared.database.schema(stored);
-        schema.is_ok_and(|schema| schema.words.is_some() && schema.parts().is_empty())
+        schema.is_ok_and(|schema| schema.words.is_some() && !schema.is_distributed())
     };
     let (tables, default) = readable(guest, identity);
     tables.into_iter().filter(has_words).map(|stored| Found::of(stored, &default)).collect()

@@ -135,13 +135,14 @@ const INDEX: [(Meaning, bool, &str); 9] = [
         false,
         "type path morphology stopwords exceptions min_word_len charset_table ignore_chars min_prefix_len \
          min_infix_len ngram_len ngram_chars html_strip html_index_attrs html_remove_elements index_exact_words \
-         min_stemming_len overshort_step stopword_step blend_chars blend_mode stopwords_unstemmed",
+         min_stemming_len overshort_step stopword_step blend_chars blend_mode stopwords_unstemmed ha_strategy \
+         agent_connect_timeout agent_query_timeout",
     ),
     (
         Used,
         true,
         "source wordforms rt_field rt_attr_uint rt_attr_bigint rt_attr_float rt_attr_timestamp rt_attr_string \
-          rt_attr_json rt_attr_bool rt_attr_multi rt_attr_multi_64 local",
+          rt_attr_json rt_attr_bool rt_attr_multi rt_attr_multi_64 local agent agent_persistent",
     ),
     // The settings of words refuse these themselves, unless they are off.
     (
@@ -156,14 +157,13 @@ const INDEX: [(Meaning, bool, &str); 9] = [
         false,
         "docinfo mlock embedded_limit charset_type enable_star ondisk_dict preopen inplace_enable \
          inplace_hit_gap inplace_docinfo_gap inplace_reloc_factor inplace_write_factor hit_format rt_mem_limit \
-         dict index_field_lengths divide_remote_ranges ondisk_attrs ha_strategy agent_connect_timeout \
-         agent_query_timeout max_substring_len \
+         dict index_field_lengths divide_remote_ranges ondisk_attrs max_substring_len \
          access_plain_attrs access_blob_attrs access_doclists access_hitlists attr_update_reserve \
          docstore_block_size docstore_compression docstore_compression_level optimize_cutoff \
          read_buffer_docs read_buffer_hits stored_fields",
     ),
-    // Of a distributed index they are refused.
-    (Harmless, true, "agent agent_blackhole agent_persistent"),
+    // Of a distributed index it is refused.
+    (Harmless, true, "agent_blackhole"),
     (
         Refused(
             "weights are made of the counts of the table, or of all parts of a distributed one: leave it out",

@@ -113,13 +113,28 @@ pub(super) fn real_time_table(conf: &SphinxConf, section: &Section) -> Result<Sc
 
 /// The table of a distributed index.
 pub(super) fn distributed_table(conf: &SphinxConf, section: &Section) -> Result<Schema> {
-    for key in ["agent", "agent_persistent", "agent_blackhole"] {
-        if let Some(agent) = section.all(key).find(|setting| !setting.value.is_empty()) {
-            let message = format!(
-                "{key}: indexes of other servers are no parts here: load them into tables of this one, and name \
-                 each by local"
-            );
-            return Err(wrong(&conf.file, agent.line, message));
+    let said = |key: &'static str| section.all(key).filter(|setting| !setting.value.is_empty());
+    if let Some(agent) = said("agent_blackhole").next() {
+        let message = "agent_blackhole: nothing is asked whose answer is thrown away: leave it out";
+        return Err(wrong(&conf.file, agent.line, message.to_owned()));
+    }
+    let mut agents = Vec::new();
+    for (key, is_kept) in [("agent", false), ("agent_persistent", true)] {
+        for agent in said(key) {
+            let value = agent.value.trim();
+            check_agent(value)
+                .map_err(|what| wrong(&conf.file, agent.line, format!("{key}: {what}")))?;
+            agents.push(match value.strip_suffix(']') {
+                _ if !is_kept => value.to_owned(),
+                Some(said) => format!("{said},conn=pconn]"),
+                None => format!("{value}[conn=pconn]"),
+            });
+        }
+    }
+    let mut settings = Vec::new();
+    for key in ["ha_strategy", "agent_connect_timeout", "agent_query_timeout"] {
+        if let Some(setting) = said(key).last() {
+            settings.push((key.to_owned(), setting.value.trim().to_owned()));
         }
     }
     let is_between = |character: char| character == ',' || character.is_whitespace();
@@ -128,12 +143,30 @@ pub(super) fn distributed_table(conf: &SphinxConf, section: &Section) -> Result<
     let refuse = |message: String| {
         wrong(&conf.file, section.line, format!("index '{}': {message}", section.name))
     };
-    if parts.is_empty() {
-        return Err(refuse("it has no parts: name each by local".to_owned()));
+    if parts.is_empty() && agents.is_empty() {
+        return Err(refuse("it has no parts: name each by local or agent".to_owned()));
     }
-    let schema = Schema::distributed(&section.name, parts);
+    let schema = Schema::distributed(&section.name, parts).with_agents(agents, settings);
     schema.validate().map_err(|error| refuse(error.to_string()))?;
     Ok(schema)
+}
+
+/// What is wrong with an agent: each mirror is `host:port`, and one names tables.
+fn check_agent(agent: &str) -> Result<(), String> {
+    let (mirrors, _) = agent.split_once('[').unwrap_or((agent, ""));
+    let mut names_tables = false;
+    for mirror in mirrors.split('|').map(str::trim) {
+        let mut parts = mirror.splitn(3, ':');
+        let (host, port) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        names_tables |= parts.next().is_some_and(|tables| !tables.is_empty());
+        if host.is_empty() || port.parse::<u16>().is_err() {
+            return Err(format!("'{mirror}' is no host:port:index, the SQL port of a Remora"));
+        }
+    }
+    match names_tables {
+        true => Ok(()),
+        false => Err(format!("'{agent}' names no index: say host:port:index")),
+    }
 }
 
 fn table_of(name: &str, columns: &[Column], settings: &Settings, files: &Files) -> Result<Schema> {

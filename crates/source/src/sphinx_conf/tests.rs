@@ -59,15 +59,24 @@ fn indexes_are_told_by_their_types() {
 }
 
 #[test]
-fn a_distributed_index_has_its_locals() {
+fn a_distributed_index_has_its_locals_and_agents() {
     let of = |lines: &str| {
         let conf = conf(&format!("index d {{\ntype = distributed\n{lines}\n}}\n"));
         conf.distributed_table("d").map_err(|error| error.to_string())
     };
     assert_eq!(of("local = a\nlocal = b, c").unwrap().parts(), ["a", "b", "c"]);
     assert_eq!(of("local = a\nagent =\nagent_query_timeout = 1").unwrap().parts(), ["a"]);
+    let lines = "local = a\nagent = h:9306:i|g:9306[ha_strategy=nodeads]\nagent_persistent = h:1:x,y\n\
+                 agent_query_timeout = 200\nha_strategy = roundrobin";
+    let both = of(lines).unwrap();
+    assert_eq!(both.parts(), ["a"]);
+    assert_eq!(both.agents(), ["h:9306:i|g:9306[ha_strategy=nodeads]", "h:1:x,y[conn=pconn]"]);
+    let settings = [("ha_strategy", "roundrobin"), ("agent_query_timeout", "200")];
+    assert_eq!(both.agent_settings(), settings.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    assert!(of("agent = h:9306:i").unwrap().is_distributed());
     for (lines, message) in [
-        ("local = a\nagent = h:9312:i", "sphinx.conf:4: agent: indexes of other servers"),
+        ("local = a\nagent = h:9306", "sphinx.conf:4: agent: 'h:9306' names no index"),
+        ("agent = h:i", "sphinx.conf:3: agent: 'h:i' is no host:port:index"),
         ("agent_blackhole = h:9312:i", "sphinx.conf:3: agent_blackhole: "),
         ("", "it has no parts"),
         ("local = a\nlocal = a", "has the part \"a\" twice"),

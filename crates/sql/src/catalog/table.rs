@@ -197,7 +197,7 @@ impl SqlTable {
         next: Option<u64>,
         temporary: bool,
     ) -> String {
-        if !self.schema.parts().is_empty() {
+        if self.schema.is_distributed() {
             return self.distributed_statement(name);
         }
         let collation = self.options.collation;
@@ -231,6 +231,12 @@ impl SqlTable {
                 None => part.clone(),
             };
             statement.push_str(&format!(" local={}", quoted_text(&short)));
+        }
+        for agent in self.schema.agents() {
+            statement.push_str(&format!(" agent={}", quoted_text(agent)));
+        }
+        for (name, value) in self.schema.agent_settings() {
+            statement.push_str(&format!(" {name}={}", quoted_text(value)));
         }
         statement
     }
@@ -380,8 +386,11 @@ mod tests {
         ];
         let options = "ENGINE=InnoDB DEFAULT CHARSET=latin1 ROW_FORMAT=DYNAMIC COMMENT='hello'";
         let keys: Vec<String> = keys.map(str::to_owned).into();
-        let declared =
-            DeclaredTable { keys: keys.clone(), options: options.to_owned(), parts: Vec::new() };
+        let declared = DeclaredTable {
+            keys: keys.clone(),
+            options: options.to_owned(),
+            ..DeclaredTable::default()
+        };
         let (lines, read) = read_table(&declared);
         let written: Vec<String> = lines.iter().map(Line::written).collect();
         assert_eq!(written, keys);

@@ -46,7 +46,7 @@ pub(crate) struct Access {
 
 /// The tables whose rows a distributed one has, with commas between them.
 fn parts(table: &SqlTable) -> Option<String> {
-    let parts = table.schema.parts();
+    let parts = [table.schema.parts(), table.schema.agents()].concat();
     (!parts.is_empty()).then(|| parts.join(","))
 }
 

@@ -27,7 +27,7 @@ use crate::{
     output,
     parse::{Source, Statement},
     plan::{Extent, KeptPlan, MeasuredStep, Planner, has_joins, is_light, normalise_recursive},
-    resolve::{Place, Resolved, SessionCatalog, Shown, resolve},
+    resolve::{Place, Resolved, SessionCatalog, Shown, asked_of_agents, resolve},
     scan::EngineTable,
     state::SessionState,
 };
@@ -142,6 +142,9 @@ impl Query {
         Box::pin(views::describe_for(session, &query)).await?;
         sought::settle(session, &mut query, source).await?;
         let is_client = matches!(purpose, Purpose::Run | Purpose::Explain);
+        if let Some(asked) = asked_of_agents(&query) {
+            session.ask_agents(asked);
+        }
         let catalog = SessionCatalog::new(session, source);
         let catalog = if is_client { catalog.for_client() } else { catalog };
         let limit = session.variables.sql_select_limit;
@@ -160,6 +163,11 @@ impl Query {
             // SHOW META tells of each run.
             return Err(Error::unsupported("a plan of MATCH('…') that is kept"));
         }
+        if catalog.is_elsewhere() && purpose == Purpose::Keep {
+            // Each run is of other moments.
+            return Err(Error::unsupported("a plan over other servers that is kept"));
+        }
+        let is_light = is_light && !catalog.is_elsewhere();
         let memory = session.shared.settings.max_query_memory_bytes;
         let extent = if purpose == Purpose::Keep { Extent::Kept } else { Extent::of(&query) };
         let tables = match has_joins(&query) {

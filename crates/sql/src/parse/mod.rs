@@ -35,7 +35,7 @@ pub(crate) use groups::{GroupRows, take_group_rows};
 pub(crate) use highlight::{BETWEEN_OPTIONS, HIGHLIGHT};
 pub(crate) use keywords::{KEYWORDS, UNKNOWN_RANKER};
 pub(crate) use lex::{near, sent_bytes, tokens};
-pub(crate) use options::{MAX_MATCHES, MAX_QUERY_TIME, check_option};
+pub(crate) use options::{MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, check_option};
 use remora_mysql::{LexMode, Token, TokenKind, unquoted};
 pub(crate) use split::split;
 pub(crate) use tokens::{Tokens, read};

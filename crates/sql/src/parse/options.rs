@@ -8,7 +8,8 @@ use crate::{Error, Result};
 /// Options that say how rows are weighed: a query by keywords reads them.
 const WEIGHING: [&str; 4] = ["field_weights", "idf", "index_weights", "ranker"];
 
-/// Options of numbers that change nothing here: answers are whole, exact and made of the numbers of the whole table.
+/// Options of numbers that change nothing here, but for how other servers are asked: answers are whole, exact and made of the
+/// numbers of the whole table.
 const HARMLESS: [&str; 8] = [
     "agent_query_timeout",
     "boolean_simplify",
@@ -35,6 +36,8 @@ const OFF: [&str; 9] = [
 
 /// What an option of the whole statement may be at most.
 pub(crate) const MAX_MATCHES: &str = "max_matches";
+/// Whether other servers that do not answer are left out.
+pub(crate) const PARTIAL: &str = "partial";
 /// Milliseconds that a statement may take.
 pub(crate) const MAX_QUERY_TIME: &str = "max_query_time";
 
@@ -53,7 +56,7 @@ pub(crate) fn check_option(name: &str, value: &str) -> Result<()> {
     match (name, number) {
         ("comment", _) => Ok(()),
         (MAX_MATCHES, Some(0)) => refused("max_matches can not be less than one".to_owned()),
-        (MAX_MATCHES | MAX_QUERY_TIME | "rand_seed", Some(_)) => Ok(()),
+        (MAX_MATCHES | MAX_QUERY_TIME | "rand_seed", Some(_)) | (PARTIAL, Some(0 | 1)) => Ok(()),
         ("sort_method", _) if matches!(value, "pq" | "kbuffer") => Ok(()),
         ("sort_method", _) => {
             refused(format!("unknown sort_method={value} (known values are pq, kbuffer)"))

@@ -36,7 +36,7 @@ pub(crate) use frozen::{check_column_name, frozen};
 pub(crate) use items::texts;
 pub(crate) use places::{Place, SelectKind};
 pub(crate) use select::MAX_COLUMNS;
-pub(crate) use sphinx::{max_query_time, most_matches};
+pub(crate) use sphinx::{asked_of_agents, max_query_time, most_matches};
 pub(crate) use tables::SessionCatalog;
 pub(crate) use views::expanded;
 

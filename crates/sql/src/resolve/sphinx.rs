@@ -17,7 +17,8 @@ use super::{
 };
 use crate::{
     Error, Result,
-    parse::{GroupRows, MAX_MATCHES, MAX_QUERY_TIME, function_call},
+    agents::Asked,
+    parse::{GroupRows, MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, function_call},
 };
 
 /// Rows that are shown where no LIMIT is said.
@@ -48,6 +49,18 @@ pub(crate) fn most_matches(settings: Option<&[Setting]>) -> u64 {
 /// How many milliseconds a statement may take: `OPTION max_query_time`, where 0 is any.
 pub(crate) fn max_query_time(query: &Query) -> Option<u64> {
     option(query.settings.as_deref(), MAX_QUERY_TIME).filter(|limit| *limit > 0)
+}
+
+/// What a statement says of how other servers are asked; `None` if it says nothing.
+pub(crate) fn asked_of_agents(query: &Query) -> Option<Asked> {
+    let said = |name| option(query.settings.as_deref(), name);
+    let asked = Asked {
+        is_partial: said(PARTIAL).is_some_and(|partial| partial > 0),
+        query_timeout_ms: said("agent_query_timeout").filter(|ms| *ms > 0),
+        retries: said("retry_count"),
+        retry_delay_ms: said("retry_delay"),
+    };
+    (asked != Asked::default()).then_some(asked)
 }
 
 /// Limits a client's query of tables: twenty rows where it says nothing, and never more than there may be.

@@ -1,6 +1,9 @@
 //! Where a statement's tables are: the engine's of one snapshot, the session's own, the system's.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use datafusion::catalog::TableProvider;
 use parking_lot::Mutex;
@@ -27,6 +30,8 @@ pub(crate) struct SessionCatalog<'a> {
     assigns: bool,
     known: Mutex<FxHashMap<TableName, Arc<dyn TableProvider>>>,
     rows: Mutex<usize>,
+    /// Whether a table has rows in other servers.
+    is_elsewhere: AtomicBool,
     /// The view that is being made of the statement.
     made: Option<TableName>,
     /// Whether a client sent it as a SELECT.
@@ -39,9 +44,10 @@ impl<'a> SessionCatalog<'a> {
             .tokens
             .iter()
             .any(|token| token.kind == TokenKind::Operator && source.bytes(token) == b":=");
-        let reader = session.reader();
+        let reader = session.reading();
+        let is_elsewhere = AtomicBool::new(false);
         let (known, rows) = (Mutex::default(), Mutex::default());
-        Self { session, reader, assigns, known, rows, made: None, is_client: false }
+        Self { session, reader, assigns, known, rows, is_elsewhere, made: None, is_client: false }
     }
 
     /// The same for a SELECT of a client's: what other statements hold means what it means to MySQL.
@@ -57,6 +63,11 @@ impl<'a> SessionCatalog<'a> {
     /// How many rows the tables have that were asked for.
     pub(crate) fn rows(&self) -> usize {
         *self.rows.lock()
+    }
+
+    /// Whether a table that was asked for has rows in other servers.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.is_elsewhere.load(Ordering::Relaxed)
     }
 
     fn find(&self, name: &TableName) -> Result<Arc<dyn TableProvider>> {
@@ -87,6 +98,9 @@ impl<'a> SessionCatalog<'a> {
                 let what = "a distributed table after changes of its parts: commit first";
                 return Err(Error::unsupported(what));
             }
+        }
+        if self.reader.is_elsewhere(&engine_name) {
+            self.is_elsewhere.store(true, Ordering::Relaxed);
         }
         let overlay = transaction.overlay(&engine_name);
         match EngineTable::new(self.reader.clone(), name, engine_name, overlay, zone) {

@@ -81,6 +81,7 @@ impl ScanExec {
             filter.downcast_ref::<DynamicFilterPhysicalExpr>().is_some()
         };
         let is_plain = self.overlay.is_none()
+            && !self.reader.is_elsewhere(&self.table)
             && self.scores.is_empty()
             && self.dynamic.iter().all(learnt)
             && self.shape.text.is_none();

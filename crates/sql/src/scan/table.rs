@@ -317,6 +317,9 @@ impl EngineTable {
     pub(crate) fn few_of(&self, positions: &[usize]) -> Option<FewScan> {
         let place = |position: &usize| self.positions.iter().position(|other| other == position);
         let projection = positions.iter().map(place).collect::<Option<Vec<usize>>>()?;
+        if self.reader.is_elsewhere(&self.engine_name) {
+            return None;
+        }
         self.scan_of(projection, &[], None, &ConfigOptions::new()).ok()?.few()
     }
 }

@@ -146,7 +146,7 @@ fn index_weights(
 }
 
 /// A ranker by its name, or one that computes an expression.
-fn ranker(schema: &Schema, value: &str) -> Result<Ranker> {
+pub(crate) fn ranker(schema: &Schema, value: &str) -> Result<Ranker> {
     let refused = |message: &str| refused(&schema.name, message);
     if let Some(ranker) = Ranker::by_name(value) {
         return Ok(ranker);

@@ -20,8 +20,10 @@ use remora_words::{
 };
 use rustc_hash::FxHashMap;
 
+use super::part;
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
+    agents::wire::PROCEDURE,
     catalog::{TableName, Verb},
     error::from_engine,
     meaning::types::ExprType,
@@ -44,6 +46,11 @@ pub(super) async fn run<R: Reply>(
     let tokens = source.tokens.get(1..).unwrap_or_default();
     let mut tokens = Tokens::new(&source.text, tokens, source.mode);
     let name = tokens.name()?.to_uppercase();
+    if name == PROCEDURE {
+        tokens.need("(")?;
+        part::run(session, &mut tokens, reply)?;
+        return Ok(Outcome::default());
+    }
     if !matches!(name.as_str(), "KEYWORDS" | "SNIPPETS" | "SUGGEST" | "QSUGGEST") {
         return Err(Error::unsupported(format!("CALL {name}")));
     }
@@ -135,7 +142,10 @@ impl Words {
         let table = TableName::new(database, table);
         table.check(&session.identity, Verb::Select)?;
         let name = table.engine_name(&session.shared);
-        let schema = session.reader().schema(&name).map_err(|_| table.missing())?;
+        let schema = match session.reading().schema(&name) {
+            Err(error @ remora_engine::Error::Elsewhere(_)) => return Err(from_engine(&error)),
+            found => found.map_err(|_| table.missing())?,
+        };
         TableName::check_parts(&schema, &session.shared, &session.identity)?;
         let Some(words) = &schema.words else {
             let message = format!("Table '{named}' has no words: ALTER TABLE … MORPHOLOGY='none'");
@@ -170,7 +180,7 @@ fn call_keywords<R: Reply>(
     // Each once, however often the text has it.
     let mut counts: FxHashMap<&str, KeywordCounts> = FxHashMap::default();
     if is_counted {
-        let reader = session.reader();
+        let reader = session.reading();
         for keyword in &found {
             if counts.contains_key(keyword.normalized.as_str()) {
                 continue;

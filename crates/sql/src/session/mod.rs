@@ -4,6 +4,7 @@ mod call;
 mod diagnostics;
 mod facets;
 mod local_file;
+mod part;
 mod prepared;
 mod set;
 
@@ -159,6 +160,22 @@ impl Session {
         self.state.encryption = encryption;
     }
 
+    /// The columns that the words of a table are of, in the order of fields; none of a table that is not there, or has no
+    /// words. The table by the engine's name, or several as one.
+    ///
+    /// # Errors
+    /// [`ErrorCode::ForeignQuery`] if another server has rows of it and does not answer.
+    pub fn fields(&mut self, table: &str) -> Result<Vec<String>> {
+        let schema = match self.state.reading().schema(table) {
+            Ok(schema) => schema,
+            Err(error @ EngineError::Elsewhere(_)) => return Err(from_engine(&error)),
+            Err(_) => return Ok(Vec::new()),
+        };
+        let columns = schema.words.iter().flat_map(|words| &words.columns);
+        let name = |place: &usize| schema.columns.get(*place).map(|column| column.name.clone());
+        Ok(columns.filter_map(name).collect())
+    }
+
     /// System variables that changed since this was last asked, for session tracking.
     pub fn take_changes(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.state.changes)
@@ -289,6 +306,7 @@ impl Session {
 
     /// A statement begins.
     fn begin(&mut self) {
+        self.state.forget_agents();
         let fixed = self.state.variables.timestamp_micros;
         self.state.clock = fixed.map_or_else(Clock::now, |micros| Clock { micros });
     }
@@ -305,6 +323,7 @@ impl Session {
     /// Keeps the error for SHOW WARNINGS.
     fn end<T>(&mut self, result: Result<T>) -> Result<T> {
         let _unread = self.state.transaction.take_file();
+        self.state.forget_agents();
         self.state.moment = None;
         if let Err(error) = &result {
             self.state.warnings.clear();

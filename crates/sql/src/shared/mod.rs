@@ -1,6 +1,7 @@
 //! What all sessions of a server share: its tables, what the operator set, and what no session may
 //! have for itself.
 
+mod agents;
 mod counters;
 mod locks;
 mod plans;
@@ -14,6 +15,7 @@ use std::{
 use parking_lot::RwLock;
 use remora_engine::Database;
 
+pub(crate) use agents::{AgentsState, Strategy};
 pub(crate) use counters::{Counters, position_name};
 pub(crate) use locks::{LocksOwner, NamedLocks, SessionLocks, lock_name};
 pub(crate) use plans::{Known, Plans};
@@ -45,6 +47,8 @@ pub(crate) struct InstanceState {
     pub plans: Plans,
     /// What plans take of memory and disk.
     pub rooms: Rooms,
+    /// What is known of other servers in whose tables parts of tables lie.
+    pub agents: AgentsState,
 }
 
 /// Tables of more rows are read by as many threads as there are, as an optimizer divides them.
@@ -99,6 +103,7 @@ impl InstanceState {
             temporary_bytes: Arc::default(),
             locks: Arc::default(),
             plans: Plans::default(),
+            agents: AgentsState::default(),
         }
     }
 }

@@ -68,7 +68,7 @@ fn table(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Grid> {
     if session.transaction.temporary(&name).is_none() {
         name.check(&session.identity, Verb::Show)?;
     }
-    let known = tables::one(session, &name)?;
+    let known = tables::declared(session, &name)?;
     let next = known.next(session)?;
     let made = known.table.create_statement(&name.table, next, known.temporary.is_some());
     grid.push(vec![text(&name.table), text(made)]);

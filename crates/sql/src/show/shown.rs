@@ -177,7 +177,7 @@ fn of_server(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<S
     } else if tokens.accept("THREADS") {
         return sphinx::threads(session, tokens).map(Some);
     } else if tokens.accept("AGENT") {
-        return sphinx::agents(tokens).map(Some);
+        return sphinx::agents(session, tokens).map(Some);
     } else if tokens.accept("PLAN") {
         return Err(Error::unsupported("SHOW PLAN: EXPLAIN tells how a SELECT is run"));
     } else if tokens.accept("PROFILE") {

@@ -23,9 +23,9 @@ pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<
     let mut grid = Grid::new(&["Index varchar(64) NOT NULL", "Type varchar(16) NOT NULL"]);
     for known in tables::all(session)? {
         if known.name.database == database {
-            let kind = match known.table.schema.parts() {
-                [] => "local",
-                _ => "distributed",
+            let kind = match known.table.schema.is_distributed() {
+                false => "local",
+                true => "distributed",
             };
             grid.push(vec![text(known.name.table), text(kind)]);
         }
@@ -112,13 +112,29 @@ pub(super) fn threads(session: &SessionState, tokens: &mut Tokens<'_>) -> Result
     Ok(Shown { grid, filter })
 }
 
-/// SHOW AGENT [name] STATUS, behind its first two words: there are none.
-pub(super) fn agents(tokens: &mut Tokens<'_>) -> Result<Shown> {
+/// SHOW AGENT [address] STATUS, behind its first two words: how other servers answered.
+pub(super) fn agents(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
+    let mut wanted = None;
     if !tokens.accept("STATUS") {
-        tokens.next();
+        wanted = Some(if tokens.is_text() { tokens.utf8()? } else { tokens.name()? });
         if !tokens.accept("STATUS") {
             return Err(tokens.syntax_error());
         }
     }
-    Ok(Shown { grid: Grid::new(&PAIR), filter: Filter::read(tokens)? })
+    let mut grid = Grid::new(&PAIR);
+    for (address, health) in session.shared.agents.health() {
+        if wanted.as_ref().is_some_and(|wanted| *wanted != address) {
+            continue;
+        }
+        let figures = [
+            ("asked", health.asked.to_string()),
+            ("failed", health.failed.to_string()),
+            ("failed_in_a_row", health.failed_last.to_string()),
+            ("last_ms", format!("{:.3}", health.last.as_secs_f64() * 1e3)),
+        ];
+        let row =
+            |(name, value): (&str, String)| vec![text(format!("{address} {name}")), text(value)];
+        grid.rows.extend(figures.map(row));
+    }
+    Ok(Shown { grid, filter: Filter::read(tokens)? })
 }

@@ -8,7 +8,7 @@ use remora_mysql::LexMode;
 use super::grid::{maybe, number, text, yes};
 use crate::{
     Access, Error, Result, SqlType,
-    catalog::{ColumnSpec, DefaultSpec, Key, KeyKind, PartOf, SqlTable, TableName, Verb},
+    catalog::{ColumnSpec, DefaultSpec, Key, KeyKind, PartOf, Reader, SqlTable, TableName, Verb},
     error::from_engine,
     meaning::types::bytes_per_character,
     parse::split,
@@ -74,7 +74,25 @@ pub(super) fn one(session: &SessionState, name: &TableName) -> Result<Known> {
     }
     name.check(&session.identity, Verb::Select)?;
     let engine_name = name.engine_name(&session.shared);
-    match session.reader().schema(&engine_name) {
+    found(session, name, engine_name, session.reading())
+}
+
+/// The same as it was declared, whether the servers that it has rows in answer or not.
+pub(super) fn declared(session: &SessionState, name: &TableName) -> Result<Known> {
+    if session.transaction.temporary(name).is_some() {
+        return one(session, name);
+    }
+    name.check(&session.identity, Verb::Select)?;
+    found(session, name, name.engine_name(&session.shared), session.reader())
+}
+
+fn found(
+    session: &SessionState,
+    name: &TableName,
+    engine_name: String,
+    reader: Reader,
+) -> Result<Known> {
+    match reader.schema(&engine_name) {
         Ok(schema) => {
             TableName::check_parts(&schema, &session.shared, &session.identity)?;
             let table = SqlTable::of(&schema);
@@ -97,7 +115,7 @@ impl Known {
         if self.temporary.is_some() {
             return Ok(self.temporary);
         }
-        if !self.table.schema.parts().is_empty() {
+        if self.table.schema.is_distributed() {
             return Ok(None);
         }
         let Some(column) = self.table.schema.columns.get(position) else { return Ok(None) };

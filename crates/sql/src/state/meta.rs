@@ -67,7 +67,7 @@ impl SessionState {
 
     /// Warns of what is changed of queries by keywords.
     fn warn_of_keywords(&mut self, meta: &Meta) -> Result<()> {
-        let reader = self.reader();
+        let reader = self.reading();
         for query in &meta.words {
             let TextQuery::Keywords(query) = query else { continue };
             match reader.keyword_warning(&meta.table, query) {

@@ -1,5 +1,6 @@
 //! What a session remembers between its statements, and what each statement may ask of it.
 
+mod agents;
 mod chance;
 mod context;
 mod meta;
@@ -29,6 +30,7 @@ pub(crate) use warnings::{Level, Warning, Warnings};
 
 use crate::{
     Column, Error, Identity, Result,
+    agents::{Agents, ServedPart},
     catalog::{Reader, TableName, check_seen},
     parse::Source,
     shared::{InstanceState, LocksOwner},
@@ -139,6 +141,10 @@ pub(crate) struct SessionState {
     pub meta: Option<Box<Meta>>,
     /// The columns of views, as the running statement is told of them.
     pub described_views: Mutex<DescribedViews>,
+    /// The tables of other servers that the running statement has opened.
+    pub agents: Mutex<Option<Arc<Agents>>>,
+    /// The part of a table that another server has opened here.
+    pub part: Option<Box<ServedPart>>,
     /// The locks by name, which are free again when this goes.
     pub locks: LocksOwner,
 }
@@ -173,6 +179,8 @@ impl SessionState {
             encryption: None,
             meta: None,
             described_views: Mutex::default(),
+            agents: Mutex::default(),
+            part: None,
             locks,
         }
     }

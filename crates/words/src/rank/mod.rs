@@ -48,6 +48,22 @@ pub enum Ranker {
 }
 
 impl Ranker {
+    /// Its name, and the expression that it computes if it is of those.
+    pub fn name(&self) -> (&'static str, Option<&Expression>) {
+        match self {
+            Self::ProximityBm25 => ("proximity_bm25", None),
+            Self::Bm25 => ("bm25", None),
+            Self::None => ("none", None),
+            Self::WordCount => ("wordcount", None),
+            Self::Proximity => ("proximity", None),
+            Self::MatchAny => ("matchany", None),
+            Self::FieldMask => ("fieldmask", None),
+            Self::Sph04 => ("sph04", None),
+            Self::Expression(expression) => ("expr", Some(expression)),
+            Self::Export(expression) => ("export", Some(expression)),
+        }
+    }
+
     /// The ranker of that name, if it is one without an expression.
     pub fn by_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {

@@ -11,6 +11,7 @@ mod passes;
 mod race;
 mod shifts;
 mod tiers;
+mod told;
 mod vocabulary;
 
 use std::{ops::ControlFlow, sync::Arc};
@@ -31,6 +32,7 @@ use crate::{
 use document::SegmentDocument;
 use shifts::Phrase;
 use tiers::{Set, Tiers};
+use told::{Told, incomplete};
 use vocabulary::ViewVocabulary;
 
 /// A query over one table at one moment.
@@ -67,7 +69,7 @@ impl Ranked {
     /// # Errors
     /// Here and in all that is asked of it: [`Error::Ended`] soon after it is told to end.
     pub(crate) fn new(view: &TableView, asked: &KeywordQuery, unless: &Unless) -> Result<Self> {
-        Self::planned(view, asked, false, unless)
+        Self::planned(&view.schema, Some(view), asked, false, unless)
     }
 
     /// What a query is made of.
@@ -76,7 +78,16 @@ impl Ranked {
         asked: &KeywordQuery,
         unless: &Unless,
     ) -> Result<KeywordReport> {
-        Ok(Self::planned(view, asked, true, unless)?.report)
+        Ok(Self::planned(&view.schema, Some(view), asked, true, unless)?.report)
+    }
+
+    /// The same by the numbers that the query has with it.
+    pub(crate) fn told(
+        schema: &Arc<Schema>,
+        asked: &KeywordQuery,
+        unless: &Unless,
+    ) -> Result<KeywordReport> {
+        Ok(Self::planned(schema, None, asked, true, unless)?.report)
     }
 
     /// In how many live rows a keyword stands, and how often.
@@ -97,27 +108,48 @@ impl Ranked {
         ViewVocabulary::new(view, words, &analyzer, unless).for_each(visit)
     }
 
+    /// By the numbers of the query, or else of the view.
     fn planned(
-        view: &TableView,
+        schema: &Arc<Schema>,
+        view: Option<&TableView>,
         asked: &KeywordQuery,
         needs_hits: bool,
         unless: &Unless,
     ) -> Result<Self> {
-        let words = words_of(&view.schema)?;
+        let words = words_of(schema)?;
         let analyzer = words.analyzer()?;
-        let fields: Vec<String> = names(&view.schema, words);
+        let fields: Vec<String> = names(schema, words);
         let parsed = query::parse(&asked.text, &analyzer, &fields).map_err(refused)?;
         let (weights, unknown) = weights(&fields, &asked.field_weights);
         let count = fields.len();
-        let mut vocabulary = ViewVocabulary::new(view, words, &analyzer, unless);
-        if needs_hits {
-            vocabulary = vocabulary.with_hits();
-        }
-        let plan = |root| Matcher::new(root, &mut vocabulary, asked.idf);
-        let planned = parsed.root.as_ref().map(plan).transpose();
-        let matcher = planned.map_err(|error| vocabulary.error(error))?;
-        let is_by_expression = matches!(asked.ranker, Ranker::Expression(_) | Ranker::Export(_));
-        let totals = if is_by_expression { vocabulary.totals(fields.len())? } else { Vec::new() };
+        let (matcher, totals, documents) = match (&asked.statistics, view) {
+            (Some(statistics), _) => {
+                let mut told = Told::new(statistics, &analyzer);
+                let plan = |root| Matcher::new(root, &mut told, asked.idf);
+                let matcher = parsed.root.as_ref().map(plan).transpose().map_err(refused)?;
+                let totals = statistics.totals.clone().unwrap_or_default();
+                let has_totals = !is_by_expression(asked) || totals.len() == count;
+                if !told.missing().is_nothing() || !has_totals {
+                    return Err(incomplete());
+                }
+                (matcher, totals, statistics.documents)
+            }
+            (None, None) => return Err(incomplete()),
+            (None, Some(view)) => {
+                let mut vocabulary = ViewVocabulary::new(view, words, &analyzer, unless);
+                if needs_hits {
+                    vocabulary = vocabulary.with_hits();
+                }
+                let plan = |root| Matcher::new(root, &mut vocabulary, asked.idf);
+                let planned = parsed.root.as_ref().map(plan).transpose();
+                let matcher = planned.map_err(|error| vocabulary.error(error))?;
+                let totals = match is_by_expression(asked) {
+                    true => vocabulary.totals(count)?,
+                    false => Vec::new(),
+                };
+                (matcher, totals, view.live_count())
+            }
+        };
         let about = rank::Query {
             field_weights: weights,
             keywords: matcher.as_ref().map_or(0, Matcher::keywords),
@@ -126,7 +158,7 @@ impl Ranked {
             words: matcher.as_ref().map_or_else(Vec::new, |it| it.query_words().to_vec()),
             field_names: fields,
             totals,
-            documents: view.live_count(),
+            documents,
         };
         let planned = matcher.as_ref().and_then(|matcher| matcher.warning().map(str::to_owned));
         let report = KeywordReport {
@@ -140,9 +172,9 @@ impl Ranked {
             scorer: Scorer::new(asked.ranker.clone(), about),
             table_weight: asked.table_weight.unwrap_or(1),
             blends: analyzer.blends(),
-            segment_weights: segment_weights(view, asked),
+            segment_weights: view.map_or_else(Vec::new, |view| segment_weights(view, asked)),
             report,
-            schema: Arc::clone(&view.schema),
+            schema: Arc::clone(schema),
             fields: count,
             unless: unless.clone(),
         })
@@ -386,6 +418,11 @@ impl Ranked {
         })?;
         Ok(weights)
     }
+}
+
+/// Whether rows are weighed by an expression, which needs the lengths of fields.
+pub(super) fn is_by_expression(asked: &KeywordQuery) -> bool {
+    matches!(asked.ranker, Ranker::Expression(_) | Ranker::Export(_))
 }
 
 /// Documents and what they weigh, by ascending documents.

@@ -144,7 +144,7 @@ impl<'v> ViewVocabulary<'v> {
     }
 
     /// The keywords that match a pattern, in order.
-    fn expanded(&mut self, pattern: &Wildcard) -> Result<Vec<Expansion>> {
+    pub(super) fn expanded(&mut self, pattern: &Wildcard) -> Result<Vec<Expansion>> {
         let mut found: BTreeMap<String, Counts> = BTreeMap::new();
         for (view, words) in self.segments() {
             let (mut numbers, mut failed) = (Vec::new(), None);

@@ -17,13 +17,14 @@ use super::{
 };
 use crate::{
     Ending, Error, FacetRequest, FactorsForm, IndexColumn, IndexDef, Interrupt, KeywordQuery,
-    Result, Scan, ScanRequest, Schema, SearchRequest, Selection, SortBy, SortKey, TextQuery, Value,
+    Result, ScanRequest, Schema, SearchRequest, Selection, SortBy, SortKey, TextQuery, Value,
     ValuesRequest, WordsDef,
     interrupt::Unless,
     read::{
         facet::facet,
         ranked::Ranked,
         runs::values_in_order,
+        scan::ViewScan,
         search::{access, best, count, search},
     },
     register_text_key,
@@ -91,7 +92,7 @@ fn scanned(view: &Arc<TableView>, query: &KeywordQuery, unless: &Unless) -> Resu
         batch_rows: 50,
         ..ScanRequest::default()
     };
-    let scan = Scan::new(Arc::clone(view), request, BM25, (POSITION, unless))?;
+    let scan = ViewScan::new(Arc::clone(view), request, BM25, (POSITION, unless))?;
     scan.into_iter().try_for_each(|batch| batch.map(drop))
 }
 

@@ -5,6 +5,7 @@ mod endings;
 mod errors;
 mod facets;
 mod fuzzy;
+mod gathered;
 mod highlights;
 mod key_pages;
 mod oracle;

@@ -10,15 +10,19 @@ use super::{
     table::{BM25, moment, schema, view},
 };
 use crate::{
-    KeyValues, Row, Scan, ScanRequest, TextQuery, Value,
-    read::get::{get, get_many},
+    KeyValues, Row, ScanRequest, TextQuery, Value,
+    read::{
+        get::{get, get_many},
+        scan::{Scan, ViewScan},
+    },
     snapshot::TableView,
 };
 
 /// The rows that a scan gives, and whether each batch keeps to its size.
 fn rows_of(view: &Arc<TableView>, request: ScanRequest) -> Vec<Row> {
     let most = request.batch_rows.max(1);
-    let scan = Scan::new(Arc::clone(view), request, BM25, moment()).unwrap();
+    let scan = ViewScan::new(Arc::clone(view), request, BM25, moment()).unwrap();
+    let scan = Scan::from(scan);
     let announced = scan.rows();
     let mut rows = Vec::new();
     for batch in scan {
@@ -157,7 +161,7 @@ fn long_strings_end_a_batch_early() {
     for text in [None, Some(TextQuery::Term("x".to_owned()))] {
         let columns = vec![super::table::BODY];
         let request = ScanRequest { text, columns, batch_rows: 1_000, ..ScanRequest::default() };
-        let scan = Scan::new(Arc::clone(&view), request, BM25, moment()).unwrap();
+        let scan = ViewScan::new(Arc::clone(&view), request, BM25, moment()).unwrap();
         let sizes: Vec<usize> = scan.map(|batch| batch.unwrap().rows).collect();
         assert!(sizes.len() > 1, "{sizes:?}");
         assert_eq!(sizes.iter().sum::<usize>(), 60);
@@ -168,7 +172,8 @@ fn long_strings_end_a_batch_early() {
 fn what_is_wrong_is_told() {
     let view = Arc::new(view(schema(false), Vec::new()));
     let request = ScanRequest { columns: vec![6], ..ScanRequest::default() };
-    let error = Scan::new(Arc::clone(&view), request, BM25, moment()).err().unwrap().to_string();
+    let error =
+        ViewScan::new(Arc::clone(&view), request, BM25, moment()).err().unwrap().to_string();
     assert!(error.contains("6 columns; column 6"), "{error}");
     let key = [KeyValues::from_iter([Value::Int(1), Value::Int(2)])];
     assert!(get_many(&view, &key, &[], &mut |_, _| Ok(())).is_err());

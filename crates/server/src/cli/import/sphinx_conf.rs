@@ -166,11 +166,14 @@ fn make_empty(database: &Database, conf: &SphinxConf, name: &str) -> Result<()> 
 /// The table of a distributed index, whose parts can be read as one.
 fn make_parts_one(database: &Database, conf: &SphinxConf, name: &str) -> Result<()> {
     let schema = conf.distributed_table(name)?;
-    let rows = database.reader().united_rows(schema.parts())?;
+    let rows = match schema.parts().is_empty() {
+        true => 0,
+        false => database.reader().united_rows(schema.parts())?,
+    };
     let made = if make_distributed(database, &schema)? { "made" } else { "there" };
     println!(
         "table '{name}' is {made}, distributed over {}, with {}",
-        schema.parts().join(", "),
+        [schema.parts(), schema.agents()].concat().join(", "),
         counted(rows, "row")
     );
     Ok(())

@@ -5,6 +5,7 @@
 mod client;
 
 mod computed;
+mod agents;
 mod display;
 mod doors;
 mod following;

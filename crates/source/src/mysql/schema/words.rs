@@ -60,7 +60,7 @@ fn take_apart(statement: &str) -> Option<Words> {
             let options = without_counter(options.trim_start());
             return Some(Words {
                 columns,
-                table: Some(DeclaredTable { keys, options, parts: Vec::new() }),
+                table: Some(DeclaredTable { keys, options, ..DeclaredTable::default() }),
             });
         }
         let (line, behind) = rest.split_once('\n')?;

@@ -43,7 +43,8 @@ impl Table {
     ) -> Option<Self> {
         let name = TableName::new(database?, table);
         let engine_name = name.engine_name(shared);
-        let schema = reader.schema(&engine_name).ok()?;
+        // What other servers have is planned.
+        let schema = reader.schema(&engine_name).ok().filter(|it| it.agents().is_empty())?;
         let alias = alias.unwrap_or(table).to_owned();
         let is_replicated = shared.host.source_of(&engine_name).is_some();
         let sql = SqlTable::of(&schema);

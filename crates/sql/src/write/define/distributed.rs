@@ -3,9 +3,10 @@
 //! ```text
 //! distributed := "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] name "TYPE" ["="] 'distributed' option*
 //! altered     := "ALTER" "TABLE" name (option+ | "RENAME" ["TO" | "AS"] name)
-//! option      := "LOCAL" ["="] '[database.]table'
+//! option      := "LOCAL" ["="] '[database.]table' | ("AGENT" | "AGENT_PERSISTENT") ["="] 'agent' | setting ["="] value
 //! ```
-//! ALTER names all parts anew.
+//! ALTER names all parts anew. What an agent is, and which settings there are, stands in [`crate::agents`]; servers are not
+//! asked here.
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use remora_mysql::ErrorCode;
 use super::{create::check_name, define, drop::rename_all, table_exists};
 use crate::{
     Error, Outcome, Result,
+    agents::{check_named, check_setting, normalised},
     catalog::{DISTRIBUTED, TableName, Verb},
     error::from_engine,
     parse::Tokens,
@@ -24,6 +26,10 @@ use crate::{
 
 /// What names a part.
 const LOCAL: &str = "local";
+/// What names one in other servers.
+const AGENT: &str = "agent";
+/// The same, with connections that are kept.
+const AGENT_PERSISTENT: &str = "agent_persistent";
 
 /// Whether the options of a distributed table come next; takes the first.
 pub(super) fn is_next(tokens: &mut Tokens<'_>) -> bool {
@@ -48,7 +54,7 @@ pub(super) async fn create(
     tokens: &mut Tokens<'_>,
 ) -> Result<()> {
     // A dump has it before its parts, as it goes by their names.
-    let parts = parts(session, name, true, tokens)?;
+    let parts = Parts::read(session, name, true, tokens)?;
     let shared = Arc::clone(&session.shared);
     let _alone = session.wait_for(shared.naming.lock()).await?;
     check_name(session, name)?;
@@ -56,7 +62,7 @@ pub(super) async fn create(
         return Err(table_exists(&name.table));
     }
     let engine_name = name.engine_name(&shared);
-    let schema = Schema::distributed(engine_name.clone(), parts);
+    let schema = parts.schema(engine_name.clone());
     // Vacant where it is made: sources make tables too.
     let definitions = vec![Definition::Vacant(engine_name), Definition::Create(schema)];
     define(session, definitions, Vec::new()).await
@@ -69,7 +75,7 @@ pub(super) fn find(session: &SessionState, name: &TableName) -> Option<String> {
     }
     let engine_name = name.engine_name(&session.shared);
     let schema = session.reader().schema(&engine_name).ok()?;
-    (!schema.parts().is_empty()).then_some(engine_name)
+    schema.is_distributed().then_some(engine_name)
 }
 
 /// Runs ALTER TABLE of one, from what stands behind its name on.
@@ -87,57 +93,83 @@ pub(super) async fn alter(
         rename_all(session, vec![(name, to)]).await?;
         return Ok(Outcome::default());
     }
-    let parts = parts(session, &name, false, tokens)?;
-    let schema = Schema::distributed(engine_name, parts);
+    let schema = Parts::read(session, &name, false, tokens)?.schema(engine_name);
     define(session, vec![Definition::Alter { schema, fills: Vec::new() }], Vec::new()).await?;
     Ok(Outcome::default())
 }
 
-/// Reads options up to the end; the engine's names of the parts, of which those that are there can be read as one. Others
-/// are warned of, if some `may_lack`.
-fn parts(
-    session: &SessionState,
-    name: &TableName,
-    may_lack: bool,
-    tokens: &mut Tokens<'_>,
-) -> Result<Vec<String>> {
-    let (mut parts, mut present): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    while !tokens.at_end() {
-        // Each name is compared with those before, and may be told as missing.
-        if parts.len() == MAX_PARTS {
-            let message = format!("a distributed table has up to {MAX_PARTS} parts");
-            return Err(Error::new(ErrorCode::NotSupported, message));
+/// What a distributed table is made of.
+#[derive(Default)]
+struct Parts {
+    /// The engine's names of those that are here, of which those that are there can be read as one.
+    locals: Vec<String>,
+    agents: Vec<String>,
+    settings: Vec<(String, String)>,
+}
+
+impl Parts {
+    /// Reads options up to the end. Parts that are not there are warned of, if some `may_lack`.
+    fn read(
+        session: &SessionState,
+        name: &TableName,
+        may_lack: bool,
+        tokens: &mut Tokens<'_>,
+    ) -> Result<Self> {
+        let mut parts = Self::default();
+        let mut present: Vec<String> = Vec::new();
+        while !tokens.at_end() {
+            let option = tokens.name()?.to_lowercase();
+            // Each name is compared with those before, and may be told as missing.
+            let is_part = matches!(option.as_str(), LOCAL | AGENT | AGENT_PERSISTENT);
+            if is_part && parts.locals.len() + parts.agents.len() == MAX_PARTS {
+                let message = format!("a distributed table has up to {MAX_PARTS} parts");
+                return Err(Error::new(ErrorCode::NotSupported, message));
+            }
+            tokens.take("=");
+            match option.as_str() {
+                LOCAL => {
+                    let named = tokens.utf8()?;
+                    let part = match named.split_once('.') {
+                        Some((database, table)) => TableName::new(database, table),
+                        None => TableName::new(name.database.as_str(), named),
+                    };
+                    let may_lack = may_lack && part != *name;
+                    let (part, is_there) = part_of(session, &part, &parts.locals, may_lack)?;
+                    present.extend(is_there.then(|| part.clone()));
+                    parts.locals.push(part);
+                }
+                AGENT | AGENT_PERSISTENT => {
+                    let is_kept = option == AGENT_PERSISTENT;
+                    parts.agents.push(normalised(&tokens.utf8()?, &name.database, is_kept)?);
+                }
+                setting => {
+                    check_named(setting)?;
+                    let value = match tokens.is_text() {
+                        true => tokens.utf8()?,
+                        false => tokens.number().map(|number| number.to_string())?,
+                    };
+                    check_setting(setting, &value)?;
+                    parts.settings.retain(|(known, _)| known != setting);
+                    parts.settings.push((option, value));
+                }
+            }
+            tokens.take(",");
         }
-        let option = tokens.name()?.to_lowercase();
-        if option != LOCAL {
-            let message = match option.starts_with("agent") {
-                true => format!(
-                    "{option}: tables of other servers are no parts of a distributed table here; name \
-                     tables of this one by {LOCAL}"
-                ),
-                false => format!("{option} is no option of a distributed table: it has {LOCAL}"),
-            };
-            return Err(Error::new(ErrorCode::NotSupported, message));
+        if parts.locals.is_empty() && parts.agents.is_empty() {
+            let message = format!(
+                "a distributed table has parts: name each by {LOCAL}='table' or {AGENT}='host:port:table'"
+            );
+            return Err(Error::new(ErrorCode::ParseError, message));
         }
-        tokens.take("=");
-        let named = tokens.utf8()?;
-        let part = match named.split_once('.') {
-            Some((database, table)) => TableName::new(database, table),
-            None => TableName::new(name.database.as_str(), named),
-        };
-        let (part, is_there) = part_of(session, &part, &parts, may_lack && part != *name)?;
-        present.extend(is_there.then(|| part.clone()));
-        parts.push(part);
-        tokens.take(",");
+        if !present.is_empty() {
+            session.reader().united_rows(&present).map_err(|error| from_engine(&error))?;
+        }
+        Ok(parts)
     }
-    if parts.is_empty() {
-        let message = format!("a distributed table has parts: name each by {LOCAL}='table'");
-        return Err(Error::new(ErrorCode::ParseError, message));
+
+    fn schema(self, engine_name: String) -> Schema {
+        Schema::distributed(engine_name, self.locals).with_agents(self.agents, self.settings)
     }
-    if !present.is_empty() {
-        session.reader().united_rows(&present).map_err(|error| from_engine(&error))?;
-    }
-    Ok(parts)
 }
 
 /// The engine's name of a part that may be read, and whether it is there.
@@ -159,7 +191,7 @@ fn part_of(
         }
         Err(_) => return Err(part.missing()),
     };
-    if schema.as_ref().is_some_and(|schema| !schema.parts().is_empty()) {
+    if schema.as_ref().is_some_and(|schema| schema.is_distributed()) {
         let message = format!("'{part}' is distributed itself: name its parts");
         return Err(Error::new(ErrorCode::NotSupported, message));
     }

@@ -68,7 +68,8 @@ impl TargetTable {
 
     /// 1288 for a distributed table: its rows are those of others.
     pub(crate) fn check_rows_of_its_own(&self, what: &str) -> Result<()> {
-        let parts = self.table.schema.parts();
+        let schema = &self.table.schema;
+        let parts = [schema.parts(), schema.agents()].concat();
         if parts.is_empty() {
             return Ok(());
         }
@@ -190,7 +191,7 @@ impl TargetTable {
 
     /// The column whose values come from a counter: AUTO_INCREMENT, or the hidden row number.
     pub(crate) fn counted(&self) -> Option<usize> {
-        let counts = self.table.schema.parts().is_empty();
+        let counts = !self.table.schema.is_distributed();
         self.table.auto_increment().or(self.table.row_number).filter(|_| counts)
     }
 

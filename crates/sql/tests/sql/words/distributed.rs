@@ -344,7 +344,17 @@ async fn what_a_distributed_table_is_not_is_refused() {
         ("ALTER TABLE d local='d'", "is distributed itself"),
         ("CREATE TABLE e type='distributed' local='keyless'", "declares no key"),
         ("CREATE TABLE e type='distributed' local='a' local='other'", "cannot be read as one"),
-        ("CREATE TABLE e type='distributed' agent='h:9312:i'", "agent: tables of other servers"),
+        ("CREATE TABLE e type='distributed' agent='h:9312'", "it names no table"),
+        ("CREATE TABLE e type='distributed' agent='h:i'", "no host:port:table"),
+        (
+            "CREATE TABLE e type='distributed' agent_blackhole='h:1:i'",
+            "agent_blackhole is no option",
+        ),
+        ("CREATE TABLE e type='distributed' agent='h:1:i' agent_query_timeout='x'", "is no number"),
+        (
+            "CREATE TABLE e type='distributed' agent='h:1:i' ha_strategy='x'",
+            "ha_strategy 'x' is none",
+        ),
         ("CREATE TABLE e type='distributed' dist_threads='2'", "dist_threads is no option"),
         ("CREATE TABLE e (id INT PRIMARY KEY) type='distributed'", "stands alone"),
         ("CREATE TABLE d type='distributed' local='a'", "already exists"),
@@ -367,6 +377,14 @@ async fn what_a_distributed_table_is_not_is_refused() {
     all(&mut session, &[&later, "INSERT INTO later VALUES (7, 1, 1, 'x', 'alpha', '')"]).await;
     assert_eq!(rows(&mut session, "SELECT id FROM e ORDER BY id").await, "1\n2\n7");
     all(&mut session, &["DROP TABLE e", "DROP TABLE later"]).await;
+    // Nobody asks other servers for a database within a program; what is told of such a table asks none.
+    all(&mut session, &["CREATE TABLE e type='distributed' local='a' agent='h:1:i'"]).await;
+    refuse(&mut session, "SELECT COUNT(*) FROM e", "agents").await;
+    refuse(&mut session, "INSERT INTO e VALUES (9, 1, 1, 'x', '', '')", "distributed over").await;
+    let shown = rows(&mut session, "SHOW CREATE TABLE e").await;
+    assert!(shown.contains("local='a' agent='h:1:test.i'"), "{shown}");
+    all(&mut session, &["SHOW TABLE STATUS", "SELECT * FROM information_schema.COLUMNS"]).await;
+    all(&mut session, &["DROP TABLE e"]).await;
     // What a transaction has changed of a part is not in it.
     all(&mut session, &["BEGIN", "UPDATE a SET n = 50 WHERE id = 1"]).await;
     refuse(&mut session, "SELECT n FROM d WHERE id = 1", "commit first").await;

@@ -59,6 +59,7 @@ pub(super) struct Reads {
 /// A ranking expression that has been understood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
+    text: String,
     root: Node,
     kind: Kind,
     reads: Reads,
@@ -85,7 +86,12 @@ impl Expression {
         let root = simplify::simplify(root);
         check::check(&root, kind)?;
         let (reads, attributes) = check::reads(&root);
-        Ok(Self { root, kind, reads, attributes })
+        Ok(Self { text: text.to_owned(), root, kind, reads, attributes })
+    }
+
+    /// What it was read from.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The numbers of the columns that it reads, ascending, as [`Attributes`] told them.

@@ -1,0 +1,322 @@
+//! A table whose rows lie in several places, here and in other servers, read as one.
+//!
+//! Each place is a [`Part`], which holds its rows as they were at a moment of its own. What is asked of the table is asked of all
+//! parts before the first answers. Weights are by numbers of the whole table: they are gathered first, and go with
+//! the query ([`crate::KeywordStatistics`]). Rows come in the order of keys and are merged by it, so that whoever reads them cannot tell the
+//! table from one that has them all. A key that several parts have is found out when the table is opened, and hidden in all but the last.
+//!
+//! Nothing that a part answers is believed that can be checked.
+
+mod keys;
+mod part;
+mod rows;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+
+pub use keys::SharedKeys;
+pub use part::{Answer, Lost, Part, PartRows};
+pub(super) use rows::GatheredRows;
+
+use super::ranked::Ranked;
+use crate::{
+    Error, KeywordCounts, KeywordQuery, KeywordReport, KeywordStatistics, RequestPart, Result,
+    ScanRequest, Schema, Selection, TextQuery, WantedStatistics, interrupt::Unless,
+    keyword_statistics::MAX_UNIONS,
+};
+
+/// Numbers are gathered in so many rounds at most: keywords, sets of them, sets at certain places.
+const MAX_ROUNDS: usize = 8;
+/// Queries whose numbers are kept.
+const MAX_KNOWN: usize = 256;
+
+/// What a query's numbers are kept by: its text, whether occurrences are counted, and whether an expression weighs.
+type Known = HashMap<(String, bool, bool), Arc<KeywordStatistics>>;
+
+/// A table of several parts at the moments of these.
+pub struct GatheredTable {
+    schema: Arc<Schema>,
+    parts: Vec<Arc<dyn Part>>,
+    /// Which of them did not answer and are left out.
+    gone: Vec<AtomicBool>,
+    lost: Option<Lost>,
+    known: Mutex<Known>,
+}
+
+impl GatheredTable {
+    /// Opens a table by its declaration and its parts, in the order in which the later one's row of a key counts. `lost` is told of
+    /// parts that do not answer, which are left out then; without it they are errors. Cost: where the keys of parts
+    /// overlap a look at all of those, unless `shared` knows them.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if the parts are not alike, or share too many keys; [`Error::Elsewhere`] if one does not
+    /// answer rightly.
+    pub fn open(
+        declared: &Schema,
+        parts: Vec<Arc<dyn Part>>,
+        shared: &SharedKeys,
+        lost: Option<Lost>,
+        unless: &Unless,
+    ) -> Result<Self> {
+        let schemas: Vec<Schema> = parts.iter().map(|part| part.schema().clone()).collect();
+        let schema = Arc::new(declared.gathered(&schemas)?);
+        let parts = shared.hidden(parts, unless)?;
+        Ok(Self::of(schema, parts, lost))
+    }
+
+    fn of(schema: Arc<Schema>, parts: Vec<Arc<dyn Part>>, lost: Option<Lost>) -> Self {
+        let gone = parts.iter().map(|_| AtomicBool::new(false)).collect();
+        Self { schema, parts, gone, lost, known: Mutex::default() }
+    }
+
+    /// Its definition.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> u64 {
+        self.present().map(|(_, part)| part.rows()).sum()
+    }
+
+    /// How many parts it has.
+    pub(super) fn part_count(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// What its rows are known by.
+    pub(super) fn version(&self) -> String {
+        self.parts.iter().map(|part| part.version()).collect::<Vec<_>>().join(",")
+    }
+
+    /// The first and the last key that it may have.
+    pub(super) fn ends(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let ends = || self.present().filter_map(|(_, part)| part.ends());
+        let first = ends().map(|(first, _)| first).min()?;
+        let last = ends().map(|(_, last)| last).max()?;
+        Some((first.clone(), last.clone()))
+    }
+
+    /// Its first so many keys from one on.
+    pub(super) fn keys_from(
+        &self,
+        from: &[u8],
+        limit: usize,
+        unless: &Unless,
+    ) -> Result<Vec<Vec<u8>>> {
+        let mut keys = Vec::new();
+        // Behind the end of the shortest page another part may have keys that come sooner than its next ones.
+        let mut end: Option<Vec<u8>> = None;
+        for (_, part) in self.present() {
+            let page = part.keys_from(from, unless)?;
+            if let Some(last) = page.last()
+                && part.ends().is_some_and(|(_, greatest)| last < greatest)
+                && end.as_ref().is_none_or(|end| last < end)
+            {
+                end = Some(last.clone());
+            }
+            keys.extend(page);
+        }
+        keys.retain(|key| end.as_ref().is_none_or(|end| key <= end));
+        keys.sort_unstable();
+        keys.truncate(limit);
+        Ok(keys)
+    }
+
+    /// The same without the rows of these keys.
+    pub(super) fn hiding(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Self> {
+        let parts = self.parts.iter().map(|part| part.hide(keys, unless));
+        Ok(Self::of(Arc::clone(&self.schema), parts.collect::<Result<_>>()?, self.lost.clone()))
+    }
+
+    /// Those that were not left out.
+    fn present(&self) -> impl Iterator<Item = (usize, &Arc<dyn Part>)> {
+        let parts = self.parts.iter().enumerate();
+        let is_gone = |at: usize| self.gone.get(at).is_some_and(|it| it.load(Ordering::Relaxed));
+        parts.filter(move |(at, _)| !is_gone(*at))
+    }
+
+    /// Leaves out a part that failed, if that is allowed and another is left.
+    fn lose(&self, at: usize, error: Error) -> Result<()> {
+        let (Some(lost), Some(part)) = (&self.lost, self.parts.get(at)) else { return Err(error) };
+        if matches!(error, Error::Ended(_)) || self.present().all(|(other, _)| other == at) {
+            return Err(error);
+        }
+        if let Some(gone) = self.gone.get(at) {
+            gone.store(true, Ordering::Relaxed);
+        }
+        lost(part.name(), &error);
+        Ok(())
+    }
+
+    /// The answers of all parts, by their places.
+    fn each<'t, T>(
+        &'t self,
+        ask: impl Fn(&'t Arc<dyn Part>) -> Answer<'t, T>,
+    ) -> Result<Vec<(usize, T)>> {
+        let asked: Vec<_> = self.present().map(|(at, part)| (at, ask(part))).collect();
+        let mut answers = Vec::with_capacity(asked.len());
+        for (at, answer) in asked {
+            match answer() {
+                Ok(answer) => answers.push((at, answer)),
+                Err(error) => self.lose(at, error)?,
+            }
+        }
+        Ok(answers)
+    }
+
+    /// What all parts together add to the numbers of a query.
+    pub(super) fn counted(
+        &self,
+        asked: &KeywordQuery,
+        wanted: &WantedStatistics,
+        unless: &Unless,
+    ) -> Result<KeywordStatistics> {
+        let fields = self.schema.words.as_ref().map_or(0, |words| words.columns.len());
+        if wanted.unions > MAX_UNIONS {
+            let message = format!("{} sets of keywords: ask for {MAX_UNIONS}", wanted.unions);
+            return Err(Error::request(RequestPart::Expression, message));
+        }
+        let mut all = KeywordStatistics::default();
+        // What is given by no part is 0.
+        let nothing = KeywordStatistics {
+            counts: wanted.keywords.iter().map(|it| (it.clone(), (0, 0))).collect(),
+            expansions: wanted.patterns.iter().map(|it| (it.clone(), Vec::new())).collect(),
+            unions: vec![0; wanted.unions],
+            totals: wanted.totals.then(|| vec![0; fields]),
+            ..KeywordStatistics::default()
+        };
+        all.add(&nothing, wanted, 0, fields).map_err(|what| Error::Elsewhere(what.to_owned()))?;
+        for (at, answer) in self.each(|part| part.statistics(asked, wanted, unless))? {
+            let Some(part) = self.parts.get(at) else { continue };
+            let added = all.add(&answer, wanted, part.rows(), fields);
+            added.map_err(|what| lie(part.name(), what))?;
+        }
+        all.documents = self.rows();
+        Ok(all)
+    }
+
+    /// The numbers that a query is planned by. Cost: a round trip for its keywords, and up to two more for words with
+    /// wildcards; nothing the next time.
+    fn statistics(
+        &self,
+        asked: &KeywordQuery,
+        needs_hits: bool,
+        unless: &Unless,
+    ) -> Result<Arc<KeywordStatistics>> {
+        let key = (asked.text.clone(), needs_hits, super::ranked::is_by_expression(asked));
+        if let Some(known) = self.known.lock().get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let begin = || KeywordStatistics { documents: self.rows(), ..KeywordStatistics::default() };
+        let mut statistics = begin();
+        for _ in 0..MAX_ROUNDS + self.parts.len() {
+            let wanted = Ranked::missing(&self.schema, asked, &statistics, needs_hits)?;
+            if wanted.is_nothing() {
+                let statistics = Arc::new(statistics);
+                let mut known = self.known.lock();
+                if known.len() >= MAX_KNOWN {
+                    known.clear();
+                }
+                known.insert(key, Arc::clone(&statistics));
+                return Ok(statistics);
+            }
+            let asked = with(asked, &Arc::new(statistics.clone()));
+            let counted = self.counted(&asked, &wanted, unless)?;
+            // Where a part was left out, its numbers are too.
+            match counted.documents == statistics.documents {
+                true => statistics.learn(counted),
+                false => statistics = begin(),
+            }
+        }
+        Err(Error::Elsewhere("the numbers of the query's keywords come to no end".to_owned()))
+    }
+
+    /// What a query by keywords is made of.
+    pub(super) fn keywords(&self, asked: &KeywordQuery, unless: &Unless) -> Result<KeywordReport> {
+        let statistics = self.statistics(asked, true, unless)?;
+        Ranked::told(&self.schema, &with(asked, &statistics), unless)
+    }
+
+    /// What is passed over or changed of one.
+    pub(super) fn warning(&self, asked: &KeywordQuery, unless: &Unless) -> Result<Option<String>> {
+        let statistics = self.statistics(asked, false, unless)?;
+        Ok(Ranked::told(&self.schema, &with(asked, &statistics), unless)?.warning)
+    }
+
+    /// In how many rows a keyword stands, and how often.
+    pub(super) fn keyword_counts(&self, keyword: &str, unless: &Unless) -> Result<KeywordCounts> {
+        let keywords = vec![keyword.to_owned()];
+        let wanted = WantedStatistics { keywords, needs_hits: true, ..WantedStatistics::default() };
+        let counted = self.counted(&KeywordQuery::default(), &wanted, unless)?;
+        Ok(counted.counts_of(keyword).unwrap_or_default())
+    }
+
+    /// The query with the numbers of the table for each query by keywords in it.
+    fn with_statistics(&self, text: TextQuery, unless: &Unless) -> Result<TextQuery> {
+        let each = |parts: Vec<TextQuery>| -> Result<Vec<TextQuery>> {
+            parts.into_iter().map(|part| self.with_statistics(part, unless)).collect()
+        };
+        Ok(match text {
+            // Of a table of which this is a part they came with the query.
+            TextQuery::Keywords(asked) if asked.statistics.is_some() => TextQuery::Keywords(asked),
+            TextQuery::Keywords(asked) => {
+                let statistics = self.statistics(&asked, false, unless)?;
+                TextQuery::Keywords(Arc::new(with(&asked, &statistics)))
+            }
+            TextQuery::And(parts) => TextQuery::And(each(parts)?),
+            TextQuery::Or(parts) => TextQuery::Or(each(parts)?),
+            TextQuery::Not(part) => TextQuery::Not(Box::new(self.with_statistics(*part, unless)?)),
+            TextQuery::Term(_) | TextQuery::Piece(_) => {
+                return Err(crate::snapshot::of_other_servers(&self.schema.name));
+            }
+        })
+    }
+
+    /// How many rows a selection has.
+    pub(super) fn count(&self, selection: &Selection, unless: &Unless) -> Result<u64> {
+        let mut selection = selection.clone();
+        let text = selection.text.take().map(|text| self.with_statistics(text, unless));
+        selection.text = text.transpose()?;
+        let mut all = 0_u64;
+        for (at, count) in self.each(|part| part.count(selection.clone(), unless))? {
+            let Some(part) = self.parts.get(at) else { continue };
+            if count > part.rows() {
+                return Err(lie(part.name(), "it counted more rows than it has"));
+            }
+            all = all.saturating_add(count);
+        }
+        Ok(all)
+    }
+
+    /// Columns and scores of the rows that match, in the order of keys.
+    pub(super) fn scan(
+        self: &Arc<Self>,
+        mut request: ScanRequest,
+        unless: &Unless,
+    ) -> Result<GatheredRows> {
+        let text = request.text.take().map(|text| self.with_statistics(text, unless));
+        request.text = text.transpose()?;
+        let scores = std::mem::take(&mut request.scores).into_iter();
+        let scores = scores.map(|score| self.with_statistics(score, unless));
+        request.scores = scores.collect::<Result<_>>()?;
+        GatheredRows::begin(self, request, unless)
+    }
+}
+
+/// A query with numbers.
+fn with(asked: &KeywordQuery, statistics: &Arc<KeywordStatistics>) -> KeywordQuery {
+    KeywordQuery { statistics: Some(Arc::clone(statistics)), ..asked.clone() }
+}
+
+/// The error for an answer that cannot be.
+fn lie(part: &str, what: &str) -> Error {
+    Error::Elsewhere(format!("{part} did not answer rightly: {what}"))
+}

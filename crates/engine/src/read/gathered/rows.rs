@@ -1,0 +1,198 @@
+//! Rows of several parts, merged by their keys.
+
+use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc};
+
+use parking_lot::Mutex;
+
+use super::{
+    super::{
+        column_batch::{ColumnBatch, ColumnBuilder},
+        source::{Sources, sources},
+    },
+    GatheredTable, lie,
+    part::PartRows,
+};
+use crate::{
+    ColumnType, Result, Row, ScanRequest, TextQuery, Value,
+    encode::{encode_key, fit},
+    interrupt::Unless,
+};
+
+/// A batch with this much in strings is given out before it has all its rows.
+const BATCH_BYTES: usize = 16 << 20;
+
+/// The rows of a table of several parts, in the order of their keys.
+pub(crate) struct GatheredRows {
+    table: Arc<GatheredTable>,
+    parts: Vec<Stream>,
+    /// The next row of each part.
+    next: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
+    /// The asked columns, by their places in the schema.
+    columns: Vec<usize>,
+    scores: Vec<ColumnType>,
+    batch_rows: usize,
+    /// How many rows are still wanted.
+    left: u64,
+    /// The key that was given out last.
+    last: Option<Vec<u8>>,
+    unless: Unless,
+}
+
+/// The rows of a part.
+struct Stream {
+    place: usize,
+    /// Asked from one thread at a time: so that this may be shared among threads.
+    rows: Option<Mutex<PartRows>>,
+    ahead: std::vec::IntoIter<Row>,
+    /// The row whose key is the part's next.
+    row: Row,
+    last: Option<Vec<u8>>,
+}
+
+impl GatheredRows {
+    pub(super) fn begin(
+        table: &Arc<GatheredTable>,
+        mut request: ScanRequest,
+        unless: &Unless,
+    ) -> Result<Self> {
+        let schema = table.schema();
+        // What is wrong with the columns is found here.
+        let _: Sources = sources(schema, &request.columns)?;
+        let columns = request.columns.clone();
+        let tells_factors =
+            |it: &TextQuery| matches!(it, TextQuery::Keywords(asked) if asked.factors.is_some());
+        let kind = |score: &TextQuery| match tells_factors(score) {
+            true => ColumnType::Text,
+            false => ColumnType::Double,
+        };
+        let scores = request.scores.iter().map(kind).collect();
+        request.columns.extend(&schema.primary_key);
+        request.in_key_order = true;
+        let mut all = Self {
+            table: Arc::clone(table),
+            parts: Vec::new(),
+            next: BinaryHeap::new(),
+            columns,
+            scores,
+            batch_rows: request.batch_rows.max(1),
+            left: request.limit.unwrap_or(u64::MAX),
+            last: None,
+            unless: unless.clone(),
+        };
+        for (place, part) in table.present() {
+            let rows = match part.scan(request.clone(), unless) {
+                Ok(rows) => Some(Mutex::new(rows)),
+                Err(error) => {
+                    table.lose(place, error)?;
+                    None
+                }
+            };
+            let (ahead, row) = (Vec::new().into_iter(), Row::new());
+            all.parts.push(Stream { place, rows, ahead, row, last: None });
+        }
+        for at in 0..all.parts.len() {
+            all.advance(at)?;
+        }
+        Ok(all)
+    }
+
+    /// How many rows there are at most.
+    pub fn most(&self) -> u64 {
+        self.left.min(self.table.rows())
+    }
+
+    /// Reads the next row of a part.
+    fn advance(&mut self, at: usize) -> Result<()> {
+        let Self { table, parts, next, columns, scores, unless, .. } = self;
+        let Some(stream) = parts.get_mut(at) else { return Ok(()) };
+        let name = table.parts.get(stream.place).map_or("", |part| part.name());
+        let schema = &table.schema;
+        let row = loop {
+            if let Some(row) = stream.ahead.next() {
+                break row;
+            }
+            unless.check()?;
+            match stream.rows.as_mut().and_then(|rows| rows.get_mut().next()) {
+                Some(Ok(rows)) => stream.ahead = rows.into_iter(),
+                Some(Err(error)) => {
+                    stream.rows = None;
+                    return table.lose(stream.place, error);
+                }
+                None => return Ok(()),
+            }
+        };
+        let parts = schema.primary_key.len();
+        if row.len() != columns.len() + parts + scores.len() {
+            return Err(lie(name, "a row has other columns than those that were asked for"));
+        }
+        let key = row.get(columns.len()..columns.len() + parts).unwrap_or_default();
+        let key = encode_key(schema, key).map_err(|_| lie(name, "a row has a key that is none"))?;
+        if stream.last.as_ref().is_some_and(|last| *last >= key) {
+            return Err(lie(name, "its rows are not in the order of their keys"));
+        }
+        stream.last = Some(key.clone());
+        stream.row = row;
+        next.push(Reverse((key, at)));
+        Ok(())
+    }
+
+    fn read_batch(&mut self) -> Result<ColumnBatch> {
+        let schema = Arc::clone(&self.table.schema);
+        let defined: Vec<_> =
+            self.columns.iter().filter_map(|&place| schema.columns.get(place)).collect();
+        let kinds = defined.iter().map(|column| column.kind).chain(self.scores.iter().copied());
+        let most = usize::try_from(self.left).map_or(self.batch_rows, |it| it.min(self.batch_rows));
+        let mut columns: Vec<ColumnBuilder> =
+            kinds.map(|kind| ColumnBuilder::new(kind, most.min(1 << 16))).collect();
+        let mut rows = 0;
+        while rows < most
+            && columns.iter().map(ColumnBuilder::string_bytes).sum::<usize>() < BATCH_BYTES
+            && let Some(Reverse((key, at))) = self.next.pop()
+        {
+            let Some(stream) = self.parts.get_mut(at) else { continue };
+            let part = self.table.parts.get(stream.place).map_or("", |part| part.name());
+            if self.last.as_ref() == Some(&key) {
+                return Err(lie(part, "it has a key that was hidden, or that was not there"));
+            }
+            let row = std::mem::take(&mut stream.row);
+            let behind = defined.len() + schema.primary_key.len();
+            for ((column, value), out) in defined.iter().zip(&row).zip(&mut columns) {
+                let fitted = fit(column, value);
+                out.push(&fitted.map_err(|_| lie(part, "a value is none of its column"))?)?;
+            }
+            let scores = row.iter().skip(behind).zip(&self.scores);
+            for ((value, kind), out) in scores.zip(columns.iter_mut().skip(defined.len())) {
+                let is_right = match (kind, value) {
+                    (ColumnType::Double, Value::Float(number)) => number.is_finite(),
+                    (ColumnType::Text, Value::Text(_)) => true,
+                    _ => false,
+                };
+                if !is_right {
+                    return Err(lie(part, "a weight is none"));
+                }
+                out.push(value)?;
+            }
+            rows += 1;
+            self.last = Some(key);
+            self.advance(at)?;
+        }
+        self.left = self.left.saturating_sub(rows as u64);
+        let columns = columns.into_iter().map(ColumnBuilder::finish).collect();
+        Ok(ColumnBatch { rows, columns })
+    }
+}
+
+impl Iterator for GatheredRows {
+    type Item = Result<ColumnBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
+        }
+        let batch = self.read_batch();
+        if !batch.as_ref().is_ok_and(|batch| batch.rows > 0) {
+            self.left = 0;
+        }
+        batch.map(|batch| (batch.rows > 0).then_some(batch)).transpose()
+    }
+}

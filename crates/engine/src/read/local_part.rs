@@ -1,0 +1,104 @@
+//! Rows of this server as a part of a table.
+
+use std::sync::Arc;
+
+use super::{
+    gathered::{Answer, Part, PartRows},
+    reader::Reader,
+};
+use crate::{
+    KeywordQuery, KeywordStatistics, Result, ScanRequest, Schema, Selection, WantedStatistics,
+    interrupt::Unless,
+};
+
+/// Keys of a page.
+const PAGE_KEYS: usize = if cfg!(test) { 7 } else { 16_384 };
+
+/// A table of this server, or several as one, at the moment of a reader.
+pub struct LocalPart {
+    reader: Reader,
+    table: String,
+    name: String,
+    schema: Arc<Schema>,
+    rows: u64,
+    version: String,
+    ends: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl LocalPart {
+    /// The part that a reader's table is.
+    ///
+    /// # Errors
+    /// Those of [`Reader::row_count`].
+    pub fn new(reader: &Reader, table: &str) -> Result<Self> {
+        let version = reader.rows_version(table)?;
+        Self::of(reader.clone(), table, version)
+    }
+
+    fn of(reader: Reader, table: &str, version: String) -> Result<Self> {
+        Ok(Self {
+            table: table.to_owned(),
+            name: crate::united_names(table).collect::<Vec<_>>().join(","),
+            schema: reader.schema(table)?,
+            rows: reader.row_count(table)?,
+            version,
+            ends: reader.key_ends(table)?,
+            reader,
+        })
+    }
+
+    fn reader(&self, unless: &Unless) -> Reader {
+        self.reader.with(unless)
+    }
+}
+
+impl Part for LocalPart {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn ends(&self) -> Option<&(Vec<u8>, Vec<u8>)> {
+        self.ends.as_ref()
+    }
+
+    fn keys_from(&self, from: &[u8], unless: &Unless) -> Result<Vec<Vec<u8>>> {
+        self.reader(unless).keys_from(&self.table, from, PAGE_KEYS)
+    }
+
+    fn hide(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Arc<dyn Part>> {
+        let reader = self.reader(unless).hiding(&self.table, keys)?;
+        Ok(Arc::new(Self::of(reader, &self.table, self.version.clone())?))
+    }
+
+    fn statistics<'a>(
+        &'a self,
+        asked: &'a KeywordQuery,
+        wanted: &'a WantedStatistics,
+        unless: &'a Unless,
+    ) -> Answer<'a, KeywordStatistics> {
+        Box::new(|| self.reader(unless).keyword_statistics(&self.table, asked, wanted))
+    }
+
+    fn count<'a>(&'a self, mut selection: Selection, unless: &'a Unless) -> Answer<'a, u64> {
+        selection.table.clone_from(&self.table);
+        Box::new(move || Ok(self.reader(unless).count(&selection)?.count))
+    }
+
+    fn scan(&self, mut request: ScanRequest, unless: &Unless) -> Result<PartRows> {
+        request.table.clone_from(&self.table);
+        let scan = self.reader(unless).scan(request)?;
+        Ok(Box::new(scan.map(|batch| batch.map(|batch| batch.to_rows()))))
+    }
+}

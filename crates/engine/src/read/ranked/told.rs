@@ -1,0 +1,221 @@
+//! The keywords of a table that lies in several places: by numbers that are known already, and what its parts add to them.
+
+use remora_words::{
+    WordsError,
+    analysis::Analyzer,
+    matching::{Counts, Expansion, Matcher, Place, Vocabulary},
+    query::{self, Wildcard},
+};
+
+use super::{Ranked, is_by_expression, names, refused, vocabulary::ViewVocabulary, words_of};
+use crate::{
+    Error, KeywordQuery, KeywordStatistics, RequestPart, Result, Schema, WantedStatistics,
+    interrupt::Unless, snapshot::TableView,
+};
+
+/// A vocabulary of known numbers, which notes those that are missing.
+pub(super) struct Told<'s> {
+    statistics: &'s KeywordStatistics,
+    analyzer: &'s Analyzer,
+    wanted: WantedStatistics,
+    /// How many sets of keywords were asked for.
+    sets: usize,
+    /// How many of them wherever they stand, which all come first.
+    first_sets: usize,
+}
+
+impl<'s> Told<'s> {
+    pub(super) fn new(statistics: &'s KeywordStatistics, analyzer: &'s Analyzer) -> Self {
+        let wanted = WantedStatistics::default();
+        Self { statistics, analyzer, wanted, sets: 0, first_sets: 0 }
+    }
+
+    /// What is missing, as far as that is known before it is there: sets are of keywords that are, and in which order
+    /// those are asked for that stand at certain places follows from the others.
+    pub(super) fn missing(mut self) -> WantedStatistics {
+        if self.wanted.keywords.is_empty() && self.wanted.patterns.is_empty() {
+            let known = self.statistics.unions.len();
+            let end = if self.first_sets > known { self.first_sets } else { self.sets };
+            self.wanted.unions = end.saturating_sub(known);
+        }
+        self.wanted
+    }
+
+    /// The next set's number, if it is known.
+    fn set(&mut self, is_anywhere: bool) -> (usize, Option<u64>) {
+        let set = self.sets;
+        self.sets += 1;
+        if is_anywhere {
+            self.first_sets = self.sets;
+        }
+        (set, self.statistics.unions.get(set).copied())
+    }
+}
+
+impl Vocabulary for Told<'_> {
+    fn total(&self) -> u64 {
+        self.statistics.documents
+    }
+
+    fn keyword(&self, word: &str, is_exact: bool) -> Option<String> {
+        self.analyzer.keyword(word, is_exact)
+    }
+
+    fn counts(&mut self, keyword: &str) -> remora_words::Result<Counts> {
+        let known = self.statistics.counts_of(keyword);
+        let keywords = &mut self.wanted.keywords;
+        if known.is_none() && !keywords.iter().any(|noted| noted == keyword) {
+            keywords.push(keyword.to_owned());
+        }
+        Ok(known.unwrap_or_default())
+    }
+
+    fn expand(&mut self, pattern: &str) -> remora_words::Result<Result<Vec<Expansion>, String>> {
+        match Wildcard::new(pattern, self.analyzer.settings()) {
+            Ok(wildcard) if wildcard.is_nothing() => return Ok(Ok(Vec::new())),
+            Ok(_) => {}
+            Err(warning) => return Ok(Err(warning)),
+        }
+        let Some(known) = self.statistics.expansions.get(pattern) else {
+            let patterns = &mut self.wanted.patterns;
+            if !patterns.iter().any(|noted| noted == pattern) {
+                patterns.push(pattern.to_owned());
+            }
+            return Ok(Ok(Vec::new()));
+        };
+        let expansion = |(keyword, documents, hits): &(String, u64, u64)| Expansion {
+            keyword: keyword.clone(),
+            counts: Counts { documents: *documents, hits: *hits },
+        };
+        Ok(Ok(known.iter().map(expansion).collect()))
+    }
+
+    fn union(
+        &mut self,
+        _: &[String],
+        counts: Option<&dyn Fn(Place) -> bool>,
+    ) -> remora_words::Result<u64> {
+        Ok(self.set(counts.is_none()).1.unwrap_or(0))
+    }
+}
+
+/// The same in a part of the table, which counts the sets of keywords behind those that are known.
+struct Counting<'s, 'v> {
+    told: Told<'s>,
+    vocabulary: ViewVocabulary<'v>,
+    counted: Vec<u64>,
+    wanted: usize,
+}
+
+impl Vocabulary for Counting<'_, '_> {
+    fn total(&self) -> u64 {
+        self.told.total()
+    }
+
+    fn keyword(&self, word: &str, is_exact: bool) -> Option<String> {
+        self.told.keyword(word, is_exact)
+    }
+
+    fn counts(&mut self, keyword: &str) -> remora_words::Result<Counts> {
+        self.told.counts(keyword)
+    }
+
+    fn expand(&mut self, pattern: &str) -> remora_words::Result<Result<Vec<Expansion>, String>> {
+        self.told.expand(pattern)
+    }
+
+    fn union(
+        &mut self,
+        keywords: &[String],
+        counts: Option<&dyn Fn(Place) -> bool>,
+    ) -> remora_words::Result<u64> {
+        if let (_, Some(known)) = self.told.set(counts.is_none()) {
+            return Ok(known);
+        }
+        if self.counted.len() >= self.wanted {
+            return Ok(0);
+        }
+        let counted = self.vocabulary.union(keywords, counts)?;
+        self.counted.push(counted);
+        Ok(counted)
+    }
+}
+
+impl Ranked {
+    /// What of the numbers of a table is missing by which a query is planned.
+    pub(crate) fn missing(
+        schema: &Schema,
+        asked: &KeywordQuery,
+        statistics: &KeywordStatistics,
+        needs_hits: bool,
+    ) -> Result<WantedStatistics> {
+        let words = words_of(schema)?;
+        let analyzer = words.analyzer()?;
+        let parsed =
+            query::parse(&asked.text, &analyzer, &names(schema, words)).map_err(refused)?;
+        let mut told = Told::new(statistics, &analyzer);
+        if let Some(root) = &parsed.root {
+            Matcher::new(root, &mut told, asked.idf).map_err(refused)?;
+        }
+        let totals = is_by_expression(asked) && statistics.totals.is_none();
+        Ok(WantedStatistics { totals, needs_hits, ..told.missing() })
+    }
+
+    /// What a part of a table adds to its numbers; `asked` has those that are known.
+    pub(crate) fn counted(
+        view: &TableView,
+        asked: &KeywordQuery,
+        wanted: &WantedStatistics,
+        unless: &Unless,
+    ) -> Result<KeywordStatistics> {
+        let words = words_of(&view.schema)?;
+        let analyzer = words.analyzer()?;
+        let mut vocabulary = ViewVocabulary::new(view, words, &analyzer, unless);
+        if wanted.needs_hits {
+            vocabulary = vocabulary.with_hits();
+        }
+        let mut counted =
+            KeywordStatistics { documents: view.live_count(), ..KeywordStatistics::default() };
+        for keyword in &wanted.keywords {
+            let Counts { documents, hits } = vocabulary.counts_of(keyword)?;
+            counted.counts.insert(keyword.clone(), (documents, hits));
+        }
+        for pattern in &wanted.patterns {
+            let wildcard = Wildcard::new(pattern, analyzer.settings());
+            let wildcard = wildcard.map_err(|warning| refused(WordsError::Query(warning)))?;
+            let found = match wildcard.is_nothing() {
+                true => Vec::new(),
+                false => vocabulary.expanded(&wildcard)?,
+            };
+            let pair = |it: Expansion| (it.keyword, it.counts.documents, it.counts.hits);
+            counted.expansions.insert(pattern.clone(), found.into_iter().map(pair).collect());
+        }
+        let fields = names(&view.schema, words);
+        if wanted.totals {
+            counted.totals = Some(vocabulary.totals(fields.len())?);
+        }
+        if wanted.unions > 0 {
+            let nothing = KeywordStatistics::default();
+            let known = asked.statistics.as_deref().unwrap_or(&nothing);
+            let parsed = query::parse(&asked.text, &analyzer, &fields).map_err(refused)?;
+            let told = Told::new(known, &analyzer);
+            let (counts, wanted) = (Vec::new(), wanted.unions);
+            let mut counting = Counting { told, vocabulary, counted: counts, wanted };
+            if let Some(root) = &parsed.root {
+                let planned = Matcher::new(root, &mut counting, asked.idf);
+                planned.map_err(|error| counting.vocabulary.error(error))?;
+            }
+            if counting.counted.len() != wanted {
+                return Err(incomplete());
+            }
+            counted.unions = counting.counted;
+        }
+        Ok(counted)
+    }
+}
+
+/// The error for numbers by which a query cannot be planned.
+pub(super) fn incomplete() -> Error {
+    let message = "the numbers of keywords that came with the query are not those that it needs";
+    Error::request(RequestPart::Expression, message)
+}

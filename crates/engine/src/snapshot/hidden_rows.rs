@@ -1,0 +1,37 @@
+//! The rows of a table but for those of some keys.
+
+use std::{collections::HashSet, sync::Arc};
+
+use crate::{
+    Result, Row,
+    storage::{rows::RowReader, store::StoredBytes},
+};
+
+/// The rows that are not hidden.
+pub(crate) struct HiddenRows {
+    rows: Arc<dyn RowReader>,
+    hidden: HashSet<Vec<u8>>,
+}
+
+impl HiddenRows {
+    /// All but those of these keys.
+    pub fn new(rows: Arc<dyn RowReader>, keys: &[Vec<u8>]) -> Self {
+        Self { rows, hidden: keys.iter().cloned().collect() }
+    }
+}
+
+impl RowReader for HiddenRows {
+    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
+        if self.hidden.contains(key) { Ok(None) } else { self.rows.get(key, wanted) }
+    }
+
+    fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {
+        if self.hidden.contains(key) { Ok(None) } else { self.rows.stored(key) }
+    }
+
+    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
+        self.rows.scan(from, &mut |key, row| {
+            if self.hidden.contains(key) { Ok(true) } else { visit(key, row) }
+        })
+    }
+}

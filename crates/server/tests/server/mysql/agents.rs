@@ -1,0 +1,400 @@
+//! Distributed tables over other servers: the oracle is one table with the same rows, of a key that several have the last's.
+//! Servers that are silent, close the connection or lie are errors.
+
+use std::{
+    collections::BTreeMap,
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener},
+    thread,
+    time::{Duration, Instant},
+};
+
+use mysql::{Conn, OptsBuilder, Value, prelude::Queryable};
+
+use crate::support::TestServer;
+
+const WORDS: [&str; 8] = ["alpha", "beta", "gamma", "delta", "alphabet", "often", "rare", "often"];
+const QUERIES: [&str; 10] = [
+    "alpha",
+    "alpha beta",
+    "often | rare",
+    "\"alpha beta\"",
+    "\"often gamma\"~4",
+    "\"alpha beta gamma delta\"/2",
+    "often -beta",
+    "alph* | ^rare",
+    "@title often gamma NEAR/3 delta",
+    "^alp* | @body *ta",
+];
+const RANKERS: [&str; 6] = [
+    "proximity_bm25",
+    "bm25",
+    "wordcount",
+    "matchany",
+    "sph04",
+    "expr('sum(lcs*user_weight)*1000+bm25+10000*bm25a(1.2,0.75)+doc_word_count+n')",
+];
+/// Of any table, `{}`.
+const PLAIN: [&str; 11] = [
+    "SELECT COUNT(*), SUM(n), MIN(id), MAX(s) FROM {}",
+    "SELECT * FROM {} ORDER BY id LIMIT 500",
+    "SELECT id, n FROM {} WHERE n > 5 AND s = 'odd' ORDER BY n, id LIMIT 7",
+    "SELECT g, COUNT(*), AVG(n) FROM {} GROUP BY g ORDER BY g",
+    "SELECT * FROM {} WHERE id = 17",
+    "SELECT id, title FROM {} WHERE id IN (3, 17, 40) OR title LIKE '%lph%' ORDER BY id",
+    "SELECT x.id, y.n FROM {} AS x JOIN {} AS y ON x.id = y.n ORDER BY 1, 2",
+    "SELECT DISTINCT s FROM {} ORDER BY s",
+    "SELECT id FROM {} WHERE id NOT IN (SELECT id FROM {} WHERE g = 1) ORDER BY id LIMIT 9",
+    "SELECT (SELECT MAX(id) FROM {}), id FROM {} LIMIT 3, 4",
+    "DESCRIBE {}",
+];
+/// Of the rows that a query by keywords, `?`, finds.
+const FOUND: [&str; 10] = [
+    "SELECT id, WEIGHT() FROM {} WHERE MATCH('?')",
+    "SELECT id, WEIGHT() w, n FROM {} WHERE MATCH('?') AND n > 3 ORDER BY n DESC, id ASC LIMIT 3, 8",
+    "SELECT g, COUNT(*), MAX(n), MAX(WEIGHT()) FROM {} WHERE MATCH('?') GROUP BY g ORDER BY g ASC",
+    "SELECT id FROM {} WHERE MATCH('?') LIMIT 4 FACET g FACET s ORDER BY FACET() ASC",
+    "SELECT id, g, COUNT(*) FROM {} WHERE MATCH('?') GROUP 2 BY g WITHIN GROUP ORDER BY n DESC, id ASC",
+    "SELECT COUNT(*) FROM {} WHERE MATCH('?')",
+    "SELECT id, WEIGHT(), SNIPPET(body, '?') FROM {} WHERE MATCH('?') LIMIT 3",
+    "SELECT id, WEIGHT() FROM {} WHERE MATCH('?') LIMIT 9 OPTION field_weights=(title=7, body=2), ranker=%",
+    "SELECT id, WEIGHT() FROM {} WHERE MATCH('?') OR n = 3 ORDER BY id LIMIT 20 OPTION ranker=%",
+    "CALL KEYWORDS('alpha beta nothing', '{}', 1)",
+];
+const TABLE: &str = "(id INT PRIMARY KEY, n INT NOT NULL, g INT NOT NULL, s VARCHAR(9), title VARCHAR(200), body TEXT) \
+                     words='title,body' min_infix_len='2'";
+
+/// A small generator.
+struct Random(u64);
+
+impl Random {
+    fn seeded() -> Self {
+        let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = seed.unwrap_or_else(|| {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+            u64::from(now.subsec_nanos())
+        });
+        println!("REMORA_SEED={seed}");
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) % end
+    }
+
+    fn one<'c>(&mut self, of: &[&'c str]) -> &'c str {
+        of[self.below(of.len() as u64) as usize]
+    }
+}
+
+fn connect(server: &TestServer) -> Conn {
+    connect_as(server.sql_address(), "root", "")
+}
+
+fn connect_as(address: SocketAddr, user: &str, password: &str) -> Conn {
+    let options = OptsBuilder::new()
+        .ip_or_hostname(Some(address.ip().to_string()))
+        .tcp_port(address.port())
+        .user(Some(user))
+        .pass(Some(password))
+        .prefer_socket(false);
+    let mut conn = Conn::new(options).unwrap();
+    conn.query_drop("USE remora").unwrap();
+    conn
+}
+
+/// A server that may ask these.
+fn head(addresses: &[SocketAddr], more: &str) -> TestServer {
+    let addresses: Vec<String> = addresses.iter().map(|it| format!("\"{it}\"")).collect();
+    TestServer::start_empty(&format!("[agents]\naddresses = [{}]\n{more}", addresses.join(", ")))
+}
+
+/// All result sets of a statement, or its error.
+fn sets(conn: &mut Conn, statement: &str) -> String {
+    let mut told = String::new();
+    let mut result = match conn.query_iter(statement) {
+        Ok(result) => result,
+        Err(error) => return format!("{error}"),
+    };
+    while let Some(set) = result.iter() {
+        for row in set {
+            match row {
+                Ok(row) => {
+                    let cells = row.unwrap().into_iter().map(|cell| match cell {
+                        Value::NULL => "NULL".to_owned(),
+                        Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                        other => format!("{other:?}"),
+                    });
+                    told.push_str(&cells.collect::<Vec<_>>().join("|"));
+                }
+                Err(error) => told.push_str(&format!("{error}")),
+            }
+            told.push('\n');
+        }
+        told.push_str("--\n");
+    }
+    told
+}
+
+/// What a statement gives, and what SHOW META tells then, but for times and what was not planned alike.
+fn told(conn: &mut Conn, statement: &str) -> String {
+    let answer = sets(conn, statement);
+    let meta = sets(conn, "SHOW META");
+    let is_of_found = |line: &&str| {
+        ["total_found", "keyword", "docs", "hits", "warning"].iter().any(|it| line.starts_with(it))
+    };
+    let meta: Vec<&str> = meta.lines().filter(is_of_found).collect();
+    match statement.starts_with("SELECT id, WEIGHT()") {
+        true => format!("{answer}\n{}", meta.join("\n")),
+        false => answer,
+    }
+}
+
+fn compare(conn: &mut Conn, statement: &str, tables: &[&str]) {
+    let mut answers = Vec::new();
+    for table in tables {
+        answers.push(told(conn, &statement.replace("{}", table)));
+    }
+    let (whole, others) = answers.split_last().unwrap();
+    for (other, table) in others.iter().zip(tables) {
+        assert_eq!(other, whole, "{statement} of {table}");
+    }
+}
+
+fn text(random: &mut Random, words: u64) -> String {
+    let words: Vec<&str> = (0..random.below(words)).map(|_| random.one(&WORDS)).collect();
+    words.join(" ")
+}
+
+/// Rows by their keys, as lists of values.
+type Rows = BTreeMap<u64, String>;
+
+fn change(conn: &mut Conn, random: &mut Random, table: &str, rows: &mut Rows) {
+    for _ in 0..1 + random.below(3) {
+        let from = random.below(120);
+        if random.below(4) == 0 {
+            let to = from + random.below(9);
+            conn.query_drop(format!("DELETE FROM {table} WHERE id BETWEEN {from} AND {to}"))
+                .unwrap();
+            rows.retain(|id, _| !(from..=to).contains(id));
+            continue;
+        }
+        let mut values = Vec::new();
+        for _ in 0..1 + random.below(30) {
+            let id = random.below(120);
+            let s = random.one(&["'odd'", "'even'", "NULL"]);
+            let (title, body) = (text(random, 5), text(random, 12));
+            let row = format!(
+                "({id}, {}, {}, {s}, '{title}', '{body}')",
+                random.below(12),
+                random.below(3)
+            );
+            rows.insert(id, row.clone());
+            values.push(row);
+        }
+        conn.query_drop(format!("REPLACE INTO {table} VALUES {}", values.join(", "))).unwrap();
+    }
+}
+
+/// Writes all rows of parts into one table.
+fn fill_whole(conn: &mut Conn, parts: &[Rows]) {
+    let mut all = Rows::new();
+    parts.iter().for_each(|part| all.extend(part.clone()));
+    conn.query_drop("DELETE FROM whole WHERE id >= 0").unwrap();
+    let values: Vec<String> = all.into_values().collect();
+    if !values.is_empty() {
+        conn.query_drop(format!("INSERT INTO whole VALUES {}", values.join(", "))).unwrap();
+    }
+}
+
+#[test]
+fn tables_of_several_servers_are_one_table() {
+    let mut random = Random::seeded();
+    let shards: Vec<TestServer> = (0..2).map(|_| TestServer::start_empty("")).collect();
+    // The third has a table of its own and one of the second.
+    let middle = head(&[shards[1].sql_address()], "");
+    let asked = [shards[0].sql_address(), middle.sql_address()];
+    let first = head(&asked, "");
+    let mut conns: Vec<Conn> = shards.iter().map(connect).collect();
+    let (mut between, mut conn) = (connect(&middle), connect(&first));
+    for conn in conns.iter_mut().chain([&mut between, &mut conn]) {
+        conn.query_drop(format!("CREATE TABLE t {TABLE}")).unwrap();
+    }
+    conn.query_drop(format!("CREATE TABLE whole {TABLE}")).unwrap();
+    let nested = format!(
+        "CREATE TABLE n type='distributed' local='t' agent='{}:t'",
+        shards[1].sql_address()
+    );
+    between.query_drop(nested).unwrap();
+    let all = format!(
+        "CREATE TABLE d type='distributed' local='t' agent='{}:t[conn=pconn]' agent='{}:n' \
+         agent_query_timeout='20000' agent_connect_timeout='20000'",
+        asked[0], asked[1]
+    );
+    conn.query_drop(all).unwrap();
+    let shown = sets(&mut conn, "SHOW CREATE TABLE d");
+    assert!(shown.contains(&format!("agent='{}:remora.t[conn=pconn]'", asked[0])), "{shown}");
+    // In the order of the parts: here, the first shard, the middle, the second shard.
+    let mut parts = vec![Rows::new(); 4];
+    for _ in 0..3 {
+        change(&mut conn, &mut random, "t", &mut parts[0]);
+        change(&mut conns[0], &mut random, "t", &mut parts[1]);
+        change(&mut between, &mut random, "t", &mut parts[2]);
+        change(&mut conns[1], &mut random, "t", &mut parts[3]);
+        fill_whole(&mut conn, &parts);
+        for dialect in ["mysql", "sphinx"] {
+            conn.query_drop(format!("SET sql_dialect = '{dialect}'")).unwrap();
+            for statement in PLAIN {
+                if dialect == "mysql" || !statement.contains(" JOIN ") {
+                    compare(&mut conn, statement, &["d", "whole"]);
+                }
+            }
+            for _ in 0..4 {
+                let (query, ranker) = (random.one(&QUERIES), random.one(&RANKERS));
+                for statement in FOUND {
+                    let statement = statement.replace('?', query).replace('%', ranker);
+                    compare(&mut conn, &statement, &["d", "whole"]);
+                }
+            }
+        }
+        conn.query_drop("SET sql_dialect = 'mysql'").unwrap();
+    }
+    // A join with a table that is here, and a statement that is prepared.
+    compare(
+        &mut conn,
+        "SELECT x.id, t.n FROM {} x JOIN t ON x.id = t.id ORDER BY 1",
+        &["d", "whole"],
+    );
+    let prepared = ["d", "whole"].map(|table| {
+        let statement = format!("SELECT id, WEIGHT() FROM {table} WHERE MATCH(?) LIMIT 5");
+        let rows: Vec<mysql::Row> = conn.exec(statement, ("often",)).unwrap();
+        rows.into_iter().map(mysql::Row::unwrap).collect::<Vec<_>>()
+    });
+    assert_eq!(prepared[0], prepared[1]);
+    let denied = sets(&mut conn, "INSERT INTO d VALUES (1, 1, 1, 'a', 'b', 'c')");
+    assert!(denied.contains("1288"), "{denied}");
+}
+
+/// A server that answers nothing, or something that is none, as long as it is held.
+fn fake(answer: Option<&'static [u8]>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            thread::spawn(move || match answer {
+                Some(bytes) => {
+                    let _ = stream.write_all(bytes);
+                }
+                // Until the other side leaves.
+                None => {
+                    let mut bytes = [0];
+                    let _ = stream.read(&mut bytes);
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn servers_that_do_not_answer_rightly_are_errors_of_the_statement() {
+    let shard = TestServer::start_empty("");
+    let closed = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    };
+    let (silent, closing) = (fake(None), fake(Some(b"")));
+    let lying = fake(Some(b"\xff\xff\xff\x00\x0alies, lies, lies"));
+    let addresses = [shard.sql_address(), closed, silent, closing, lying];
+    let server = head(&addresses, "");
+    let (mut there, mut conn) = (connect(&shard), connect(&server));
+    there.query_drop(format!("CREATE TABLE t {TABLE}")).unwrap();
+    there.query_drop("INSERT INTO t VALUES (1, 1, 1, NULL, 'often', 'often rare')").unwrap();
+    let live = shard.sql_address();
+    for dead in [closed, silent, closing, lying] {
+        let made = format!(
+            "CREATE TABLE d type='distributed' agent='{live}:t' agent='{dead}:t' agent_query_timeout='1500' \
+             agent_connect_timeout='1500'"
+        );
+        conn.query_drop(made).unwrap();
+        let begun = Instant::now();
+        let failed = sets(&mut conn, "SELECT id FROM d WHERE MATCH('often')");
+        assert!(begun.elapsed() < Duration::from_secs(15), "{dead}");
+        assert!(failed.contains("1430") && failed.contains(&dead.to_string()), "{failed}");
+        // The rest, and a warning.
+        let partial = "SELECT id, WEIGHT() FROM d WHERE MATCH('often') OPTION partial=1";
+        let rest = sets(&mut conn, partial);
+        assert!(rest.starts_with("1|"), "{rest}");
+        let warned = sets(&mut conn, "SHOW WARNINGS");
+        assert!(warned.contains("is left out") && warned.contains(&dead.to_string()), "{warned}");
+        // A mirror that answers does for one that does not.
+        let mirrored =
+            format!("ALTER TABLE d agent='{dead}:t|{live}:t' agent_query_timeout='1500'");
+        conn.query_drop(mirrored).unwrap();
+        for _ in 0..4 {
+            assert_eq!(sets(&mut conn, "SELECT id FROM d WHERE MATCH('often')"), "1\n--\n");
+        }
+        conn.query_drop("DROP TABLE d").unwrap();
+    }
+    let status = sets(&mut conn, "SHOW AGENT STATUS");
+    assert!(status.contains(&format!("{silent} failed|")), "{status}");
+    // The server goes on.
+    assert_eq!(sets(&mut conn, "SELECT 1"), "1\n--\n");
+}
+
+#[test]
+fn waiting_for_a_silent_server_is_ended_by_kill_and_by_time() {
+    let silent = fake(None);
+    let server = head(&[silent], "");
+    let (mut conn, mut other) = (connect(&server), connect(&server));
+    let made =
+        format!("CREATE TABLE d type='distributed' agent='{silent}:t' agent_query_timeout='60000'");
+    conn.query_drop(made).unwrap();
+    let begun = Instant::now();
+    let id = conn.connection_id();
+    let waiting = thread::spawn(move || sets(&mut conn, "SELECT id FROM d"));
+    thread::sleep(Duration::from_millis(500));
+    other.query_drop(format!("KILL QUERY {id}")).unwrap();
+    let ended = waiting.join().unwrap();
+    assert!(ended.contains("1317"), "{ended}");
+    let late = sets(&mut other, "SELECT /*+ MAX_EXECUTION_TIME(300) */ id FROM d");
+    assert!(late.contains("3024"), "{late}");
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn only_servers_that_are_named_are_asked_and_as_whom_the_settings_say() {
+    let users = "[[users]]\nname = \"reader\"\npassword = \"secret\"\nread = [\"remora.t\"]\n\
+                 [[users]]\nname = \"owner\"\npassword = \"owner\"\n";
+    let shard = TestServer::start_empty(users);
+    let mut there = connect_as(shard.sql_address(), "owner", "owner");
+    there.query_drop(format!("CREATE TABLE t {TABLE}")).unwrap();
+    there.query_drop(format!("CREATE TABLE hidden {TABLE}")).unwrap();
+    there.query_drop("INSERT INTO t VALUES (1, 1, 1, NULL, 'often', 'often rare')").unwrap();
+    let address = shard.sql_address();
+    let of = |server: &TestServer, table: &str| {
+        let mut conn = connect(server);
+        let made = format!("CREATE TABLE d_{table} type='distributed' agent='{address}:{table}'");
+        conn.query_drop(made).unwrap();
+        sets(&mut conn, &format!("SELECT id FROM d_{table}"))
+    };
+    let right = head(&[address], "user = \"reader\"\npassword = \"secret\"\n");
+    assert_eq!(of(&right, "t"), "1\n--\n");
+    let denied = of(&right, "hidden");
+    assert!(denied.contains("1430") && denied.contains("denied"), "{denied}");
+    let missing = of(&right, "missing");
+    assert!(missing.contains("1430"), "{missing}");
+    let wrong = of(&head(&[address], "user = \"reader\"\npassword = \"wrong\"\n"), "t");
+    assert!(wrong.contains("1430"), "{wrong}");
+    let unnamed = of(&TestServer::start_empty(""), "t");
+    assert!(unnamed.contains("agents.addresses"), "{unnamed}");
+    // What is asked of a part is not asked otherwise.
+    for request in ["{}", "[]", r#"{"next":{"cursor":1}}"#, r#"{"keys":{"from":"0g"}}"#] {
+        let refused = sets(&mut there, &format!("CALL REMORA_PART('{request}')"));
+        assert!(refused.contains("ERROR"), "{request}: {refused}");
+    }
+}

@@ -1,0 +1,322 @@
+//! What a distributed table says of other servers.
+//!
+//! ```text
+//! agent   := mirror ("|" mirror)* ["[" option ("," option)* "]"]
+//! mirror  := host ":" port [":" table ("," table)*]          table := [database "."] name
+//! option  := ("ha_strategy" | "conn" | "retry_count") "=" value
+//! ```
+//! A mirror without tables has those of the one behind it that names some, else of the one before it.
+
+use std::time::Duration;
+
+use remora_engine::Schema;
+use remora_mysql::ErrorCode;
+
+use crate::{Error, Result, host::AgentTimes, shared::Strategy};
+
+/// Most mirrors of an agent.
+const MAX_MIRRORS: usize = 16;
+/// Most tables of one that are read as one.
+const MAX_TABLES: usize = 64;
+/// Most often that all mirrors are tried again.
+const MAX_RETRIES: u64 = 100;
+/// Longest time of any kind, in milliseconds: an hour.
+const MAX_MS: u64 = 3_600_000;
+
+/// The names of settings, with what they are where nothing is said, and the most.
+const NUMBERS: [(&str, u64, u64); 5] = [
+    ("agent_connect_timeout", 1_000, MAX_MS),
+    ("agent_query_timeout", 3_000, MAX_MS),
+    ("agent_retry_count", 0, MAX_RETRIES),
+    ("agent_retry_delay", 500, MAX_MS),
+    ("mirror_retry_count", 0, MAX_RETRIES),
+];
+
+/// The setting of the strategy.
+pub(crate) const HA_STRATEGY: &str = "ha_strategy";
+
+/// Servers that have the same rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Agent {
+    /// Where they are, and the tables there, which are one.
+    pub mirrors: Vec<Mirror>,
+    /// Which is asked first.
+    pub strategy: Strategy,
+    /// How often all are tried again.
+    pub retries: u64,
+    /// Between those tries.
+    pub retry_delay: Duration,
+    /// How long each is waited for.
+    pub times: AgentTimes,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mirror {
+    /// `host:port`.
+    pub address: String,
+    /// The tables: `database.table`.
+    pub tables: Vec<String>,
+}
+
+impl Mirror {
+    /// What people know it by.
+    pub(crate) fn name(&self) -> String {
+        format!("{}:{}", self.address, self.tables.join(","))
+    }
+}
+
+/// What a statement says of how agents are asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Whether those that do not answer are left out.
+    pub is_partial: bool,
+    /// `agent_query_timeout`, in milliseconds.
+    pub query_timeout_ms: Option<u64>,
+    /// `retry_count`.
+    pub retries: Option<u64>,
+    /// `retry_delay`, in milliseconds.
+    pub retry_delay_ms: Option<u64>,
+}
+
+/// Checks that there is a setting of agents of this name.
+///
+/// # Errors
+/// 1235 if there is none.
+pub(crate) fn check_named(name: &str) -> Result<()> {
+    if name == HA_STRATEGY || NUMBERS.iter().any(|(known, ..)| *known == name) {
+        return Ok(());
+    }
+    let settings = NUMBERS.map(|(known, ..)| known).join(", ");
+    let message = format!(
+        "{name} is no option of a distributed table: it has local, agent, agent_persistent, {HA_STRATEGY}, {settings}"
+    );
+    Err(Error::new(ErrorCode::NotSupported, message))
+}
+
+/// Checks a setting of agents.
+///
+/// # Errors
+/// 1235 if there is no such setting, 1064 if its value is none.
+pub(crate) fn check_setting(name: &str, value: &str) -> Result<()> {
+    check_named(name)?;
+    let refused = |message: String| Err(Error::new(ErrorCode::ParseError, message));
+    if name == HA_STRATEGY {
+        return match Strategy::named(value) {
+            Some(_) => Ok(()),
+            None => refused(format!(
+                "{HA_STRATEGY} '{value}' is none: say random, roundrobin, nodeads or noerrors"
+            )),
+        };
+    }
+    let most = NUMBERS.iter().find(|(known, ..)| *known == name).map_or(0, |it| it.2);
+    match value.parse::<u64>() {
+        Ok(number) if number <= most => Ok(()),
+        _ => refused(format!("{name} '{value}' is no number from 0 to {most}")),
+    }
+}
+
+/// The agents of a table, as a statement asks them. `database` is that of tables of which none is said.
+///
+/// # Errors
+/// 1064 if one is not understood.
+pub(crate) fn agents(schema: &Schema, asked: Asked, database: &str) -> Result<Vec<Agent>> {
+    let settings = schema.agent_settings();
+    let said = |name: &str| settings.iter().rev().find(|(known, _)| known == name);
+    let number = |name: &str| {
+        let default = NUMBERS.iter().find(|(known, ..)| *known == name).map_or(0, |it| it.1);
+        said(name).and_then(|(_, value)| value.parse().ok()).unwrap_or(default)
+    };
+    let ms = |name: &str, over: Option<u64>| {
+        Duration::from_millis(over.unwrap_or_else(|| number(name)).min(MAX_MS))
+    };
+    let retries = number("agent_retry_count").max(number("mirror_retry_count"));
+    let usual = Agent {
+        mirrors: Vec::new(),
+        strategy: said(HA_STRATEGY).and_then(|(_, it)| Strategy::named(it)).unwrap_or_default(),
+        retries: asked.retries.unwrap_or(retries).min(MAX_RETRIES),
+        retry_delay: ms("agent_retry_delay", asked.retry_delay_ms),
+        times: AgentTimes {
+            connect: ms("agent_connect_timeout", None).max(Duration::from_millis(1)),
+            query: ms("agent_query_timeout", asked.query_timeout_ms).max(Duration::from_millis(1)),
+            is_kept: false,
+        },
+    };
+    schema.agents().iter().map(|agent| parse(agent, &usual, database)).collect()
+}
+
+/// An agent as it is kept: with a database for each table, that of the distributed table where none is said.
+///
+/// # Errors
+/// 1064 if it is not understood.
+pub(crate) fn normalised(said: &str, database: &str, is_kept: bool) -> Result<String> {
+    let (times, retries) = (Duration::from_millis(1), 0);
+    let usual = Agent {
+        mirrors: Vec::new(),
+        strategy: Strategy::default(),
+        retries,
+        retry_delay: times,
+        times: AgentTimes { connect: times, query: times, is_kept: false },
+    };
+    let agent = parse(said, &usual, database)?;
+    let mirrors: Vec<String> = agent.mirrors.iter().map(Mirror::name).collect();
+    let (_, options) = split_options(said.trim())?;
+    let mut options: Vec<&str> = options.split(',').map(str::trim).collect();
+    options.retain(|option| !option.is_empty());
+    if is_kept && !agent.times.is_kept {
+        options.push("conn=pconn");
+    }
+    let options =
+        if options.is_empty() { String::new() } else { format!("[{}]", options.join(",")) };
+    Ok(format!("{}{options}", mirrors.join("|")))
+}
+
+/// What stands before the options, and they.
+fn split_options(said: &str) -> Result<(&str, &str)> {
+    let Some(inner) = said.strip_suffix(']') else { return Ok((said, "")) };
+    // An address of version 6 has brackets too, but none behind its port.
+    inner.rsplit_once('[').ok_or_else(|| wrong(said, "']' has no '['"))
+}
+
+fn parse(said: &str, usual: &Agent, database: &str) -> Result<Agent> {
+    let said = said.trim();
+    let (mirrors, options) = split_options(said)?;
+    let mut agent = usual.clone();
+    for option in options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
+        match name.as_str() {
+            HA_STRATEGY => {
+                check_setting(HA_STRATEGY, value)?;
+                agent.strategy = Strategy::named(value).unwrap_or_default();
+            }
+            "conn" => {
+                agent.times.is_kept = match value.to_ascii_lowercase().as_str() {
+                    "pconn" | "persistent" => true,
+                    "conn" => false,
+                    _ => return Err(wrong(said, "conn is pconn or conn")),
+                }
+            }
+            "retry_count" => {
+                check_setting("agent_retry_count", value)?;
+                agent.retries = value.parse().unwrap_or(0);
+            }
+            _ => return Err(wrong(said, &format!("'{name}' is no option of an agent"))),
+        }
+    }
+    for mirror in mirrors.split('|').map(str::trim) {
+        agent.mirrors.push(parse_mirror(said, mirror, database)?);
+    }
+    if agent.mirrors.len() > MAX_MIRRORS {
+        return Err(wrong(said, &format!("an agent has {MAX_MIRRORS} mirrors at most")));
+    }
+    let mut known: Vec<String> = Vec::new();
+    let order = (0..agent.mirrors.len()).rev().chain(0..agent.mirrors.len());
+    for place in order {
+        let Some(mirror) = agent.mirrors.get_mut(place) else { continue };
+        match mirror.tables.is_empty() {
+            true => mirror.tables.clone_from(&known),
+            false => known.clone_from(&mirror.tables),
+        }
+    }
+    if known.is_empty() {
+        return Err(wrong(said, "it names no table: say host:port:table"));
+    }
+    Ok(agent)
+}
+
+fn parse_mirror(said: &str, mirror: &str, database: &str) -> Result<Mirror> {
+    let host_end = match mirror.starts_with('[') {
+        true => mirror.find(']').map(|at| at + 1),
+        false => mirror.find(':'),
+    };
+    let behind = host_end.and_then(|end| Some((mirror.get(..end)?, mirror.get(end..)?)));
+    let (host, rest) =
+        behind.ok_or_else(|| wrong(said, "it names no port: say host:port:table"))?;
+    let rest = rest.strip_prefix(':').ok_or_else(|| wrong(said, "it names no port"))?;
+    let (port, tables) = rest.split_once(':').unwrap_or((rest, ""));
+    let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+    let is_host = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    if !is_port || host.is_empty() || host.len() > 255 || !host.chars().all(is_host) {
+        return Err(wrong(said, &format!("'{mirror}' is no host:port:table")));
+    }
+    let tables: Vec<String> = tables
+        .split(',')
+        .map(str::trim)
+        .filter(|table| !table.is_empty())
+        .map(|table| match table.contains('.') || database.is_empty() {
+            true => table.to_owned(),
+            false => format!("{database}.{table}"),
+        })
+        .collect();
+    let is_name = |table: &String| table.len() <= 512 && !table.contains('\0');
+    if tables.len() > MAX_TABLES || !tables.iter().all(is_name) {
+        return Err(wrong(said, &format!("an agent has {MAX_TABLES} tables at most")));
+    }
+    Ok(Mirror { address: format!("{host}:{port}"), tables })
+}
+
+fn wrong(said: &str, what: &str) -> Error {
+    Error::new(ErrorCode::ParseError, format!("agent '{said}': {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_read_as_sphinx_writes_them() {
+        let kept = |said: &str| normalised(said, "d", false).map_err(|error| error.message);
+        assert_eq!(kept("a:1:t").unwrap(), "a:1:d.t");
+        assert_eq!(kept(" a:1 | b.c:22:t,e.u ").unwrap(), "a:1:d.t,e.u|b.c:22:d.t,e.u");
+        assert_eq!(kept("a:1:t|b:2").unwrap(), "a:1:d.t|b:2:d.t");
+        assert_eq!(kept("[::1]:9:t").unwrap(), "[::1]:9:d.t");
+        let options = "a:1:t[ha_strategy=nodeads, conn=pconn,retry_count=2]";
+        let mended = "a:1:d.t[ha_strategy=nodeads,conn=pconn,retry_count=2]";
+        assert_eq!(kept(options).unwrap(), mended);
+        assert_eq!(normalised("a:1:t", "d", true).unwrap(), "a:1:d.t[conn=pconn]");
+        // What is kept is read again.
+        assert_eq!(normalised(mended, "x", true).unwrap(), mended);
+        let wrong = [
+            ("a:1", "names no table"),
+            ("a", "names no port"),
+            ("a:0:t", "no host:port:table"),
+            ("a:99999:t", "no host:port:table"),
+            (":1:t", "no host:port:table"),
+            ("a b:1:t", "no host:port:table"),
+            ("a:1:t]", "has no '['"),
+            ("a:1:t[blackhole=1]", "'blackhole' is no option"),
+            ("a:1:t[ha_strategy=x]", "ha_strategy 'x' is none"),
+            ("a:1:t[conn=x]", "conn is pconn"),
+        ];
+        for (said, what) in wrong {
+            let error = kept(said).unwrap_err();
+            assert!(error.contains(what), "{said}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_a_statement_says_counts_before_the_table() {
+        let settings = [("agent_query_timeout", "20"), ("mirror_retry_count", "3")];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let agents_of = vec!["a:1:d.t".to_owned(), "b:1:d.t[retry_count=9,conn=pconn]".to_owned()];
+        let schema = Schema::distributed("x", Vec::new()).with_agents(agents_of, settings.to_vec());
+        let told = agents(&schema, Asked::default(), "d").unwrap();
+        let ms = Duration::from_millis;
+        assert_eq!((told[0].times.connect, told[0].times.query), (ms(1_000), ms(20)));
+        assert_eq!((told[0].retries, told[1].retries), (3, 9));
+        assert!(!told[0].times.is_kept && told[1].times.is_kept);
+        let asked = Asked { query_timeout_ms: Some(7), retries: Some(1), ..Asked::default() };
+        let told = agents(&schema, asked, "d").unwrap();
+        assert_eq!((told[0].times.query, told[0].retries), (ms(7), 1));
+        for (name, value) in
+            [("agent_query_timeout", "-1"), ("agent_retry_count", "101"), (HA_STRATEGY, "x")]
+        {
+            assert_eq!(check_setting(name, value).unwrap_err().code, ErrorCode::ParseError);
+        }
+        assert_eq!(
+            check_setting("agent_blackhole", "1").unwrap_err().code,
+            ErrorCode::NotSupported
+        );
+    }
+}

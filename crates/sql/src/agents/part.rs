@@ -1,0 +1,210 @@
+//! A part of a table that lies in another server.
+
+use std::sync::Arc;
+
+use remora_engine::{
+    Answer, Error, KeywordQuery, KeywordStatistics, Part, PartRows, Result, Row, ScanRequest,
+    Schema, Selection, TextQuery, Unless, Value, WantedStatistics, decode_rows,
+};
+use serde::de::DeserializeOwned;
+
+use super::{
+    definition::Agent,
+    link::{Awaited, Connecting, Link},
+    wire::{Opened, Query, Request, Text, VERSION, bytes_of, digits},
+};
+use crate::shared::InstanceState;
+
+/// One that is being opened.
+pub(super) struct Opening(Connecting);
+
+impl Opening {
+    /// Begins to open the part.
+    pub(super) fn begin(
+        shared: &Arc<InstanceState>,
+        agent: Agent,
+        depth: u8,
+        is_partial: bool,
+    ) -> Result<Self> {
+        let open = move |mirror: &super::definition::Mirror| Request::Open {
+            version: VERSION,
+            tables: mirror.tables.clone(),
+            depth,
+            is_partial,
+        };
+        Connecting::begin(shared, agent, open).map(Self)
+    }
+
+    /// The servers that are tried.
+    pub(super) fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// Waits for it; what of it is left out.
+    pub(super) fn finish(self, unless: &Unless) -> Result<(AgentPart, Vec<String>)> {
+        let (link, answer) = self.0.finish(unless)?;
+        let mut opened: Opened = json(&link, &answer)?;
+        let schema = opened.schema.take().ok_or_else(|| lie(&link, "it told no definition"))?;
+        schema.validate().map_err(|error| lie(&link, &error.to_string()))?;
+        let lost = std::mem::take(&mut opened.lost);
+        let schema = Schema { name: link.name().to_owned(), ..schema };
+        Ok((AgentPart::new(Arc::new(link), Arc::new(schema), opened)?, lost))
+    }
+}
+
+/// A part in another server, at the moment that was pinned for its connection.
+pub(super) struct AgentPart {
+    link: Arc<Link>,
+    schema: Arc<Schema>,
+    rows: u64,
+    version: String,
+    ends: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl AgentPart {
+    fn new(link: Arc<Link>, schema: Arc<Schema>, opened: Opened) -> Result<Self> {
+        let ends = opened.ends.map(|(first, last)| Some((bytes_of(&first)?, bytes_of(&last)?)));
+        let ends = match ends {
+            Some(None) => return Err(lie(&link, "it told keys that are none")),
+            Some(ends) => ends,
+            None => None,
+        };
+        let is_in_order = ends.as_ref().is_none_or(|(first, last)| first <= last);
+        // Of a table all of whose rows are hidden the ends may be told.
+        if !is_in_order || (ends.is_none() && opened.rows > 0) {
+            return Err(lie(&link, "it told keys that cannot be"));
+        }
+        Ok(Self { link, schema, rows: opened.rows, version: opened.version, ends })
+    }
+}
+
+impl Part for AgentPart {
+    fn name(&self) -> &str {
+        self.link.name()
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn ends(&self) -> Option<&(Vec<u8>, Vec<u8>)> {
+        self.ends.as_ref()
+    }
+
+    fn keys_from(&self, from: &[u8], unless: &Unless) -> Result<Vec<Vec<u8>>> {
+        let answer = self.link.send(&Request::Keys { from: digits(from) })?.wait(unless)?;
+        let rows = decode_rows(&answer, 1).map_err(|error| lie(&self.link, &error.to_string()))?;
+        let key = |mut row: Row| match row.pop() {
+            Some(Value::Bytes(key)) => Ok(key.to_vec()),
+            _ => Err(lie(&self.link, "it told keys that are none")),
+        };
+        rows.into_iter().map(key).collect()
+    }
+
+    fn hide(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Arc<dyn Part>> {
+        let keys = keys.iter().map(|key| digits(key)).collect();
+        let answer = self.link.send(&Request::Hide { keys })?.wait(unless)?;
+        let mut opened: Opened = json(&self.link, &answer)?;
+        opened.version.clone_from(&self.version);
+        let (link, schema) = (Arc::clone(&self.link), Arc::clone(&self.schema));
+        Ok(Arc::new(Self::new(link, schema, opened)?))
+    }
+
+    fn statistics<'a>(
+        &'a self,
+        asked: &'a KeywordQuery,
+        wanted: &'a WantedStatistics,
+        unless: &'a Unless,
+    ) -> Answer<'a, KeywordStatistics> {
+        let request = Request::Statistics { query: Query::of(asked), wanted: wanted.clone() };
+        let sent = self.link.send(&request);
+        Box::new(move || json(&self.link, &sent?.wait(unless)?))
+    }
+
+    fn count<'a>(&'a self, selection: Selection, unless: &'a Unless) -> Answer<'a, u64> {
+        let text = texts(selection.text.as_ref());
+        let filter = selection.filter;
+        let sent = text.and_then(|text| self.link.send(&Request::Count { text, filter }));
+        Box::new(move || json(&self.link, &sent?.wait(unless)?))
+    }
+
+    fn scan(&self, request: ScanRequest, unless: &Unless) -> Result<PartRows> {
+        let scores = request.scores.iter().map(|score| texts(Some(score)));
+        let scores: Vec<Option<Text>> = scores.collect::<Result<_>>()?;
+        let columns = request.columns.len() + request.scores.len();
+        let asked = Request::Scan {
+            text: texts(request.text.as_ref())?,
+            filter: request.filter,
+            columns: request.columns,
+            scores: scores.into_iter().flatten().collect(),
+            limit: request.limit,
+            page_rows: request.batch_rows,
+        };
+        let awaited = Some(self.link.send(&asked)?);
+        let (link, unless) = (Arc::clone(&self.link), unless.clone());
+        Ok(Box::new(Pages { link, awaited, columns, unless }))
+    }
+}
+
+/// The pages of a scan, of which the next is asked for before one is used.
+struct Pages {
+    link: Arc<Link>,
+    awaited: Option<Awaited>,
+    columns: usize,
+    unless: Unless,
+}
+
+impl Pages {
+    fn page(&mut self, awaited: Awaited) -> Result<Vec<Row>> {
+        let answer = awaited.wait(&self.unless)?;
+        let malformed = || lie(&self.link, "it sent a page that is none");
+        let (cursor, rest) = answer.split_first_chunk::<4>().ok_or_else(malformed)?;
+        let (has_more, rest) = rest.split_first().ok_or_else(malformed)?;
+        let rows = decode_rows(rest, self.columns);
+        let rows = rows.map_err(|error| lie(&self.link, &error.to_string()))?;
+        match (has_more, rows.is_empty()) {
+            (0, _) => {}
+            (1, false) => {
+                let next = Request::Next { cursor: u32::from_le_bytes(*cursor) };
+                self.awaited = Some(self.link.send(&next)?);
+            }
+            _ => return Err(malformed()),
+        }
+        Ok(rows)
+    }
+}
+
+impl Iterator for Pages {
+    type Item = Result<Vec<Row>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let awaited = self.awaited.take()?;
+        Some(self.page(awaited))
+    }
+}
+
+/// A condition on texts that other servers can be asked.
+fn texts(text: Option<&TextQuery>) -> Result<Option<Text>> {
+    let Some(text) = text else { return Ok(None) };
+    let asked = Text::of(text).ok_or_else(|| {
+        let message = "a condition of the text index, of rows of other servers".to_owned();
+        Error::request(remora_engine::RequestPart::Expression, message)
+    })?;
+    Ok(Some(asked))
+}
+
+fn json<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|error| lie(link, &error.to_string()))
+}
+
+fn lie(link: &Link, what: &str) -> Error {
+    Error::Elsewhere(format!("{} did not answer rightly: {what}", link.name()))
+}

@@ -1,0 +1,235 @@
+//! CALL REMORA_PART: another server asks for a part of a table of its own that lies here ([`crate::agents::wire`]).
+//!
+//! What it may ask is what its account may read. The moment that it opens is its connection's until it opens another,
+//! closes it, or leaves.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use remora_engine::{
+    Filter, KeywordQuery, Reader, ScanRequest, Schema, Selection, TextQuery, united_name,
+};
+use remora_mysql::ErrorCode;
+use serde::Serialize;
+
+use crate::{
+    Cell, Error, Reply, Result,
+    agents::{
+        Asked, ServedPart,
+        wire::{MAX_DEPTH, Query, Request, Text, VERSION, bytes_of},
+    },
+    aside::wait_aside,
+    catalog::{TableName, Verb},
+    error::from_engine,
+    meaning::types::ExprType,
+    parse::Tokens,
+    search,
+    state::SessionState,
+};
+
+/// Longest answer.
+const MAX_ANSWER_BYTES: u32 = 1 << 30;
+/// Most columns that are read, some of them keys that are read again.
+const MAX_COLUMNS: usize = 8_192;
+/// Most scores of a row.
+const MAX_SCORES: usize = 64;
+/// Most tables that are one.
+const MAX_TABLES: usize = 64;
+
+/// Answers a request, whose text comes next.
+pub(super) fn run<R: Reply>(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+    reply: &mut R,
+) -> Result<()> {
+    let text = tokens.text()?;
+    tokens.need(")")?;
+    tokens.expect_end()?;
+    let request: Request = serde_json::from_slice(&text).map_err(|error| {
+        let message = format!("what another server asks is not understood: {error}");
+        Error::new(ErrorCode::ParseError, message)
+    })?;
+    let answer = wait_aside(|| answer(session, request))?;
+    reply.columns(&[ExprType::binary(MAX_ANSWER_BYTES).not_null().column_named("answer")])?;
+    reply.row(&[Cell::Bytes(&answer)])
+}
+
+fn answer(session: &mut SessionState, request: Request) -> Result<Vec<u8>> {
+    match request {
+        Request::Open { version, tables, depth, is_partial } => {
+            session.part = None;
+            let mut part = open(session, version, &tables, depth, is_partial)?;
+            let opened = part.opened(true, &session.shared.agents.run);
+            let answer = json(&opened.map_err(|error| from_engine(&error))?)?;
+            session.part = Some(Box::new(part));
+            Ok(answer)
+        }
+        Request::Close => {
+            session.part = None;
+            Ok(Vec::new())
+        }
+        request => {
+            let mut part = session.part.take().ok_or_else(|| refused("no part is open"))?;
+            let unlimited = session.limited(&part.reader, 0);
+            part.reader = unlimited;
+            let answer = asked(&mut part, request, &session.shared.agents.run)?;
+            part.check_parts().map_err(|error| from_engine(&error))?;
+            session.part = Some(part);
+            Ok(answer)
+        }
+    }
+}
+
+/// Pins the moment of a table, or of several as one.
+fn open(
+    session: &SessionState,
+    version: u32,
+    tables: &[String],
+    depth: u8,
+    is_partial: bool,
+) -> Result<ServedPart> {
+    if version != VERSION {
+        let message =
+            format!("another server speaks version {version} and this one {VERSION}: update one");
+        return Err(refused(&message));
+    }
+    if depth > MAX_DEPTH {
+        let message = format!("{depth} servers ask one behind the other: {MAX_DEPTH} may");
+        return Err(refused(&message));
+    }
+    let name = table_name(tables)?;
+    name.check(&session.identity, Verb::Select)?;
+    let engine_name = name.engine_name(&session.shared);
+    let lost = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&lost);
+    let asked = Asked { is_partial, ..Asked::default() };
+    let reader = session.reaching(asked, depth, move |part: &str, error: &str| {
+        told.lock().push(format!("{part}: {error}"));
+    });
+    let reader = session.limited(&reader, 0);
+    for part in reader.parts(&engine_name) {
+        TableName::of_engine(&part, &session.shared).check(&session.identity, Verb::Select)?;
+    }
+    check_there(&reader, &engine_name, &name)?;
+    Ok(ServedPart::new(reader, engine_name, lost))
+}
+
+/// 1146 for a table that is not there.
+fn check_there(reader: &Reader, engine_name: &str, name: &TableName) -> Result<()> {
+    match reader.schema(engine_name) {
+        Ok(_) => Ok(()),
+        Err(remora_engine::Error::NotFound { .. }) => Err(name.missing()),
+        Err(error) => Err(from_engine(&error)),
+    }
+}
+
+/// The table of a list of `database.table`.
+fn table_name(tables: &[String]) -> Result<TableName> {
+    if tables.is_empty() || tables.len() > MAX_TABLES {
+        return Err(refused(&format!("{} tables: 1 to {MAX_TABLES} are one", tables.len())));
+    }
+    let (mut databases, mut names) = (Vec::new(), Vec::new());
+    for table in tables {
+        let split = table.split_once('.').filter(|_| !table.contains('\0'));
+        let (database, name) =
+            split.ok_or_else(|| refused(&format!("{table:?} is no database.table")))?;
+        databases.push(database);
+        names.push(name);
+    }
+    let first = databases.first().copied().unwrap_or_default();
+    if databases.iter().any(|database| *database != first) {
+        return Err(refused("tables of several databases are not one"));
+    }
+    Ok(TableName::new(first, united_name(names)))
+}
+
+/// Answers what is asked of an open part.
+fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> {
+    let schema = part.reader.schema(&part.table).map_err(|error| from_engine(&error))?;
+    let engine = |error: remora_engine::Error| from_engine(&error);
+    let table = part.table.clone();
+    match request {
+        Request::Hide { keys } => {
+            let keys: Option<Vec<Vec<u8>>> = keys.iter().map(|key| bytes_of(key)).collect();
+            part.hide(&keys.ok_or_else(|| refused("a key has no digits"))?).map_err(engine)?;
+            json(&part.opened(false, run).map_err(engine)?)
+        }
+        Request::Keys { from } => {
+            let from = bytes_of(&from).ok_or_else(|| refused("a key has no digits"))?;
+            part.keys(&from).map_err(engine)
+        }
+        Request::Statistics { query, wanted } => {
+            let query = keywords(&schema, &query)?;
+            json(&part.reader.keyword_statistics(&table, &query, &wanted).map_err(engine)?)
+        }
+        Request::Count { text, filter } => {
+            check_filter(filter.as_ref())?;
+            let text = text.map(|text| condition(&schema, &text)).transpose()?;
+            let selection = Selection { table, text, filter, ..Selection::default() };
+            json(&part.reader.count(&selection).map_err(engine)?.count)
+        }
+        Request::Scan { text, filter, columns, scores, limit, page_rows } => {
+            check_filter(filter.as_ref())?;
+            if columns.len() > MAX_COLUMNS || scores.len() > MAX_SCORES {
+                let most = format!("{MAX_COLUMNS} columns and {MAX_SCORES} scores of a row may be");
+                return Err(refused(&most));
+            }
+            let scores = scores.iter().map(|score| condition(&schema, score));
+            let request = ScanRequest {
+                text: text.map(|text| condition(&schema, &text)).transpose()?,
+                filter,
+                columns,
+                scores: scores.collect::<Result<_>>()?,
+                limit,
+                batch_rows: page_rows,
+                in_key_order: true,
+                ..ScanRequest::default()
+            };
+            part.scan(request).map_err(engine)
+        }
+        Request::Next { cursor } => part.page(cursor).map_err(engine),
+        Request::Open { .. } | Request::Close => Err(refused("it is answered elsewhere")),
+    }
+}
+
+/// Refuses conditions by paths into documents: which are indexed is this server's alone to know.
+fn check_filter(filter: Option<&Filter>) -> Result<()> {
+    match filter {
+        Some(Filter::Path(..)) => Err(refused("conditions by paths are not asked of parts")),
+        Some(Filter::Not(inner)) => check_filter(Some(inner)),
+        Some(Filter::And(parts) | Filter::Or(parts)) => {
+            parts.iter().try_for_each(|part| check_filter(Some(part)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A condition on texts.
+fn condition(schema: &Schema, text: &Text) -> Result<TextQuery> {
+    let each = |parts: &[Text]| {
+        parts.iter().map(|part| condition(schema, part)).collect::<Result<Vec<_>>>()
+    };
+    Ok(match text {
+        Text::Keywords(query) => TextQuery::Keywords(Arc::new(keywords(schema, query)?)),
+        Text::And(parts) => TextQuery::And(each(parts)?),
+        Text::Or(parts) => TextQuery::Or(each(parts)?),
+        Text::Not(part) => TextQuery::Not(Box::new(condition(schema, part)?)),
+    })
+}
+
+/// A query by keywords, with its ranker.
+fn keywords(schema: &Schema, query: &Query) -> Result<KeywordQuery> {
+    let ranker = match &query.expression {
+        Some(expression) => format!("{}({expression})", query.ranker),
+        None => query.ranker.clone(),
+    };
+    Ok(KeywordQuery { ranker: search::ranker(schema, &ranker)?, ..query.to_query() })
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|error| refused(&error.to_string()))
+}
+
+fn refused(message: &str) -> Error {
+    Error::new(ErrorCode::ForeignQuery, message)
+}

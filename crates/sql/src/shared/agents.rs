@@ -1,0 +1,169 @@
+//! What is known of other servers in whose tables parts of tables lie: which keys those share, who answers, and who
+//! does not.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use remora_engine::SharedKeys;
+
+/// So many failures in a row make a server a dead one, which is asked last.
+const DEAD_AFTER: u32 = 3;
+/// An error among so many answers is none.
+const FEW_ERRORS: u64 = 33;
+/// Servers of which it is known.
+const MAX_SERVERS: usize = 4_096;
+
+/// Which of several servers with the same rows is asked first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Strategy {
+    /// Any.
+    #[default]
+    Random,
+    /// One after the other.
+    RoundRobin,
+    /// Any that answered lately.
+    NoDeads,
+    /// The one that failed the least.
+    NoErrors,
+}
+
+impl Strategy {
+    /// That of a name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "random" => Self::Random,
+            "roundrobin" => Self::RoundRobin,
+            "nodeads" => Self::NoDeads,
+            "noerrors" => Self::NoErrors,
+            _ => return None,
+        })
+    }
+}
+
+/// How a server answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Health {
+    /// How often it was asked.
+    pub asked: u64,
+    /// How often it did not answer.
+    pub failed: u64,
+    /// How often it did not in a row.
+    pub failed_last: u32,
+    /// What the last answer to the first question took.
+    pub last: Duration,
+}
+
+/// What is known of other servers.
+pub(crate) struct AgentsState {
+    /// Which keys parts of tables share.
+    pub shared_keys: SharedKeys,
+    /// What tells this run of the server from others, for whom tables may be numbered alike.
+    pub run: String,
+    health: Mutex<HashMap<String, Health>>,
+    turn: Mutex<usize>,
+}
+
+impl Default for AgentsState {
+    fn default() -> Self {
+        let (one, other) = (RandomState::new(), RandomState::new());
+        let run = format!("{:016x}{:016x}", one.hash_one(0), other.hash_one(1));
+        let (health, turn) = (Mutex::default(), Mutex::default());
+        Self { shared_keys: SharedKeys::default(), run, health, turn }
+    }
+}
+
+impl AgentsState {
+    /// Notes how a server answered the first question, and what that took.
+    pub(crate) fn note(&self, address: &str, answered: bool, took: Duration) {
+        let mut all = self.health.lock();
+        if all.len() >= MAX_SERVERS && !all.contains_key(address) {
+            all.clear();
+        }
+        let health = all.entry(address.to_owned()).or_default();
+        health.asked += 1;
+        match answered {
+            true => (health.failed_last, health.last) = (0, took),
+            false => {
+                health.failed += 1;
+                health.failed_last = health.failed_last.saturating_add(1);
+            }
+        }
+    }
+
+    /// All servers that were asked, and how they answered.
+    pub(crate) fn health(&self) -> Vec<(String, Health)> {
+        let all = self.health.lock();
+        let mut told: Vec<_> = all.iter().map(|(name, health)| (name.clone(), *health)).collect();
+        told.sort_by(|a, b| a.0.cmp(&b.0));
+        told
+    }
+
+    /// The places of servers in the order in which they are asked until one answers.
+    pub(crate) fn order(&self, strategy: Strategy, addresses: &[&str]) -> Vec<usize> {
+        let count = addresses.len();
+        let start = match strategy {
+            Strategy::RoundRobin => {
+                let mut turn = self.turn.lock();
+                *turn = turn.wrapping_add(1);
+                *turn
+            }
+            _ => RandomState::new().hash_one(count) as usize,
+        };
+        let mut order: Vec<usize> = (0..count)
+            .map(|place| place.wrapping_add(start % count.max(1)) % count.max(1))
+            .collect();
+        let all = self.health.lock();
+        let health = |place: &usize| {
+            addresses.get(*place).and_then(|it| all.get(*it)).copied().unwrap_or_default()
+        };
+        match strategy {
+            Strategy::Random | Strategy::RoundRobin => {}
+            Strategy::NoDeads => order.sort_by_key(|place| health(place).failed_last > DEAD_AFTER),
+            Strategy::NoErrors => order.sort_by_key(|place| {
+                let Health { asked, failed, .. } = health(place);
+                // A share of 3 % counts as none.
+                if failed.saturating_mul(FEW_ERRORS) <= asked {
+                    0
+                } else {
+                    failed * 1_000 / asked.max(1)
+                }
+            }),
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_asked_first_follows_from_how_they_answered() {
+        let state = AgentsState::default();
+        let all = ["a", "b", "c"];
+        let first = |strategy| state.order(strategy, &all)[0];
+        let turns: Vec<usize> = (0..4).map(|_| first(Strategy::RoundRobin)).collect();
+        assert_eq!(turns, [1, 2, 0, 1]);
+        for _ in 0..4 {
+            state.note("a", false, Duration::ZERO);
+            state.note("b", true, Duration::from_millis(2));
+        }
+        state.note("c", false, Duration::ZERO);
+        state.note("c", true, Duration::ZERO);
+        for _ in 0..50 {
+            assert_ne!(first(Strategy::NoDeads), 0);
+            assert_eq!(state.order(Strategy::NoErrors, &all), [1, 2, 0]);
+        }
+        let random: Vec<usize> = (0..200).map(|_| first(Strategy::Random)).collect();
+        assert!((0..3).all(|place| random.contains(&place)));
+        // One answer makes a dead server a live one.
+        state.note("a", true, Duration::ZERO);
+        assert!((0..200).any(|_| first(Strategy::NoDeads) == 0));
+        assert_eq!(state.health()[0].1.failed_last, 0);
+        assert!(state.order(Strategy::Random, &[]).is_empty());
+    }
+}

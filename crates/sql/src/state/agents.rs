@@ -1,0 +1,57 @@
+//! How a session reads tables that have rows in other servers.
+
+use std::sync::Arc;
+
+use remora_mysql::ErrorCode;
+
+use super::{Level, SessionState, Warning};
+use crate::{
+    agents::{Agents, Asked},
+    catalog::Reader,
+};
+
+impl SessionState {
+    /// As [`SessionState::reader`], which reads tables that have rows in other servers too: those are opened when they are
+    /// first read, once for a statement.
+    pub(crate) fn reading(&self) -> Reader {
+        let reader = self.reader();
+        let known = self.agents.lock().clone();
+        reader.reaching(known.unwrap_or_else(|| self.ask_agents(Asked::default())))
+    }
+
+    /// Says how the statement asks other servers, before it does.
+    pub(crate) fn ask_agents(&self, asked: Asked) -> Arc<Agents> {
+        let mut known = self.agents.lock();
+        if let Some(known) = known.as_ref().filter(|known| known.asked() == asked) {
+            return Arc::clone(known);
+        }
+        let warnings = self.warnings.clone();
+        let lost = Arc::new(move |part: &str, error: &remora_engine::Error| {
+            let message = format!("{part} is left out: {error}");
+            warnings.push(Warning::new(Level::Warning, ErrorCode::ForeignQuery, message));
+        });
+        let made = Arc::new(Agents::new(Arc::clone(&self.shared), asked, 0, lost));
+        *known = Some(Arc::clone(&made));
+        made
+    }
+
+    /// Lets go of what the statement opened.
+    pub(crate) fn forget_agents(&self) {
+        *self.agents.lock() = None;
+    }
+
+    /// The newest moment for another server that asks for a part, so many servers behind the first; `lost` is told of
+    /// parts of it that do not answer, and why.
+    pub(crate) fn reaching(
+        &self,
+        asked: Asked,
+        depth: u8,
+        lost: impl Fn(&str, &str) + Send + Sync + 'static,
+    ) -> Reader {
+        let lost = Arc::new(move |part: &str, error: &remora_engine::Error| {
+            lost(part, &error.to_string());
+        });
+        let agents = Agents::new(Arc::clone(&self.shared), asked, depth, lost);
+        self.reader().reaching(Arc::new(agents))
+    }
+}
