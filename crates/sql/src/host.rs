@@ -1,6 +1,9 @@
 //! What statements need of the server around them.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
 
 use remora_mysql::ErrorCode;
 
@@ -68,36 +71,41 @@ pub trait Host: Send + Sync {
         Err(nobody_followed())
     }
 
-    /// Connects to the SQL port of another server, in whose tables parts of tables lie. Waits for as long as the
-    /// times say.
+    /// Connects to the SQL port of another server, in whose tables parts of tables lie, and logs in, within the limit. The
+    /// connection may be one that was kept if it `is_kept`, and is kept for others then when it is let go.
     ///
     /// # Errors
     /// [`ErrorCode::NotSupported`] if this host asks no others, or not that one; [`ErrorCode::ForeignQuery`] if it
     /// does not answer, or refuses the login.
-    fn agent(&self, _address: &str, _times: AgentTimes) -> Result<Box<dyn AgentConnection>> {
+    fn agent(
+        &self,
+        _address: &str,
+        _is_kept: bool,
+        _limit: &AgentLimit<'_>,
+    ) -> Result<Box<dyn AgentConnection>> {
         let what = "tables of other servers (agents) in a database within a program";
         Err(Error::unsupported(what))
     }
 }
 
-/// How long another server is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AgentTimes {
-    /// For the connection and the login.
-    pub connect: Duration,
-    /// For an answer.
-    pub query: Duration,
-    /// Whether the connection may be one that was kept, and is kept for others when it is let go.
-    pub is_kept: bool,
+/// How long another server is waited for, and how much it may send.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentLimit<'l> {
+    /// When the wait ends, however many bytes have come until then.
+    pub until: Instant,
+    /// The most bytes of an answer.
+    pub most_bytes: usize,
+    /// Whether nobody waits any more; looked at some fifty times a second.
+    pub is_left: &'l AtomicBool,
 }
 
 /// A connection to another server.
 pub trait AgentConnection: Send {
-    /// Runs a statement that gives one value of bytes.
+    /// Runs a statement that gives one value of bytes, within the limit.
     ///
     /// # Errors
     /// [`ErrorCode::ForeignQuery`] with what the server says, or why it said nothing. Such a connection is not kept.
-    fn ask(&mut self, statement: &str) -> Result<Vec<u8>>;
+    fn ask(&mut self, statement: &str, limit: &AgentLimit<'_>) -> Result<Vec<u8>>;
 }
 
 /// The host of a database within a program.

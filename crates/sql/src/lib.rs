@@ -48,7 +48,7 @@ pub use column::{Column, SqlType};
 pub use declared_numbers::DeclaredNumbers;
 pub use error::{Error, Result};
 pub use host::{
-    Account, AgentConnection, AgentTimes, Alone, Host, Process, ReplicaReport, TableWords,
+    Account, AgentConnection, AgentLimit, Alone, Host, Process, ReplicaReport, TableWords,
     nobody_followed,
 };
 pub use identity::{Access, Identity, Right};

@@ -7,8 +7,8 @@ use super::{
     reader::Reader,
 };
 use crate::{
-    KeywordQuery, KeywordStatistics, Result, ScanRequest, Schema, Selection, WantedStatistics,
-    interrupt::Unless,
+    KeywordQuery, KeywordStatistics, Result, ScanRequest, Schema, Selection, TextQuery,
+    WantedStatistics, interrupt::Unless,
 };
 
 /// Keys of a page.
@@ -98,7 +98,34 @@ impl Part for LocalPart {
 
     fn scan(&self, mut request: ScanRequest, unless: &Unless) -> Result<PartRows> {
         request.table.clone_from(&self.table);
+        let weighed = |text: TextQuery| weighed(text, &self.table);
+        request.text = request.text.map(weighed);
+        request.scores = request.scores.into_iter().map(weighed).collect();
         let scan = self.reader(unless).scan(request)?;
         Ok(Box::new(scan.map(|batch| batch.map(|batch| batch.to_rows()))))
+    }
+}
+
+/// A condition whose queries weigh the rows of a table, which is a part alone, as they weigh those of a part of that name: of several
+/// parts that are read as one the reading does that.
+fn weighed(text: TextQuery, table: &str) -> TextQuery {
+    let each = |texts: Vec<TextQuery>| texts.into_iter().map(|text| weighed(text, table)).collect();
+    match text {
+        TextQuery::Keywords(asked) => {
+            let given = asked.part_weights.iter().rev().find(|(name, _)| name == table);
+            match given.map(|(_, weight)| *weight) {
+                None | Some(1) => TextQuery::Keywords(asked),
+                Some(weight) => {
+                    let mut asked = KeywordQuery::clone(&asked);
+                    let weight = weight.wrapping_mul(asked.table_weight.unwrap_or(1));
+                    (asked.table_weight, asked.part_weights) = (Some(weight), Vec::new());
+                    TextQuery::Keywords(Arc::new(asked))
+                }
+            }
+        }
+        TextQuery::And(texts) => TextQuery::And(each(texts)),
+        TextQuery::Or(texts) => TextQuery::Or(each(texts)),
+        TextQuery::Not(text) => TextQuery::Not(Box::new(weighed(*text, table))),
+        other => other,
     }
 }

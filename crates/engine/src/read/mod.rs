@@ -67,7 +67,7 @@ mod walk;
 mod tests;
 
 pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
-pub use gathered::{Answer, GatheredTable, Lost, Part, PartRows, SharedKeys};
+pub use gathered::{Answer, GatheredTable, Part, PartRows, SharedKeys, Unopened};
 pub use local_part::LocalPart;
 pub use reader::{Elsewhere, Reader, TableVersion};
 pub use scan::Scan;

@@ -1,13 +1,13 @@
 //! A reader: one moment of all tables, for as long as it is held.
 
-use std::{ops::Deref, sync::Arc};
+use std::{collections::BTreeSet, ops::Deref, sync::Arc};
 
 use remora_index::paths::PathSpec;
 
 use super::{
     distinct::distinct,
     facet::facet,
-    gathered::GatheredTable,
+    gathered::{GatheredTable, MAX_HIDDEN, MAX_HIDDEN_BYTES},
     get::{get, get_many},
     key_page::{key_ends, keys_after, keys_from},
     path_order::{first_by_path, has_all},
@@ -19,8 +19,8 @@ use super::{
 use crate::{
     AccessPath, CountReply, Error, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues,
     KeywordCounts, KeywordQuery, KeywordReport, KeywordStatistics, PathDef, PathOrder, Position,
-    QueryReport, Result, Row, ScanRequest, Schema, SearchReply, SearchRequest, Selection,
-    SourcePositions, TableIndex, Value, ValuesReply, ValuesRequest, WantedStatistics,
+    QueryReport, RequestPart, Result, Row, ScanRequest, Schema, SearchReply, SearchRequest,
+    Selection, SourcePositions, TableIndex, Value, ValuesReply, ValuesRequest, WantedStatistics,
     encode::{decode_key, encode_key},
     error::no_table,
     indexing::path_specs,
@@ -53,10 +53,17 @@ pub trait Elsewhere: Send + Sync {
     fn table(&self, declared: &Schema, reader: &Reader) -> Result<Arc<GatheredTable>>;
 }
 
+/// So many servers may hide rows of a part for one another.
+const HIDING_SERVERS: usize = 4;
+
 /// A table without some of its rows.
 #[derive(Clone)]
 struct Narrowed {
     name: Arc<str>,
+    /// The keys whose rows it does not have.
+    hidden: Arc<BTreeSet<Vec<u8>>>,
+    /// With all rows.
+    base: NarrowedTable,
     table: NarrowedTable,
 }
 
@@ -64,6 +71,17 @@ struct Narrowed {
 enum NarrowedTable {
     Here(Arc<TableView>),
     Gathered(Arc<GatheredTable>),
+}
+
+/// A table without the rows of some keys.
+fn without(table: &TableView, keys: &[Vec<u8>]) -> TableView {
+    let mut view = table.clone();
+    for segment in &mut view.segments {
+        let without = segment.without(keys.iter().map(Vec::as_slice), &view.schema);
+        *segment = without.unwrap_or_else(|| segment.clone());
+    }
+    view.rows = Arc::new(HiddenRows::new(Arc::clone(&view.rows), keys));
+    view
 }
 
 /// One moment of all tables. Every answer is of that moment, whatever is written meanwhile.
@@ -117,27 +135,42 @@ impl Reader {
     }
 
     /// The same moment without the rows of a table that have these keys, given in their bytes; some of them it may not
-    /// have. Cost: a look-up a key and segment.
+    /// have. Keys that it hides already stay hidden. Cost: a look-up a key and segment, of those keys too.
     ///
     /// # Errors
-    /// Those of [`Reader::row_count`].
+    /// Those of [`Reader::row_count`]; [`crate::Error::Request`] if that hides too many keys, or rows of a second table.
     pub fn hiding(&self, table: &str, keys: &[Vec<u8>]) -> Result<Self> {
-        let narrowed = match self.gathered(table)? {
-            Some(gathered) => {
-                NarrowedTable::Gathered(Arc::new(gathered.hiding(keys, &self.unless)?))
+        let refused = |message: String| Err(crate::Error::request(RequestPart::Other, message));
+        let (base, mut hidden) = match &self.narrowed {
+            Some(before) if *before.name == *table => {
+                (before.base.clone(), BTreeSet::clone(&before.hidden))
             }
-            None => {
-                let found = self.table(table)?;
-                let mut view = TableView::clone(&found);
-                for segment in &mut view.segments {
-                    let without = segment.without(keys.iter().map(Vec::as_slice), &view.schema);
-                    *segment = without.unwrap_or_else(|| segment.clone());
-                }
-                view.rows = Arc::new(HiddenRows::new(Arc::clone(&view.rows), keys));
-                NarrowedTable::Here(Arc::new(view))
+            Some(before) => {
+                return refused(format!(
+                    "rows of {:?} are hidden already, and of one table",
+                    before.name
+                ));
             }
+            None => match self.gathered(table)? {
+                Some(gathered) => (NarrowedTable::Gathered(gathered), BTreeSet::new()),
+                None => (NarrowedTable::Here(Arc::clone(&*self.table(table)?)), BTreeSet::new()),
+            },
         };
-        let narrowed = Some(Narrowed { name: table.into(), table: narrowed });
+        // From the rows of the base, so that one moment stands on another only once however often more is hidden.
+        hidden.extend(keys.iter().cloned());
+        let bytes: usize = hidden.iter().map(Vec::len).sum();
+        if hidden.len() > HIDING_SERVERS * MAX_HIDDEN || bytes > HIDING_SERVERS * MAX_HIDDEN_BYTES {
+            return refused(format!("{} rows are too many to hide", hidden.len()));
+        }
+        let all: Vec<Vec<u8>> = hidden.iter().cloned().collect();
+        let narrowed = match &base {
+            NarrowedTable::Gathered(gathered) => {
+                NarrowedTable::Gathered(Arc::new(gathered.hiding(&all, &self.unless)?))
+            }
+            NarrowedTable::Here(found) => NarrowedTable::Here(Arc::new(without(found, &all))),
+        };
+        let hidden = Arc::new(hidden);
+        let narrowed = Some(Narrowed { name: table.into(), hidden, base, table: narrowed });
         Ok(Self { narrowed, ..self.clone() })
     }
 
@@ -467,8 +500,9 @@ impl Reader {
     /// As in [`Reader::count`].
     pub fn access(&self, selection: &Selection) -> Result<AccessPath> {
         if let Some(gathered) = self.gathered(&selection.table)? {
-            let matching = gathered.count(selection, &self.unless)?;
-            let (by_text, examined) = (selection.text.is_some(), gathered.rows());
+            // Nobody is asked for what is only told.
+            let (by_text, matching) = (selection.text.is_some(), gathered.rows());
+            let examined = matching;
             let segments = gathered.part_count();
             return Ok(AccessPath {
                 by_text,

@@ -1,10 +1,11 @@
-//! MySQL's client and server protocol, the server's side, without sockets.
+//! MySQL's client and server protocol, without sockets.
 //!
 //! A connection's bytes become messages (`packet`, under `compress` where the client asked for it);
 //! it begins with `handshake` and `auth`; then each message is a `command`, prepared statements come
 //! with `parameters`, and what statements answer goes through `results` to `column`, `text` and
-//! `binary` rows and ends in an `outcome` or an `error`.
+//! `binary` rows and ends in an `outcome` or an `error`. `asking` is the client's side, where a server asks another.
 
+pub mod asking;
 pub mod auth;
 mod binary;
 mod column;

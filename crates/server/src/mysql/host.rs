@@ -8,7 +8,7 @@ use remora_source::{
     schema_file::DeclaredWords,
 };
 use remora_sql::{
-    Account, AgentConnection, AgentTimes, Error, Host, Identity, Process, ReplicaReport, Result,
+    Account, AgentConnection, AgentLimit, Error, Host, Identity, Process, ReplicaReport, Result,
     TableWords, nobody_followed,
 };
 
@@ -76,8 +76,13 @@ impl Host for SqlHost {
         .to_vec()
     }
 
-    fn agent(&self, address: &str, times: AgentTimes) -> Result<Box<dyn AgentConnection>> {
-        self.agents.open(&self.shared.settings.load().agents, address, times)
+    fn agent(
+        &self,
+        address: &str,
+        is_kept: bool,
+        limit: &AgentLimit<'_>,
+    ) -> Result<Box<dyn AgentConnection>> {
+        self.agents.open(&self.shared.settings.load().agents, address, is_kept, limit)
     }
 
     fn source_of(&self, table: &str) -> Option<String> {

@@ -14,18 +14,25 @@ const MOST_CONNECTIONS: usize = 10_000;
 pub struct Agents {
     /// The SQL ports, `HOST:PORT`, that may be asked: no others are, whatever a table names.
     pub addresses: Vec<String>,
-    /// The account there.
-    pub user: String,
+    /// The account there; without one nobody is asked.
+    pub user: Option<String>,
     /// Its password.
     pub password: String,
-    /// Most connections to all of them together.
+    /// Most connections to all of them together, those that wait for the next statement among them.
     pub max_connections: usize,
+    /// Most connections to one of them that are used at a time.
+    pub max_connections_per_server: usize,
 }
 
 impl Default for Agents {
     fn default() -> Self {
-        let (addresses, user) = (Vec::new(), "root".to_owned());
-        Self { addresses, user, password: String::new(), max_connections: 256 }
+        Self {
+            addresses: Vec::new(),
+            user: None,
+            password: String::new(),
+            max_connections: 256,
+            max_connections_per_server: 64,
+        }
     }
 }
 
@@ -36,6 +43,7 @@ impl fmt::Debug for Agents {
             .field("addresses", &self.addresses)
             .field("user", &self.user)
             .field("max_connections", &self.max_connections)
+            .field("max_connections_per_server", &self.max_connections_per_server)
             .finish_non_exhaustive()
     }
 }
@@ -47,27 +55,34 @@ pub(super) struct TypedAgents {
     user: Option<String>,
     password: Option<String>,
     max_connections: Option<usize>,
+    max_connections_per_server: Option<usize>,
 }
 
 impl TypedAgents {
     pub(super) fn apply(self, agents: &mut Agents) {
         set(&mut agents.addresses, self.addresses);
-        set(&mut agents.user, self.user);
+        set(&mut agents.user, self.user.map(Some));
         set(&mut agents.password, self.password);
         set(&mut agents.max_connections, self.max_connections);
+        set(&mut agents.max_connections_per_server, self.max_connections_per_server);
     }
 }
 
 /// Why these settings cannot be served, with the mend.
 pub(super) fn refusal(settings: &Settings) -> Option<String> {
-    let Agents { addresses, max_connections, .. } = &settings.agents;
-    if let Some(address) = addresses.iter().find(|address| host_of(address).is_none()) {
+    let agents = &settings.agents;
+    if let Some(address) = agents.addresses.iter().find(|address| host_of(address).is_none()) {
         return Some(format!("agents.addresses '{address}' is not HOST:PORT, as 10.0.0.2:9306 is"));
     }
-    let is_right = (1..=MOST_CONNECTIONS).contains(max_connections);
-    (!is_right).then(|| {
-        format!(
-            "agents.max_connections is {max_connections}; it lies between 1 and {MOST_CONNECTIONS}"
-        )
-    })
+    let is_name = |user: &String| !user.is_empty() && !user.contains('\0');
+    if agents.user.as_ref().is_some_and(|user| !is_name(user)) {
+        return Some("agents.user is no name of an account".to_owned());
+    }
+    let counts = [
+        ("max_connections", agents.max_connections),
+        ("max_connections_per_server", agents.max_connections_per_server),
+    ];
+    let (name, count) =
+        counts.into_iter().find(|(_, count)| !(1..=MOST_CONNECTIONS).contains(count))?;
+    Some(format!("agents.{name} is {count}; it lies between 1 and {MOST_CONNECTIONS}"))
 }

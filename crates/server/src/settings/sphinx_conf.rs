@@ -18,6 +18,9 @@ pub struct SphinxSettings {
     pub no_data: Option<String>,
 }
 
+/// As whom agents are asked.
+const AGENTS_USER: &str = "sphinx";
+
 /// The settings of a sphinx.conf.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
     let conf = SphinxConf::parse(&path.display().to_string(), text)?;
@@ -45,6 +48,8 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
             }
         }
     }
+    // Sphinx asks as nobody; who has users gives this one the right to those tables and no other.
+    settings.agents.user = Some(AGENTS_USER.to_owned());
     settings.sphinx_conf = Some(more);
     Ok(settings)
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use remora_engine::Schema;
 use remora_mysql::ErrorCode;
 
-use crate::{Error, Result, host::AgentTimes, shared::Strategy};
+use crate::{Error, Result, shared::Strategy};
 
 /// Most mirrors of an agent.
 const MAX_MIRRORS: usize = 16;
@@ -35,6 +35,17 @@ const NUMBERS: [(&str, u64, u64); 5] = [
 /// The setting of the strategy.
 pub(crate) const HA_STRATEGY: &str = "ha_strategy";
 
+/// How long a server is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Times {
+    /// For the connection and the login.
+    pub connect: Duration,
+    /// For what opens its part, and for all that a statement asks of it then.
+    pub query: Duration,
+    /// Whether its connection is kept for other statements.
+    pub is_kept: bool,
+}
+
 /// Servers that have the same rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Agent {
@@ -47,7 +58,7 @@ pub(crate) struct Agent {
     /// Between those tries.
     pub retry_delay: Duration,
     /// How long each is waited for.
-    pub times: AgentTimes,
+    pub times: Times,
 }
 
 /// One of them.
@@ -57,6 +68,13 @@ pub(crate) struct Mirror {
     pub address: String,
     /// The tables: `database.table`.
     pub tables: Vec<String>,
+}
+
+impl Agent {
+    /// What people know it by.
+    pub(crate) fn name(&self) -> String {
+        self.mirrors.iter().map(Mirror::name).collect::<Vec<_>>().join("|")
+    }
 }
 
 impl Mirror {
@@ -136,7 +154,7 @@ pub(crate) fn agents(schema: &Schema, asked: Asked, database: &str) -> Result<Ve
         strategy: said(HA_STRATEGY).and_then(|(_, it)| Strategy::named(it)).unwrap_or_default(),
         retries: asked.retries.unwrap_or(retries).min(MAX_RETRIES),
         retry_delay: ms("agent_retry_delay", asked.retry_delay_ms),
-        times: AgentTimes {
+        times: Times {
             connect: ms("agent_connect_timeout", None).max(Duration::from_millis(1)),
             query: ms("agent_query_timeout", asked.query_timeout_ms).max(Duration::from_millis(1)),
             is_kept: false,
@@ -156,7 +174,7 @@ pub(crate) fn normalised(said: &str, database: &str, is_kept: bool) -> Result<St
         strategy: Strategy::default(),
         retries,
         retry_delay: times,
-        times: AgentTimes { connect: times, query: times, is_kept: false },
+        times: Times { connect: times, query: times, is_kept: false },
     };
     let agent = parse(said, &usual, database)?;
     let mirrors: Vec<String> = agent.mirrors.iter().map(Mirror::name).collect();

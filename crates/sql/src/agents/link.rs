@@ -1,10 +1,14 @@
 //! A connection to one of the servers of an agent, in a thread of its own: who waits for its answers is not held up by
 //! it for longer than he may wait.
+//!
+//! All that a statement asks of a server has one end: `agent_query_timeout` behind the statement's begin, and behind what tries of
+//! servers took that did not answer. Where nobody waits for an answer any more, the connection is closed, by which the other
+//! server notices that it need not go on.
 
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel},
     },
     thread,
@@ -12,19 +16,28 @@ use std::{
 };
 
 use remora_engine::{Error, Result, Unless};
+use remora_mysql::ErrorCode;
 
 use super::{
     definition::{Agent, Mirror},
     wire::{self, Request},
 };
-use crate::{aside::wait_aside, host::AgentConnection, shared::InstanceState};
+use crate::{
+    aside::wait_aside,
+    host::{AgentConnection, AgentLimit},
+    shared::InstanceState,
+};
 
 /// How soon who waits notices that he is not to.
 const STEP: Duration = Duration::from_millis(20);
 /// What a wait lasts beyond what the server may take.
 const GRACE: Duration = Duration::from_millis(500);
+/// How long a server is told that its moment is not needed any more.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// A thread that sends bytes and waits.
 const STACK_BYTES: usize = 512 << 10;
+/// The most bytes of what a server sends before it is asked for a part.
+const GREETING_BYTES: usize = 64 << 10;
 
 /// An answer, or why there is none.
 type Answered = std::result::Result<Vec<u8>, String>;
@@ -32,25 +45,44 @@ type Answered = std::result::Result<Vec<u8>, String>;
 /// A question on its way.
 struct Command {
     statement: String,
-    reply: SyncSender<Answered>,
+    most_bytes: usize,
+    /// None waits for the answer of some.
+    reply: Option<SyncSender<Answered>>,
 }
 
-/// An open connection.
+/// What a connection's thread and who asks both see.
+#[derive(Default)]
+struct Shared {
+    /// Nobody waits any more.
+    left: AtomicBool,
+    /// Questions whose answers are waited for.
+    waited_for: AtomicUsize,
+}
+
+/// An open connection; closed when it goes, also where an answer is on its way.
 pub(super) struct Link {
     commands: Sender<Command>,
+    shared: Arc<Shared>,
     name: String,
-    patience: Duration,
+    /// When all has to be answered.
+    until: Instant,
+}
+
+/// What is told of a connection that was opened.
+struct Ready {
+    mirror: Mirror,
+    answer: Vec<u8>,
+    until: Instant,
 }
 
 /// One that is being opened.
 pub(super) struct Connecting {
     commands: Sender<Command>,
-    ready: Receiver<std::result::Result<(Mirror, Vec<u8>), String>>,
-    /// Tells the thread that nobody waits for it.
-    left: Arc<AtomicBool>,
-    patience: Duration,
+    ready: Receiver<std::result::Result<Ready, String>>,
+    shared: Arc<Shared>,
+    is_taken: bool,
     /// For the connection with all tries.
-    patience_to_open: Duration,
+    until: Instant,
     name: String,
 }
 
@@ -58,129 +90,171 @@ pub(super) struct Connecting {
 pub(super) struct Awaited {
     reply: Receiver<Answered>,
     name: String,
-    deadline: Instant,
-    patience: Duration,
+    until: Instant,
+}
+
+/// What the thread of a connection knows.
+struct Work {
+    instance: Arc<InstanceState>,
+    agent: Agent,
+    /// The statement's begin.
+    begun: Instant,
+    shared: Arc<Shared>,
 }
 
 impl Connecting {
-    /// Begins to connect, to one mirror after the other until one answers what opens its part.
+    /// Begins to connect, to one mirror after the other until one answers what opens its part. The statement began at `begun`.
     pub(super) fn begin(
-        shared: &Arc<InstanceState>,
+        instance: &Arc<InstanceState>,
         agent: Agent,
+        begun: Instant,
         open: impl Fn(&Mirror) -> Request + Send + 'static,
     ) -> Result<Self> {
         let (commands, taken) = channel();
         let (answer, ready) = sync_channel(1);
-        let left = Arc::new(AtomicBool::new(false));
         let tries = u32::try_from(agent.retries).unwrap_or(u32::MAX).saturating_add(1);
         let mirrors = u32::try_from(agent.mirrors.len()).unwrap_or(u32::MAX);
         let each = agent.times.connect.saturating_add(agent.times.query).saturating_mul(mirrors);
         let opening = each.saturating_add(agent.retry_delay).saturating_mul(tries);
-        let names: Vec<String> = agent.mirrors.iter().map(Mirror::name).collect();
+        let shared = Arc::<Shared>::default();
         let this = Self {
             commands,
             ready,
-            left: Arc::clone(&left),
-            patience: agent.times.query.saturating_add(GRACE),
-            patience_to_open: opening.saturating_add(GRACE),
-            name: names.join("|"),
+            shared: Arc::clone(&shared),
+            is_taken: false,
+            until: later(Instant::now(), opening.saturating_add(GRACE)),
+            name: agent.name(),
         };
-        let shared = Arc::clone(shared);
-        let work = move || {
-            let opened = connect(&shared, &agent, &open, &left);
-            // The server is let go of where it could not be opened, or nobody waits.
-            let connection = match opened {
-                Ok((connection, mirror, opened)) => {
-                    answer.send(Ok((mirror, opened))).ok().map(|()| connection)
-                }
-                Err(error) => {
-                    let _ = answer.send(Err(error));
-                    None
-                }
+        let work = Work { instance: Arc::clone(instance), agent, begun, shared };
+        let run = move || {
+            let opened = work.connect(&open);
+            let (connection, told) = match opened {
+                Ok((connection, ready)) => (Some((connection, ready.until)), Ok(ready)),
+                Err(error) => (None, Err(error)),
             };
-            drop(answer);
-            if let Some(connection) = connection {
-                serve(connection, &taken, agent.times.is_kept);
+            // The server is let go of where it could not be opened, or nobody waits.
+            if answer.send(told).is_ok()
+                && let Some((connection, until)) = connection
+            {
+                work.serve(connection, until, &taken);
             }
         };
         let named = thread::Builder::new().name("remora-agent".to_owned()).stack_size(STACK_BYTES);
-        let spawned = named.spawn(work);
+        let spawned = named.spawn(run);
         spawned.map_err(|error| Error::Busy(format!("no thread asks another server: {error}")))?;
         Ok(this)
     }
 
-    /// The servers that are tried.
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Waits for the connection; the answer that opened the part.
-    pub(super) fn finish(self, unless: &Unless) -> Result<(Link, Vec<u8>)> {
-        let waiting = Waiting { name: &self.name, patience: self.patience_to_open };
-        let deadline = Instant::now().checked_add(self.patience_to_open);
-        let opened = waiting.receive(&self.ready, deadline, unless);
-        self.left.store(opened.is_err(), Ordering::Relaxed);
-        let (mirror, answer) = opened?.map_err(Error::Elsewhere)?;
-        let (commands, patience) = (self.commands.clone(), self.patience);
-        Ok((Link { commands, name: mirror.name(), patience }, answer))
+    pub(super) fn finish(mut self, unless: &Unless) -> Result<(Link, Vec<u8>)> {
+        let ready = receive(&self.ready, &self.name, self.until, unless)?;
+        let ready = ready.map_err(Error::Elsewhere)?;
+        self.is_taken = true;
+        let (commands, shared) = (self.commands.clone(), Arc::clone(&self.shared));
+        Ok((Link { commands, shared, name: ready.mirror.name(), until: ready.until }, ready.answer))
     }
 }
 
 impl Drop for Connecting {
     fn drop(&mut self) {
-        self.left.store(true, Ordering::Relaxed);
+        if !self.is_taken {
+            self.shared.left.store(true, Ordering::Relaxed);
+        }
     }
 }
 
-/// A connection to the first server that opens the part.
-fn connect(
-    shared: &Arc<InstanceState>,
-    agent: &Agent,
-    open: &dyn Fn(&Mirror) -> Request,
-    left: &AtomicBool,
-) -> std::result::Result<(Box<dyn AgentConnection>, Mirror, Vec<u8>), String> {
-    let addresses: Vec<&str> = agent.mirrors.iter().map(|mirror| mirror.address.as_str()).collect();
-    let mut last = String::new();
-    for round in 0..=agent.retries {
-        let pause = Instant::now();
-        while round > 0 && pause.elapsed() < agent.retry_delay && !left.load(Ordering::Relaxed) {
-            thread::sleep(STEP.min(agent.retry_delay));
-        }
-        for place in shared.agents.order(agent.strategy, &addresses) {
-            let Some(mirror) = agent.mirrors.get(place) else { continue };
-            if left.load(Ordering::Relaxed) {
-                return Err(last);
-            }
-            let begun = Instant::now();
-            let statement = wire::statement(&open(mirror)).map_err(|error| error.message)?;
-            let opened = shared.host.agent(&mirror.address, agent.times).and_then(|mut it| {
-                let answer = it.ask(&statement)?;
-                Ok((it, answer))
-            });
-            shared.agents.note(&mirror.address, opened.is_ok(), begun.elapsed());
-            match opened {
-                Ok((connection, answer)) => return Ok((connection, mirror.clone(), answer)),
-                Err(error) => last = format!("{}: {}", mirror.name(), error.message),
-            }
-        }
+impl Work {
+    fn limit(&self, until: Instant, most_bytes: usize) -> AgentLimit<'_> {
+        AgentLimit { until, most_bytes, is_left: &self.shared.left }
     }
-    Err(last)
-}
 
-/// Asks what comes until nobody asks any more.
-fn serve(mut connection: Box<dyn AgentConnection>, commands: &Receiver<Command>, is_kept: bool) {
-    while let Ok(Command { statement, reply }) = commands.recv() {
-        let answered = connection.ask(&statement).map_err(|error| error.message);
-        let has_failed = answered.is_err();
-        // Who asked may have left.
-        let _ = reply.send(answered);
-        if has_failed {
-            return;
-        }
+    fn is_left(&self) -> bool {
+        self.shared.left.load(Ordering::Relaxed)
     }
-    if is_kept && let Ok(statement) = wire::statement(&Request::Close) {
-        // Its moment is let go of; one that fails is not kept.
-        let _ = connection.ask(&statement);
+
+    /// A connection to the first server that opens the part.
+    fn connect(
+        &self,
+        open: &dyn Fn(&Mirror) -> Request,
+    ) -> std::result::Result<(Box<dyn AgentConnection>, Ready), String> {
+        let Self { instance, agent, .. } = self;
+        let addresses: Vec<&str> =
+            agent.mirrors.iter().map(|mirror| mirror.address.as_str()).collect();
+        let mut last = String::new();
+        // What tries took that failed.
+        let mut lost = Duration::ZERO;
+        for round in 0..=agent.retries {
+            let pause = Instant::now();
+            while round > 0 && pause.elapsed() < agent.retry_delay && !self.is_left() {
+                thread::sleep(STEP.min(agent.retry_delay));
+            }
+            lost += pause.elapsed();
+            for place in instance.agents.order(agent.strategy, &addresses) {
+                let Some(mirror) = agent.mirrors.get(place) else { continue };
+                if self.is_left() {
+                    return Err(last);
+                }
+                let begun = Instant::now();
+                let opened = self.open(mirror, &open(mirror));
+                // One that may not be asked was not.
+                if !opened.as_ref().is_err_and(|error| error.code == ErrorCode::NotSupported) {
+                    instance.agents.note(&mirror.address, opened.is_ok(), begun.elapsed());
+                }
+                match opened {
+                    Ok((connection, answer)) => {
+                        let until = later(self.begun, lost.saturating_add(agent.times.query));
+                        return Ok((connection, Ready { mirror: mirror.clone(), answer, until }));
+                    }
+                    Err(error) => last = format!("{}: {}", mirror.name(), error.message),
+                }
+                lost += begun.elapsed();
+            }
+        }
+        Err(last)
+    }
+
+    fn open(
+        &self,
+        mirror: &Mirror,
+        request: &Request,
+    ) -> crate::Result<(Box<dyn AgentConnection>, Vec<u8>)> {
+        let times = self.agent.times;
+        let statement = wire::statement(request)?;
+        let limit = self.limit(later(Instant::now(), times.connect), GREETING_BYTES);
+        let mut connection = self.instance.host.agent(&mirror.address, times.is_kept, &limit)?;
+        let limit = self.limit(later(Instant::now(), times.query), request.most_answer_bytes());
+        let answer = connection.ask(&statement, &limit)?;
+        Ok((connection, answer))
+    }
+
+    /// Asks what comes until nobody asks any more.
+    fn serve(
+        &self,
+        mut connection: Box<dyn AgentConnection>,
+        until: Instant,
+        commands: &Receiver<Command>,
+    ) {
+        while let Ok(Command { statement, most_bytes, reply }) = commands.recv() {
+            let answered = connection.ask(&statement, &self.limit(until, most_bytes));
+            let has_failed = answered.is_err();
+            if let Some(reply) = reply {
+                // Who asked may have left.
+                let _ = reply.send(answered.map_err(|error| error.message));
+                self.shared.waited_for.fetch_sub(1, Ordering::Relaxed);
+            }
+            if has_failed {
+                return;
+            }
+        }
+        if self.agent.times.is_kept
+            && let Ok(statement) = wire::statement(&Request::Close)
+        {
+            // Its moment is let go of; one that fails is not kept.
+            let (until, is_left) = (later(Instant::now(), FAREWELL), AtomicBool::new(false));
+            let most_bytes = Request::Close.most_answer_bytes();
+            let _ =
+                connection.ask(&statement, &AgentLimit { until, most_bytes, is_left: &is_left });
+        }
     }
 }
 
@@ -192,59 +266,65 @@ impl Link {
 
     /// Sends a question.
     pub(super) fn send(&self, request: &Request) -> Result<Awaited> {
+        let (reply, awaited) = sync_channel(1);
+        self.shared.waited_for.fetch_add(1, Ordering::Relaxed);
+        self.command(request, Some(reply))?;
+        Ok(Awaited { reply: awaited, name: self.name.clone(), until: later(self.until, GRACE) })
+    }
+
+    /// Tells what is not answered with anything that matters.
+    pub(super) fn tell(&self, request: &Request) {
+        // A connection that broke off needs to be told nothing.
+        let _ = self.command(request, None);
+    }
+
+    fn command(&self, request: &Request, reply: Option<SyncSender<Answered>>) -> Result<()> {
         let statement =
             wire::statement(request).map_err(|error| Error::Elsewhere(error.message))?;
-        let (reply, awaited) = sync_channel(1);
-        let sent = self.commands.send(Command { statement, reply });
-        sent.map_err(|_| Error::Elsewhere(format!("{}: the connection broke off", self.name)))?;
-        let (name, patience) = (self.name.clone(), self.patience);
-        // Questions before it on the same connection have their time too.
-        let deadline = Instant::now().checked_add(patience).unwrap_or_else(Instant::now);
-        Ok(Awaited { reply: awaited, name, deadline, patience })
+        let most_bytes = request.most_answer_bytes();
+        let sent = self.commands.send(Command { statement, most_bytes, reply });
+        sent.map_err(|_| Error::Elsewhere(format!("{}: the connection broke off", self.name)))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if self.shared.waited_for.load(Ordering::Relaxed) > 0 {
+            self.shared.left.store(true, Ordering::Relaxed);
+        }
     }
 }
 
 impl Awaited {
     /// Waits for the answer.
     pub(super) fn wait(self, unless: &Unless) -> Result<Vec<u8>> {
-        let waiting = Waiting { name: &self.name, patience: self.patience };
-        let answered = waiting.receive(&self.reply, Some(self.deadline), unless)?;
+        let answered = receive(&self.reply, &self.name, self.until, unless)?;
         answered.map_err(|error| Error::Elsewhere(format!("{}: {error}", self.name)))
     }
 }
 
-/// For whom is waited, and how long.
-struct Waiting<'w> {
-    name: &'w str,
-    patience: Duration,
+/// Waits for what another thread sends of a server of that name.
+fn receive<T>(receiver: &Receiver<T>, name: &str, until: Instant, unless: &Unless) -> Result<T> {
+    if let Ok(received) = receiver.try_recv() {
+        return Ok(received);
+    }
+    wait_aside(|| {
+        loop {
+            match receiver.recv_timeout(STEP) {
+                Ok(received) => return Ok(received),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::Elsewhere(format!("{name}: the connection broke off")));
+                }
+                Err(RecvTimeoutError::Timeout) => unless.check()?,
+            }
+            if Instant::now() >= until {
+                return Err(Error::Elsewhere(format!("{name} did not answer in time")));
+            }
+        }
+    })
 }
 
-impl Waiting<'_> {
-    fn receive<T>(
-        &self,
-        receiver: &Receiver<T>,
-        deadline: Option<Instant>,
-        unless: &Unless,
-    ) -> Result<T> {
-        if let Ok(received) = receiver.try_recv() {
-            return Ok(received);
-        }
-        wait_aside(|| {
-            loop {
-                match receiver.recv_timeout(STEP) {
-                    Ok(received) => return Ok(received),
-                    Err(RecvTimeoutError::Disconnected) => {
-                        let message = format!("{}: the connection broke off", self.name);
-                        return Err(Error::Elsewhere(message));
-                    }
-                    Err(RecvTimeoutError::Timeout) => unless.check()?,
-                }
-                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                    let ms = self.patience.as_millis();
-                    let message = format!("{} did not answer within {ms} ms", self.name);
-                    return Err(Error::Elsewhere(message));
-                }
-            }
-        })
-    }
+/// A moment so much later; the same one where no clock goes so far.
+fn later(moment: Instant, by: Duration) -> Instant {
+    moment.checked_add(by).unwrap_or(moment)
 }

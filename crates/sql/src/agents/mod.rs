@@ -10,11 +10,11 @@ mod part;
 mod served;
 pub(crate) mod wire;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use parking_lot::Mutex;
 use remora_engine::{
-    Elsewhere, Error as EngineError, GatheredTable, LocalPart, Lost, Part, Reader, RequestPart,
+    Elsewhere, Error as EngineError, GatheredTable, LocalPart, Part, Reader, RequestPart,
     Result as EngineResult, Schema, united_name,
 };
 
@@ -22,6 +22,7 @@ pub(crate) use definition::{Asked, check_named, check_setting, normalised};
 pub(crate) use served::ServedPart;
 
 use crate::{catalog::TableName, shared::InstanceState};
+use definition::Agent;
 use part::Opening;
 
 /// Opens the tables of a statement.
@@ -29,16 +30,42 @@ pub(crate) struct Agents {
     shared: Arc<InstanceState>,
     /// What the statement says of how they are asked.
     asked: Asked,
-    /// How many servers there are between this one and the client's.
-    depth: u8,
-    /// Is told of those that do not answer.
+    /// The tables for which this one is asked by other servers, each with its server.
+    trail: Vec<String>,
+    /// The statement's begin.
+    begun: Instant,
+    /// Is told of those that do not answer, by name, and why.
     lost: Lost,
-    opened: Mutex<HashMap<String, Arc<GatheredTable>>>,
+    opened: Mutex<HashMap<String, Opened>>,
+}
+
+/// Is told of a server that is left out, and why.
+pub(crate) type Lost = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
+/// A table that was opened, or why no other try is made in the statement.
+type Opened = std::result::Result<Arc<GatheredTable>, String>;
+
+/// Why a table could not be opened, and by which of its agents, if it was one.
+struct Failed {
+    agent: Option<usize>,
+    error: EngineError,
+}
+
+impl From<EngineError> for Failed {
+    fn from(error: EngineError) -> Self {
+        Self { agent: None, error }
+    }
 }
 
 impl Agents {
-    pub(crate) fn new(shared: Arc<InstanceState>, asked: Asked, depth: u8, lost: Lost) -> Self {
-        Self { shared, asked, depth, lost, opened: Mutex::default() }
+    pub(crate) fn new(
+        shared: Arc<InstanceState>,
+        asked: Asked,
+        trail: Vec<String>,
+        lost: Lost,
+    ) -> Self {
+        let begun = Instant::now();
+        Self { shared, asked, trail, begun, lost, opened: Mutex::default() }
     }
 
     /// What the statement says.
@@ -46,62 +73,130 @@ impl Agents {
         self.asked
     }
 
-    fn open(&self, declared: &Schema, reader: &Reader) -> EngineResult<GatheredTable> {
+    /// The tables for which those behind this one are asked.
+    fn trail_of(&self, table: &str) -> EngineResult<Vec<String>> {
         let refused = |message: String| EngineError::request(RequestPart::Schema, message);
-        if self.depth >= wire::MAX_DEPTH {
+        let own = format!("{}/{table}", self.shared.agents.run);
+        if self.trail.contains(&own) {
             return Err(refused(format!(
-                "table {:?} lies in other servers, and so did {} tables before it: tables may not lie in each other",
-                declared.name,
+                "table {table:?} lies in itself: one of its agents, or of theirs, names it"
+            )));
+        }
+        if self.trail.len() >= wire::MAX_DEPTH {
+            return Err(refused(format!(
+                "table {table:?} lies in other servers, and so did {} tables before it: no more may",
                 wire::MAX_DEPTH
             )));
         }
-        let unless = reader.ending().clone();
-        let lost = self.asked.is_partial.then(|| Arc::clone(&self.lost));
+        Ok(self.trail.iter().cloned().chain([own]).collect())
+    }
+
+    /// Opens a table, without agents that fail where that was asked: what others have is read anew then, for keys of the lost
+    /// ones may be hidden there.
+    fn open(&self, declared: &Schema, reader: &Reader) -> EngineResult<GatheredTable> {
+        let trail = self.trail_of(&declared.name)?;
         let database = TableName::of_engine(&declared.name, &self.shared).database;
         let agents = definition::agents(declared, self.asked, &database);
-        let agents = agents.map_err(|error| refused(error.message))?;
-        let opening: Vec<Opening> = agents
-            .into_iter()
-            .map(|agent| Opening::begin(&self.shared, agent, self.depth + 1, self.asked.is_partial))
-            .collect::<EngineResult<_>>()?;
+        let mut agents =
+            agents.map_err(|error| EngineError::request(RequestPart::Schema, error.message))?;
+        let mut lost: Vec<(String, String)> = Vec::new();
+        loop {
+            let mut left_out = Vec::new();
+            match self.open_all(declared, reader, &agents, &trail, &mut left_out) {
+                Ok(table) => {
+                    lost.append(&mut left_out);
+                    lost.iter().for_each(|(name, why)| (self.lost)(name, why));
+                    return Ok(table);
+                }
+                Err(Failed { agent: Some(at), error })
+                    if self.asked.is_partial && at < agents.len() =>
+                {
+                    lost.push((agents.remove(at).name(), error.to_string()));
+                    // Somebody has to answer.
+                    if agents.is_empty() && declared.parts().is_empty() {
+                        return Err(error);
+                    }
+                }
+                Err(failed) => return Err(failed.error),
+            }
+        }
+    }
+
+    /// Opens a table over these agents, which are asked side by side. What of theirs is `left_out` is told.
+    fn open_all(
+        &self,
+        declared: &Schema,
+        reader: &Reader,
+        agents: &[Agent],
+        trail: &[String],
+        left_out: &mut Vec<(String, String)>,
+    ) -> std::result::Result<GatheredTable, Failed> {
+        let unless = reader.ending().clone();
+        let begin = |agent: &Agent| {
+            let (agent, trail) = (agent.clone(), trail.to_vec());
+            Opening::begin(&self.shared, agent, self.begun, trail, self.asked.is_partial)
+        };
+        let opening: Vec<Opening> = agents.iter().map(begin).collect::<EngineResult<_>>()?;
         let mut parts: Vec<Arc<dyn Part>> = Vec::new();
+        // By the place of the part the agent's.
+        let mut places: Vec<Option<usize>> = Vec::new();
         if !declared.parts().is_empty() {
             let local = united_name(declared.parts().iter().map(String::as_str));
             parts.push(Arc::new(LocalPart::new(reader, &local)?));
+            places.push(None);
         }
-        let mut last = None;
-        for opening in opening {
-            let name = opening.name().to_owned();
-            match (opening.finish(&unless), &lost) {
-                (Ok((part, left_out)), _) => {
-                    for what in left_out {
-                        (self.lost)(part.name(), &EngineError::Elsewhere(what));
-                    }
+        let (mut lost, mut last) = (Vec::new(), None);
+        for (at, opening) in opening.into_iter().enumerate() {
+            match opening.finish(&unless) {
+                Ok((part, without)) => {
+                    let name = part.name().to_owned();
+                    left_out.extend(without.into_iter().map(|why| (name.clone(), why)));
                     parts.push(Arc::new(part));
+                    places.push(Some(at));
                 }
-                (Err(error), Some(lost)) if !matches!(error, EngineError::Ended(_)) => {
-                    lost(&name, &error);
+                // Nothing is hidden yet: the others can do without it as they are.
+                Err(error @ EngineError::Elsewhere(_)) if self.asked.is_partial => {
+                    let name = agents.get(at).map(Agent::name).unwrap_or_default();
+                    lost.push((name, error.to_string()));
                     last = Some(error);
                 }
-                (Err(error), _) => return Err(error),
+                Err(error) => {
+                    let is_lost = matches!(error, EngineError::Elsewhere(_));
+                    return Err(Failed { agent: is_lost.then_some(at), error });
+                }
             }
         }
         if let (true, Some(error)) = (parts.is_empty(), last) {
-            return Err(error);
+            return Err(error.into());
         }
-        let shared_keys = &self.shared.agents.shared_keys;
-        GatheredTable::open(declared, parts, shared_keys, lost, &unless)
+        left_out.append(&mut lost);
+        let opened = GatheredTable::open(declared, parts, &self.shared.agents.shared_keys, &unless);
+        opened.map_err(|unopened| {
+            let agent = unopened.part.and_then(|part| places.get(part).copied().flatten());
+            Failed { agent, error: *unopened.error }
+        })
     }
 }
 
 impl Elsewhere for Agents {
     fn table(&self, declared: &Schema, reader: &Reader) -> EngineResult<Arc<GatheredTable>> {
         let mut opened = self.opened.lock();
-        if let Some(known) = opened.get(&declared.name) {
-            return Ok(Arc::clone(known));
+        match opened.get(&declared.name) {
+            Some(Ok(known)) => return Ok(Arc::clone(known)),
+            Some(Err(why)) => return Err(EngineError::Elsewhere(why.clone())),
+            None => {}
         }
-        let table = Arc::new(self.open(declared, reader)?);
-        opened.insert(declared.name.clone(), Arc::clone(&table));
-        Ok(table)
+        let table = self.open(declared, reader).map(Arc::new);
+        match &table {
+            Ok(table) => {
+                opened.insert(declared.name.clone(), Ok(Arc::clone(table)));
+            }
+            // Who does not answer is not waited for twice.
+            Err(EngineError::Elsewhere(why)) => {
+                opened.insert(declared.name.clone(), Err(why.clone()));
+            }
+            Err(_) => {}
+        }
+        table
     }
 }

@@ -1,6 +1,12 @@
 //! A part of a table that lies in another server.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Instant,
+};
 
 use remora_engine::{
     Answer, Error, KeywordQuery, KeywordStatistics, Part, PartRows, Result, Row, ScanRequest,
@@ -11,9 +17,12 @@ use serde::de::DeserializeOwned;
 use super::{
     definition::Agent,
     link::{Awaited, Connecting, Link},
-    wire::{Opened, Query, Request, Text, VERSION, bytes_of, digits},
+    wire::{Opened, PAGE_KEYS, Query, Request, Text, VERSION, bytes_of, digits, page_rows},
 };
 use crate::shared::InstanceState;
+
+/// The longest text by which rows are known.
+const MAX_VERSION_BYTES: usize = 64 << 10;
 
 /// One that is being opened.
 pub(super) struct Opening(Connecting);
@@ -23,21 +32,17 @@ impl Opening {
     pub(super) fn begin(
         shared: &Arc<InstanceState>,
         agent: Agent,
-        depth: u8,
+        begun: Instant,
+        trail: Vec<String>,
         is_partial: bool,
     ) -> Result<Self> {
         let open = move |mirror: &super::definition::Mirror| Request::Open {
             version: VERSION,
             tables: mirror.tables.clone(),
-            depth,
+            trail: trail.clone(),
             is_partial,
         };
-        Connecting::begin(shared, agent, open).map(Self)
-    }
-
-    /// The servers that are tried.
-    pub(super) fn name(&self) -> &str {
-        self.0.name()
+        Connecting::begin(shared, agent, begun, open).map(Self)
     }
 
     /// Waits for it; what of it is left out.
@@ -48,7 +53,8 @@ impl Opening {
         schema.validate().map_err(|error| lie(&link, &error.to_string()))?;
         let lost = std::mem::take(&mut opened.lost);
         let schema = Schema { name: link.name().to_owned(), ..schema };
-        Ok((AgentPart::new(Arc::new(link), Arc::new(schema), opened)?, lost))
+        let scans = Arc::default();
+        Ok((AgentPart::new(Arc::new(link), Arc::new(schema), opened, scans)?, lost))
     }
 }
 
@@ -59,10 +65,20 @@ pub(super) struct AgentPart {
     rows: u64,
     version: String,
     ends: Option<(Vec<u8>, Vec<u8>)>,
+    /// The number of its last scan; all that are of its connection count on.
+    scans: Arc<AtomicU32>,
 }
 
 impl AgentPart {
-    fn new(link: Arc<Link>, schema: Arc<Schema>, opened: Opened) -> Result<Self> {
+    fn new(
+        link: Arc<Link>,
+        schema: Arc<Schema>,
+        opened: Opened,
+        scans: Arc<AtomicU32>,
+    ) -> Result<Self> {
+        if opened.version.len() > MAX_VERSION_BYTES {
+            return Err(lie(&link, "it names its rows by too long a version"));
+        }
         let ends = opened.ends.map(|(first, last)| Some((bytes_of(&first)?, bytes_of(&last)?)));
         let ends = match ends {
             Some(None) => return Err(lie(&link, "it told keys that are none")),
@@ -74,7 +90,7 @@ impl AgentPart {
         if !is_in_order || (ends.is_none() && opened.rows > 0) {
             return Err(lie(&link, "it told keys that cannot be"));
         }
-        Ok(Self { link, schema, rows: opened.rows, version: opened.version, ends })
+        Ok(Self { link, schema, rows: opened.rows, version: opened.version, ends, scans })
     }
 }
 
@@ -101,7 +117,8 @@ impl Part for AgentPart {
 
     fn keys_from(&self, from: &[u8], unless: &Unless) -> Result<Vec<Vec<u8>>> {
         let answer = self.link.send(&Request::Keys { from: digits(from) })?.wait(unless)?;
-        let rows = decode_rows(&answer, 1).map_err(|error| lie(&self.link, &error.to_string()))?;
+        let rows = decode_rows(&answer, 1, PAGE_KEYS);
+        let rows = rows.map_err(|error| lie(&self.link, &error.to_string()))?;
         let key = |mut row: Row| match row.pop() {
             Some(Value::Bytes(key)) => Ok(key.to_vec()),
             _ => Err(lie(&self.link, "it told keys that are none")),
@@ -115,7 +132,7 @@ impl Part for AgentPart {
         let mut opened: Opened = json(&self.link, &answer)?;
         opened.version.clone_from(&self.version);
         let (link, schema) = (Arc::clone(&self.link), Arc::clone(&self.schema));
-        Ok(Arc::new(Self::new(link, schema, opened)?))
+        Ok(Arc::new(Self::new(link, schema, opened, Arc::clone(&self.scans))?))
     }
 
     fn statistics<'a>(
@@ -140,25 +157,32 @@ impl Part for AgentPart {
         let scores = request.scores.iter().map(|score| texts(Some(score)));
         let scores: Vec<Option<Text>> = scores.collect::<Result<_>>()?;
         let columns = request.columns.len() + request.scores.len();
+        let cursor = self.scans.fetch_add(1, Ordering::Relaxed);
+        let page_rows = page_rows(request.batch_rows, columns);
         let asked = Request::Scan {
+            cursor,
             text: texts(request.text.as_ref())?,
             filter: request.filter,
             columns: request.columns,
             scores: scores.into_iter().flatten().collect(),
             limit: request.limit,
-            page_rows: request.batch_rows,
+            page_rows,
         };
         let awaited = Some(self.link.send(&asked)?);
         let (link, unless) = (Arc::clone(&self.link), unless.clone());
-        Ok(Box::new(Pages { link, awaited, columns, unless }))
+        Ok(Box::new(Pages { link, cursor, awaited, columns, page_rows, is_over: false, unless }))
     }
 }
 
-/// The pages of a scan, of which the next is asked for before one is used.
+/// The pages of a scan, of which the next is asked for before one is used, and no more; it is ended when it goes.
 struct Pages {
     link: Arc<Link>,
+    cursor: u32,
     awaited: Option<Awaited>,
     columns: usize,
+    page_rows: usize,
+    /// Whether the last page has come.
+    is_over: bool,
     unless: Unless,
 }
 
@@ -166,15 +190,13 @@ impl Pages {
     fn page(&mut self, awaited: Awaited) -> Result<Vec<Row>> {
         let answer = awaited.wait(&self.unless)?;
         let malformed = || lie(&self.link, "it sent a page that is none");
-        let (cursor, rest) = answer.split_first_chunk::<4>().ok_or_else(malformed)?;
-        let (has_more, rest) = rest.split_first().ok_or_else(malformed)?;
-        let rows = decode_rows(rest, self.columns);
+        let (has_more, rest) = answer.split_first().ok_or_else(malformed)?;
+        let rows = decode_rows(rest, self.columns, self.page_rows);
         let rows = rows.map_err(|error| lie(&self.link, &error.to_string()))?;
         match (has_more, rows.is_empty()) {
-            (0, _) => {}
+            (0, _) => self.is_over = true,
             (1, false) => {
-                let next = Request::Next { cursor: u32::from_le_bytes(*cursor) };
-                self.awaited = Some(self.link.send(&next)?);
+                self.awaited = Some(self.link.send(&Request::Next { cursor: self.cursor })?);
             }
             _ => return Err(malformed()),
         }
@@ -188,6 +210,14 @@ impl Iterator for Pages {
     fn next(&mut self) -> Option<Self::Item> {
         let awaited = self.awaited.take()?;
         Some(self.page(awaited))
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.link.tell(&Request::End { cursor: self.cursor });
+        }
     }
 }
 

@@ -4,9 +4,10 @@
 //! ```text
 //! statement := CALL REMORA_PART('JSON of a Request')
 //! answer    := one row of one column: JSON, or for Keys rows of one column (remora_engine::encode_rows), or
-//! page      := cursor:u32 more:u8 rows                  of Scan and Next; little-endian
+//! page      := more:u8 rows                             of Scan and Next
 //! ```
-//! The first request of a part is Open, which pins a moment for the connection; another Open lets go of it.
+//! The first request of a part is Open, which pins a moment for the connection; another Open lets go of it. Who asks numbers the
+//! scans, and ends those of which it does not read the last page.
 
 use std::sync::Arc;
 
@@ -23,14 +24,26 @@ pub(crate) const VERSION: u32 = 1;
 /// The procedure that is called.
 pub(crate) const PROCEDURE: &str = "REMORA_PART";
 /// Tables of other servers that have tables of other servers: so many one behind the other.
-pub(crate) const MAX_DEPTH: u8 = 4;
+pub(crate) const MAX_DEPTH: usize = 4;
+/// The most bytes of what names one of them.
+pub(crate) const MAX_NAME_BYTES: usize = 4_096;
+/// Most rows of a page, and most of their values.
+pub(crate) const MAX_PAGE_ROWS: usize = 8_192;
+pub(crate) const MAX_PAGE_VALUES: usize = 1 << 20;
+/// Keys of a page.
+pub(crate) const PAGE_KEYS: usize = 16_384;
+/// The most bytes of answers: a page ends behind 16 MiB of texts, of which its last row may have more.
+const PAGE_BYTES: usize = 64 << 20;
+const TOLD_BYTES: usize = 16 << 20;
+const SHORT_BYTES: usize = 64 << 10;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Request {
     /// Pins the moment of a table, or of several as one, by `database.table`.
-    Open { version: u32, tables: Vec<String>, depth: u8, is_partial: bool },
+    /// `trail` has the tables for which it is asked for, one behind the other, each with its server.
+    Open { version: u32, tables: Vec<String>, trail: Vec<String>, is_partial: bool },
     /// Leaves out the rows of these keys, in hexadecimal digits.
     Hide { keys: Vec<String> },
     /// Some keys from one on.
@@ -41,6 +54,7 @@ pub(crate) enum Request {
     Count { text: Option<Text>, filter: Option<Filter> },
     /// The first page of the rows that match, in the order of keys.
     Scan {
+        cursor: u32,
         text: Option<Text>,
         filter: Option<Filter>,
         columns: Vec<usize>,
@@ -50,8 +64,26 @@ pub(crate) enum Request {
     },
     /// The next page.
     Next { cursor: u32 },
+    /// No more pages are wanted.
+    End { cursor: u32 },
     /// Lets go of the moment.
     Close,
+}
+
+impl Request {
+    /// The most bytes that its answer may have.
+    pub(crate) fn most_answer_bytes(&self) -> usize {
+        match self {
+            Self::Scan { .. } | Self::Next { .. } | Self::Keys { .. } => PAGE_BYTES,
+            Self::Open { .. } | Self::Statistics { .. } => TOLD_BYTES,
+            Self::Hide { .. } | Self::Count { .. } | Self::End { .. } | Self::Close => SHORT_BYTES,
+        }
+    }
+}
+
+/// How many rows a page has at most, where that many are asked for, of so many columns.
+pub(crate) fn page_rows(asked: usize, columns: usize) -> usize {
+    asked.clamp(1, MAX_PAGE_ROWS.min(MAX_PAGE_VALUES / columns.max(1)).max(1))
 }
 
 /// The answer to Open and Hide.

@@ -271,6 +271,10 @@ impl ScanShape {
         if self.filter.is_none() && self.text.is_none() {
             return Precision::Exact(most(table.rows_now()));
         }
+        if table.reader.is_elsewhere(&table.engine_name) {
+            // Other servers are asked when it is run.
+            return Precision::Inexact(most(table.rows_now()));
+        }
         let selection = Selection {
             table: table.engine_name.clone(),
             text: self.text.clone(),

@@ -48,7 +48,7 @@ pub(super) async fn run<R: Reply>(
     let name = tokens.name()?.to_uppercase();
     if name == PROCEDURE {
         tokens.need("(")?;
-        part::run(session, &mut tokens, reply)?;
+        part::run(session, &mut tokens, reply).await?;
         return Ok(Outcome::default());
     }
     if !matches!(name.as_str(), "KEYWORDS" | "SNIPPETS" | "SUGGEST" | "QSUGGEST") {

@@ -16,9 +16,8 @@ use crate::{
     Cell, Error, Reply, Result,
     agents::{
         Asked, ServedPart,
-        wire::{MAX_DEPTH, Query, Request, Text, VERSION, bytes_of},
+        wire::{MAX_DEPTH, MAX_NAME_BYTES, Query, Request, Text, VERSION, bytes_of},
     },
-    aside::wait_aside,
     catalog::{TableName, Verb},
     error::from_engine,
     meaning::types::ExprType,
@@ -36,8 +35,9 @@ const MAX_SCORES: usize = 64;
 /// Most tables that are one.
 const MAX_TABLES: usize = 64;
 
-/// Answers a request, whose text comes next.
-pub(super) fn run<R: Reply>(
+/// Answers a request, whose text comes next. What takes long is done in a thread of its own, so that it is seen when who asked
+/// has left, and ended.
+pub(super) async fn run<R: Reply>(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
     reply: &mut R,
@@ -49,18 +49,24 @@ pub(super) fn run<R: Reply>(
         let message = format!("what another server asks is not understood: {error}");
         Error::new(ErrorCode::ParseError, message)
     })?;
-    let answer = wait_aside(|| answer(session, request))?;
+    let answer = answer(session, request).await?;
     reply.columns(&[ExprType::binary(MAX_ANSWER_BYTES).not_null().column_named("answer")])?;
     reply.row(&[Cell::Bytes(&answer)])
 }
 
-fn answer(session: &mut SessionState, request: Request) -> Result<Vec<u8>> {
+async fn answer(session: &mut SessionState, request: Request) -> Result<Vec<u8>> {
+    let run = session.shared.agents.run.clone();
     match request {
-        Request::Open { version, tables, depth, is_partial } => {
+        Request::Open { version, tables, trail, is_partial } => {
             session.part = None;
-            let mut part = open(session, version, &tables, depth, is_partial)?;
-            let opened = part.opened(true, &session.shared.agents.run);
-            let answer = json(&opened.map_err(|error| from_engine(&error))?)?;
+            check_open(version, &trail)?;
+            let (name, part) = begin(session, &tables, trail, is_partial)?;
+            let (part, answer) = aside(move || {
+                check_there(&part.reader, &part.table, &name)?;
+                let opened = part.opened(true, &run).map_err(|error| from_engine(&error))?;
+                Ok((part, json(&opened)?))
+            })
+            .await?;
             session.part = Some(Box::new(part));
             Ok(answer)
         }
@@ -70,48 +76,61 @@ fn answer(session: &mut SessionState, request: Request) -> Result<Vec<u8>> {
         }
         request => {
             let mut part = session.part.take().ok_or_else(|| refused("no part is open"))?;
-            let unlimited = session.limited(&part.reader, 0);
-            part.reader = unlimited;
-            let answer = asked(&mut part, request, &session.shared.agents.run)?;
-            part.check_parts().map_err(|error| from_engine(&error))?;
+            part.reader = session.limited(&part.reader, 0);
+            // One that fails is not open any more.
+            let (part, answer) = aside(move || {
+                let answer = asked(&mut part, request, &run)?;
+                Ok((part, answer))
+            })
+            .await?;
             session.part = Some(part);
             Ok(answer)
         }
     }
 }
 
-/// Pins the moment of a table, or of several as one.
-fn open(
-    session: &SessionState,
-    version: u32,
-    tables: &[String],
-    depth: u8,
-    is_partial: bool,
-) -> Result<ServedPart> {
+/// Works in a thread that may be kept busy.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(refused("a part was asked for and the answer broke off")))
+}
+
+fn check_open(version: u32, trail: &[String]) -> Result<()> {
     if version != VERSION {
         let message =
             format!("another server speaks version {version} and this one {VERSION}: update one");
         return Err(refused(&message));
     }
-    if depth > MAX_DEPTH {
-        let message = format!("{depth} servers ask one behind the other: {MAX_DEPTH} may");
+    if trail.len() > MAX_DEPTH || trail.iter().any(|name| name.len() > MAX_NAME_BYTES) {
+        let message = format!("{} servers ask one behind the other: {MAX_DEPTH} may", trail.len());
         return Err(refused(&message));
     }
+    Ok(())
+}
+
+/// The newest moment of a table, or of several as one, which is looked at by nobody yet.
+fn begin(
+    session: &SessionState,
+    tables: &[String],
+    trail: Vec<String>,
+    is_partial: bool,
+) -> Result<(TableName, ServedPart)> {
     let name = table_name(tables)?;
     name.check(&session.identity, Verb::Select)?;
     let engine_name = name.engine_name(&session.shared);
     let lost = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&lost);
     let asked = Asked { is_partial, ..Asked::default() };
-    let reader = session.reaching(asked, depth, move |part: &str, error: &str| {
-        told.lock().push(format!("{part}: {error}"));
-    });
+    let reader = session.reaching(
+        asked,
+        trail,
+        Arc::new(move |part: &str, why: &str| told.lock().push(format!("{part}: {why}"))),
+    );
     let reader = session.limited(&reader, 0);
     for part in reader.parts(&engine_name) {
         TableName::of_engine(&part, &session.shared).check(&session.identity, Verb::Select)?;
     }
-    check_there(&reader, &engine_name, &name)?;
-    Ok(ServedPart::new(reader, engine_name, lost))
+    Ok((name, ServedPart::new(reader, engine_name, lost)))
 }
 
 /// 1146 for a table that is not there.
@@ -168,7 +187,7 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
             let selection = Selection { table, text, filter, ..Selection::default() };
             json(&part.reader.count(&selection).map_err(engine)?.count)
         }
-        Request::Scan { text, filter, columns, scores, limit, page_rows } => {
+        Request::Scan { cursor, text, filter, columns, scores, limit, page_rows } => {
             check_filter(filter.as_ref())?;
             if columns.len() > MAX_COLUMNS || scores.len() > MAX_SCORES {
                 let most = format!("{MAX_COLUMNS} columns and {MAX_SCORES} scores of a row may be");
@@ -185,9 +204,13 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
                 in_key_order: true,
                 ..ScanRequest::default()
             };
-            part.scan(request).map_err(engine)
+            part.scan(cursor, request).map_err(engine)
         }
         Request::Next { cursor } => part.page(cursor).map_err(engine),
+        Request::End { cursor } => {
+            part.end(cursor);
+            Ok(Vec::new())
+        }
         Request::Open { .. } | Request::Close => Err(refused("it is answered elsewhere")),
     }
 }
@@ -195,12 +218,24 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
 /// Refuses conditions by paths into documents: which are indexed is this server's alone to know.
 fn check_filter(filter: Option<&Filter>) -> Result<()> {
     match filter {
-        Some(Filter::Path(..)) => Err(refused("conditions by paths are not asked of parts")),
+        Some(Filter::Path(..) | Filter::PathsTogether(..) | Filter::PathTexts(..)) => {
+            Err(refused("conditions by paths are not asked of parts"))
+        }
         Some(Filter::Not(inner)) => check_filter(Some(inner)),
         Some(Filter::And(parts) | Filter::Or(parts)) => {
             parts.iter().try_for_each(|part| check_filter(Some(part)))
         }
-        _ => Ok(()),
+        Some(
+            Filter::Compare { .. }
+            | Filter::In(..)
+            | Filter::Between(..)
+            | Filter::KeyIn(..)
+            | Filter::KeyWithin(..)
+            | Filter::Begins(..)
+            | Filter::IsNull(..)
+            | Filter::IsNotNull(..),
+        )
+        | None => Ok(()),
     }
 }
 

@@ -86,6 +86,7 @@ fn keywords(session: &mut SessionState, meta: &Meta) -> Result<Vec<(String, Stri
         let seconds = meta.report.total_time.as_secs_f64();
         figures.push(("time".to_owned(), format!("{seconds:.3}")));
     }
+    session.ask_agents(meta.asked);
     let reader = session.reading();
     let (mut warnings, mut number) = (Vec::new(), 0);
     for query in &meta.words {

@@ -6,7 +6,7 @@ use remora_mysql::ErrorCode;
 
 use super::{Level, SessionState, Warning};
 use crate::{
-    agents::{Agents, Asked},
+    agents::{Agents, Asked, Lost},
     catalog::Reader,
 };
 
@@ -26,11 +26,11 @@ impl SessionState {
             return Arc::clone(known);
         }
         let warnings = self.warnings.clone();
-        let lost = Arc::new(move |part: &str, error: &remora_engine::Error| {
-            let message = format!("{part} is left out: {error}");
+        let lost = Arc::new(move |part: &str, why: &str| {
+            let message = format!("{part} is left out: {why}");
             warnings.push(Warning::new(Level::Warning, ErrorCode::ForeignQuery, message));
         });
-        let made = Arc::new(Agents::new(Arc::clone(&self.shared), asked, 0, lost));
+        let made = Arc::new(Agents::new(Arc::clone(&self.shared), asked, Vec::new(), lost));
         *known = Some(Arc::clone(&made));
         made
     }
@@ -40,18 +40,15 @@ impl SessionState {
         *self.agents.lock() = None;
     }
 
-    /// The newest moment for another server that asks for a part, so many servers behind the first; `lost` is told of
+    /// What the statement says of how other servers are asked, as far as it has asked.
+    pub(crate) fn asked_of_agents(&self) -> Asked {
+        self.agents.lock().as_ref().map(|agents| agents.asked()).unwrap_or_default()
+    }
+
+    /// The newest moment for another server that asks for a part, for the tables of `trail`; `lost` is told of
     /// parts of it that do not answer, and why.
-    pub(crate) fn reaching(
-        &self,
-        asked: Asked,
-        depth: u8,
-        lost: impl Fn(&str, &str) + Send + Sync + 'static,
-    ) -> Reader {
-        let lost = Arc::new(move |part: &str, error: &remora_engine::Error| {
-            lost(part, &error.to_string());
-        });
-        let agents = Agents::new(Arc::clone(&self.shared), asked, depth, lost);
+    pub(crate) fn reaching(&self, asked: Asked, trail: Vec<String>, lost: Lost) -> Reader {
+        let agents = Agents::new(Arc::clone(&self.shared), asked, trail, lost);
         self.reader().reaching(Arc::new(agents))
     }
 }

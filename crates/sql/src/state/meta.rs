@@ -4,7 +4,7 @@ use remora_engine::{Error as EngineError, QueryReport, Selection, TextQuery};
 use remora_mysql::ErrorCode;
 
 use super::SessionState;
-use crate::{Result, error::from_engine, parse::Counting};
+use crate::{Result, agents::Asked, error::from_engine, parse::Counting};
 
 /// Most words that are told of one by one.
 const MAX_WORDS: usize = 64;
@@ -28,6 +28,8 @@ pub(crate) struct Meta {
     pub report: QueryReport,
     /// The table that was searched.
     pub table: String,
+    /// How other servers were asked for it, which are asked again for its words.
+    pub asked: Asked,
     /// Its words, of which each is counted when they are shown.
     pub words: Vec<TextQuery>,
 }
@@ -48,7 +50,7 @@ impl Meta {
 impl SessionState {
     /// Remembers queries by keywords for SHOW META, each once. 1317 and 3024 if the statement is to end.
     pub(crate) fn note_keywords(&mut self, searched: Vec<(String, TextQuery)>) -> Result<()> {
-        let mut meta = Meta::default();
+        let mut meta = Meta { asked: self.asked_of_agents(), ..Meta::default() };
         for (table, query) in searched {
             let text = |query: &TextQuery| match query {
                 TextQuery::Keywords(query) => query.text.clone(),
@@ -129,6 +131,7 @@ impl SessionState {
             most: u64::MAX,
             report: report.clone(),
             table,
+            asked: self.asked_of_agents(),
             words,
         }));
     }

@@ -8,22 +8,43 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{lie, part::Part};
+use super::{Unopened, lie, part::Part};
 use crate::{Error, RequestPart, Result, interrupt::Unless};
 
 /// Most keys that are hidden in the parts of a table together.
-const MAX_HIDDEN: usize = if cfg!(test) { 4_096 } else { 1 << 18 };
+pub(in crate::read) const MAX_HIDDEN: usize = if cfg!(test) { 4_096 } else { 1 << 18 };
 /// Most bytes of them.
-const MAX_HIDDEN_BYTES: usize = 16 << 20;
-/// Tables of which it is kept.
+pub(in crate::read) const MAX_HIDDEN_BYTES: usize = 16 << 20;
+/// Most keys of parts that are compared.
+const MAX_COMPARED: usize = if cfg!(test) { 20_000 } else { 1 << 22 };
+/// Tables of which it is kept which keys are hidden, and bytes of those keys.
 const MAX_KNOWN: usize = 64;
+const MAX_KNOWN_BYTES: usize = 2 * MAX_HIDDEN_BYTES;
 
 /// For each part the keys that are hidden in it.
 type Hidden = Vec<Vec<Vec<u8>>>;
 
 /// Which keys parts share, by the versions of those, as far as it was found out.
 #[derive(Default)]
-pub struct SharedKeys(Mutex<HashMap<Vec<String>, Arc<Hidden>>>);
+pub struct SharedKeys(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    tables: HashMap<Vec<String>, Arc<Hidden>>,
+    bytes: usize,
+}
+
+impl Known {
+    fn keep(&mut self, versions: Vec<String>, hidden: &Arc<Hidden>) {
+        let keys: usize = hidden.iter().flatten().map(Vec::len).sum();
+        let bytes = keys + versions.iter().map(String::len).sum::<usize>();
+        if self.tables.len() >= MAX_KNOWN || self.bytes + bytes > MAX_KNOWN_BYTES {
+            *self = Self::default();
+        }
+        self.bytes += bytes;
+        self.tables.insert(versions, Arc::clone(hidden));
+    }
+}
 
 impl SharedKeys {
     /// The parts without the rows whose keys a later one has.
@@ -31,18 +52,14 @@ impl SharedKeys {
         &self,
         parts: Vec<Arc<dyn Part>>,
         unless: &Unless,
-    ) -> Result<Vec<Arc<dyn Part>>> {
+    ) -> std::result::Result<Vec<Arc<dyn Part>>, Unopened> {
         let versions: Vec<String> = parts.iter().map(|part| part.version().to_owned()).collect();
-        let known = self.0.lock().get(&versions).cloned();
+        let known = self.0.lock().tables.get(&versions).cloned();
         let hidden = match known {
             Some(hidden) => hidden,
             None => {
                 let hidden = Arc::new(find(&parts, unless)?);
-                let mut known = self.0.lock();
-                if known.len() >= MAX_KNOWN {
-                    known.clear();
-                }
-                known.insert(versions, Arc::clone(&hidden));
+                self.0.lock().keep(versions, &hidden);
                 hidden
             }
         };
@@ -56,7 +73,8 @@ impl SharedKeys {
                 }
             }
         };
-        parts.into_iter().zip(hidden.iter()).map(without).collect()
+        let parts = parts.into_iter().zip(hidden.iter()).enumerate();
+        parts.map(|(at, it)| without(it).map_err(|error| Unopened::of(at, error))).collect()
     }
 }
 
@@ -109,16 +127,18 @@ impl Stream<'_> {
     }
 }
 
-fn find(parts: &[Arc<dyn Part>], unless: &Unless) -> Result<Hidden> {
+fn find(parts: &[Arc<dyn Part>], unless: &Unless) -> std::result::Result<Hidden, Unopened> {
     let mut hidden: Hidden = vec![Vec::new(); parts.len()];
     let mut streams = HashMap::new();
     let mut heap = BinaryHeap::new();
     for (at, part) in parts.iter().enumerate() {
         let Some((from, last)) = overlap(parts, at) else { continue };
         let mut stream = Stream { part, last, page: Vec::new().into_iter(), from, given: 0 };
-        heap.extend(stream.next(unless)?.map(|key| Reverse((key, at))));
+        let first = stream.next(unless).map_err(|error| Unopened::of(at, error))?;
+        heap.extend(first.map(|key| Reverse((key, at))));
         streams.insert(at, stream);
     }
+    let mut compared = 0_usize;
     let (mut before, mut count, mut bytes): (Option<(Vec<u8>, usize)>, usize, usize) = (None, 0, 0);
     while let Some(Reverse((key, at))) = heap.pop() {
         // What one part alone has left is nobody else's.
@@ -126,7 +146,16 @@ fn find(parts: &[Arc<dyn Part>], unless: &Unless) -> Result<Hidden> {
             break;
         }
         let Some(stream) = streams.get_mut(&at) else { continue };
-        heap.extend(stream.next(unless)?.map(|key| Reverse((key, at))));
+        compared += 1;
+        if compared > MAX_COMPARED {
+            let message = format!(
+                "the keys of its parts lie among each other, and more than {MAX_COMPARED} of them would be compared: give \
+                 each part a range of keys of its own"
+            );
+            return Err(Error::request(RequestPart::Schema, message).into());
+        }
+        let next = stream.next(unless).map_err(|error| Unopened::of(at, error))?;
+        heap.extend(next.map(|key| Reverse((key, at))));
         // Of equal keys the part that is first in the list comes first.
         if let Some((last, part)) = before.take().filter(|(last, _)| *last == key) {
             (count, bytes) = (count + 1, bytes + last.len());
@@ -136,7 +165,7 @@ fn find(parts: &[Arc<dyn Part>], unless: &Unless) -> Result<Hidden> {
                     "more than {MAX_HIDDEN} rows, or {MAX_HIDDEN_BYTES} bytes of keys, of {name} and the parts before it \
                      have keys that later parts have too: delete them there"
                 );
-                return Err(Error::request(RequestPart::Schema, message));
+                return Err(Error::request(RequestPart::Schema, message).into());
             }
             if let Some(hidden) = hidden.get_mut(part) {
                 hidden.push(last);

@@ -5,24 +5,21 @@
 //! the query ([`crate::KeywordStatistics`]). Rows come in the order of keys and are merged by it, so that whoever reads them cannot tell the
 //! table from one that has them all. A key that several parts have is found out when the table is opened, and hidden in all but the last.
 //!
-//! Nothing that a part answers is believed that can be checked.
+//! Nothing that a part answers is believed that can be checked. A part that fails fails what was asked: rows that were given before
+//! were weighed by its numbers, and keys that it has are hidden in others. Who may do without it opens the table again
+//! ([`Unopened`]).
 
 mod keys;
 mod part;
 mod rows;
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 
 pub use keys::SharedKeys;
-pub use part::{Answer, Lost, Part, PartRows};
+pub(super) use keys::{MAX_HIDDEN, MAX_HIDDEN_BYTES};
+pub use part::{Answer, Part, PartRows};
 pub(super) use rows::GatheredRows;
 
 use super::ranked::Ranked;
@@ -34,6 +31,8 @@ use crate::{
 
 /// Numbers are gathered in so many rounds at most: keywords, sets of them, sets at certain places.
 const MAX_ROUNDS: usize = 8;
+/// Most rows of a table: what a COUNT can tell.
+const MAX_ROWS: u64 = i64::MAX as u64;
 /// Queries whose numbers are kept.
 const MAX_KNOWN: usize = 256;
 
@@ -44,36 +43,56 @@ type Known = HashMap<(String, bool, bool), Arc<KeywordStatistics>>;
 pub struct GatheredTable {
     schema: Arc<Schema>,
     parts: Vec<Arc<dyn Part>>,
-    /// Which of them did not answer and are left out.
-    gone: Vec<AtomicBool>,
-    lost: Option<Lost>,
+    /// Those of all parts together.
+    rows: u64,
     known: Mutex<Known>,
 }
 
+/// Why a table could not be opened.
+#[derive(Debug)]
+pub struct Unopened {
+    /// The place of the part that did not answer rightly, if it was one.
+    pub part: Option<usize>,
+    /// What was wrong.
+    pub error: Box<Error>,
+}
+
+impl Unopened {
+    fn of(part: usize, error: Error) -> Self {
+        let is_lost = matches!(error, Error::Elsewhere(_));
+        Self { part: is_lost.then_some(part), error: Box::new(error) }
+    }
+}
+
+impl From<Error> for Unopened {
+    fn from(error: Error) -> Self {
+        Self { part: None, error: Box::new(error) }
+    }
+}
+
 impl GatheredTable {
-    /// Opens a table by its declaration and its parts, in the order in which the later one's row of a key counts. `lost` is told of
-    /// parts that do not answer, which are left out then; without it they are errors. Cost: where the keys of parts
-    /// overlap a look at all of those, unless `shared` knows them.
+    /// Opens a table by its declaration and its parts, in the order in which the later one's row of a key counts. Cost: where the keys
+    /// of parts overlap a look at all of those, unless `shared` knows them.
     ///
     /// # Errors
-    /// [`Error::Request`] if the parts are not alike, or share too many keys; [`Error::Elsewhere`] if one does not
-    /// answer rightly.
+    /// [`Error::Request`] if the parts are not alike, share too many keys, or overlap in too many; [`Error::Elsewhere`] if one
+    /// does not answer rightly, which is named then: parts that were given may be without some of their rows.
     pub fn open(
         declared: &Schema,
         parts: Vec<Arc<dyn Part>>,
         shared: &SharedKeys,
-        lost: Option<Lost>,
         unless: &Unless,
-    ) -> Result<Self> {
+    ) -> std::result::Result<Self, Unopened> {
         let schemas: Vec<Schema> = parts.iter().map(|part| part.schema().clone()).collect();
         let schema = Arc::new(declared.gathered(&schemas)?);
+        rows_of(&parts)?;
         let parts = shared.hidden(parts, unless)?;
-        Ok(Self::of(schema, parts, lost))
+        Ok(Self::of(schema, parts)?)
     }
 
-    fn of(schema: Arc<Schema>, parts: Vec<Arc<dyn Part>>, lost: Option<Lost>) -> Self {
-        let gone = parts.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { schema, parts, gone, lost, known: Mutex::default() }
+    fn of(schema: Arc<Schema>, parts: Vec<Arc<dyn Part>>) -> Result<Self> {
+        let rows = rows_of(&parts)?;
+        Ok(Self { schema, parts, rows, known: Mutex::default() })
     }
 
     /// Its definition.
@@ -83,7 +102,7 @@ impl GatheredTable {
 
     /// How many rows it has.
     pub fn rows(&self) -> u64 {
-        self.present().map(|(_, part)| part.rows()).sum()
+        self.rows
     }
 
     /// How many parts it has.
@@ -98,7 +117,7 @@ impl GatheredTable {
 
     /// The first and the last key that it may have.
     pub(super) fn ends(&self) -> Option<(Vec<u8>, Vec<u8>)> {
-        let ends = || self.present().filter_map(|(_, part)| part.ends());
+        let ends = || self.parts.iter().filter_map(|part| part.ends());
         let first = ends().map(|(first, _)| first).min()?;
         let last = ends().map(|(_, last)| last).max()?;
         Some((first.clone(), last.clone()))
@@ -114,7 +133,7 @@ impl GatheredTable {
         let mut keys = Vec::new();
         // Behind the end of the shortest page another part may have keys that come sooner than its next ones.
         let mut end: Option<Vec<u8>> = None;
-        for (_, part) in self.present() {
+        for part in &self.parts {
             let page = part.keys_from(from, unless)?;
             if let Some(last) = page.last()
                 && part.ends().is_some_and(|(_, greatest)| last < greatest)
@@ -133,43 +152,16 @@ impl GatheredTable {
     /// The same without the rows of these keys.
     pub(super) fn hiding(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Self> {
         let parts = self.parts.iter().map(|part| part.hide(keys, unless));
-        Ok(Self::of(Arc::clone(&self.schema), parts.collect::<Result<_>>()?, self.lost.clone()))
+        Self::of(Arc::clone(&self.schema), parts.collect::<Result<_>>()?)
     }
 
-    /// Those that were not left out.
-    fn present(&self) -> impl Iterator<Item = (usize, &Arc<dyn Part>)> {
-        let parts = self.parts.iter().enumerate();
-        let is_gone = |at: usize| self.gone.get(at).is_some_and(|it| it.load(Ordering::Relaxed));
-        parts.filter(move |(at, _)| !is_gone(*at))
-    }
-
-    /// Leaves out a part that failed, if that is allowed and another is left.
-    fn lose(&self, at: usize, error: Error) -> Result<()> {
-        let (Some(lost), Some(part)) = (&self.lost, self.parts.get(at)) else { return Err(error) };
-        if matches!(error, Error::Ended(_)) || self.present().all(|(other, _)| other == at) {
-            return Err(error);
-        }
-        if let Some(gone) = self.gone.get(at) {
-            gone.store(true, Ordering::Relaxed);
-        }
-        lost(part.name(), &error);
-        Ok(())
-    }
-
-    /// The answers of all parts, by their places.
+    /// The answers of all parts, each with its part.
     fn each<'t, T>(
         &'t self,
         ask: impl Fn(&'t Arc<dyn Part>) -> Answer<'t, T>,
-    ) -> Result<Vec<(usize, T)>> {
-        let asked: Vec<_> = self.present().map(|(at, part)| (at, ask(part))).collect();
-        let mut answers = Vec::with_capacity(asked.len());
-        for (at, answer) in asked {
-            match answer() {
-                Ok(answer) => answers.push((at, answer)),
-                Err(error) => self.lose(at, error)?,
-            }
-        }
-        Ok(answers)
+    ) -> Result<Vec<(&'t Arc<dyn Part>, T)>> {
+        let asked: Vec<_> = self.parts.iter().map(|part| (part, ask(part))).collect();
+        asked.into_iter().map(|(part, answer)| Ok((part, answer()?))).collect()
     }
 
     /// What all parts together add to the numbers of a query.
@@ -194,8 +186,7 @@ impl GatheredTable {
             ..KeywordStatistics::default()
         };
         all.add(&nothing, wanted, 0, fields).map_err(|what| Error::Elsewhere(what.to_owned()))?;
-        for (at, answer) in self.each(|part| part.statistics(asked, wanted, unless))? {
-            let Some(part) = self.parts.get(at) else { continue };
+        for (part, answer) in self.each(|part| part.statistics(asked, wanted, unless))? {
             let added = all.add(&answer, wanted, part.rows(), fields);
             added.map_err(|what| lie(part.name(), what))?;
         }
@@ -215,9 +206,9 @@ impl GatheredTable {
         if let Some(known) = self.known.lock().get(&key) {
             return Ok(Arc::clone(known));
         }
-        let begin = || KeywordStatistics { documents: self.rows(), ..KeywordStatistics::default() };
-        let mut statistics = begin();
-        for _ in 0..MAX_ROUNDS + self.parts.len() {
+        let mut statistics =
+            KeywordStatistics { documents: self.rows(), ..KeywordStatistics::default() };
+        for _ in 0..MAX_ROUNDS {
             let wanted = Ranked::missing(&self.schema, asked, &statistics, needs_hits)?;
             if wanted.is_nothing() {
                 let statistics = Arc::new(statistics);
@@ -229,12 +220,7 @@ impl GatheredTable {
                 return Ok(statistics);
             }
             let asked = with(asked, &Arc::new(statistics.clone()));
-            let counted = self.counted(&asked, &wanted, unless)?;
-            // Where a part was left out, its numbers are too.
-            match counted.documents == statistics.documents {
-                true => statistics.learn(counted),
-                false => statistics = begin(),
-            }
+            statistics.learn(self.counted(&asked, &wanted, unless)?);
         }
         Err(Error::Elsewhere("the numbers of the query's keywords come to no end".to_owned()))
     }
@@ -286,8 +272,7 @@ impl GatheredTable {
         let text = selection.text.take().map(|text| self.with_statistics(text, unless));
         selection.text = text.transpose()?;
         let mut all = 0_u64;
-        for (at, count) in self.each(|part| part.count(selection.clone(), unless))? {
-            let Some(part) = self.parts.get(at) else { continue };
+        for (part, count) in self.each(|part| part.count(selection.clone(), unless))? {
             if count > part.rows() {
                 return Err(lie(part.name(), "it counted more rows than it has"));
             }
@@ -302,6 +287,12 @@ impl GatheredTable {
         mut request: ScanRequest,
         unless: &Unless,
     ) -> Result<GatheredRows> {
+        if request.columns.is_empty() && request.scores.is_empty() {
+            let ScanRequest { table, text, filter, indexes, .. } = request;
+            let selection = Selection { table, text, filter, fuzzy: None, indexes };
+            let count = self.count(&selection, unless)?.min(request.limit.unwrap_or(u64::MAX));
+            return Ok(GatheredRows::counted(self, count, request.batch_rows, unless));
+        }
         let text = request.text.take().map(|text| self.with_statistics(text, unless));
         request.text = text.transpose()?;
         let scores = std::mem::take(&mut request.scores).into_iter();
@@ -309,6 +300,16 @@ impl GatheredTable {
         request.scores = scores.collect::<Result<_>>()?;
         GatheredRows::begin(self, request, unless)
     }
+}
+
+/// How many rows parts have together.
+fn rows_of(parts: &[Arc<dyn Part>]) -> Result<u64> {
+    let mut all = 0_u64;
+    for part in parts {
+        let sum = all.checked_add(part.rows()).filter(|sum| *sum <= MAX_ROWS);
+        all = sum.ok_or_else(|| lie(part.name(), "it has more rows than can be"))?;
+    }
+    Ok(all)
 }
 
 /// A query with numbers.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Error, KeywordQuery, KeywordStatistics, Result, Row, ScanRequest, Schema, Selection,
-    WantedStatistics, interrupt::Unless,
+    KeywordQuery, KeywordStatistics, Result, Row, ScanRequest, Schema, Selection, WantedStatistics,
+    interrupt::Unless,
 };
 
 /// What was asked for, which calling this waits for: so several are asked before the first has answered.
@@ -13,10 +13,7 @@ pub type Answer<'a, T> = Box<dyn FnOnce() -> Result<T> + 'a>;
 /// Rows in the order of keys, some at a time.
 pub type PartRows = Box<dyn Iterator<Item = Result<Vec<Row>>> + Send>;
 
-/// Is told of a part that does not answer, by its name, and why.
-pub type Lost = Arc<dyn Fn(&str, &Error) + Send + Sync>;
-
-/// Rows of a table in one place, as they were at a moment. All methods fail with [`Error::Ended`] soon after `unless` says so.
+/// Rows of a table in one place, as they were at a moment. All methods fail with [`crate::Error::Ended`] soon after `unless` says so.
 pub trait Part: Send + Sync {
     /// What people know it by.
     fn name(&self) -> &str;
@@ -36,13 +33,13 @@ pub trait Part: Send + Sync {
     /// Some of its keys in their order, from one on, of which there may be a row or not; none at the end.
     ///
     /// # Errors
-    /// [`Error::Elsewhere`] if it does not answer.
+    /// [`crate::Error::Elsewhere`] if it does not answer.
     fn keys_from(&self, from: &[u8], unless: &Unless) -> Result<Vec<Vec<u8>>>;
 
     /// The same part without the rows of these keys, of which it may have some.
     ///
     /// # Errors
-    /// [`Error::Elsewhere`] if it does not answer.
+    /// [`crate::Error::Elsewhere`] if it does not answer.
     fn hide(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Arc<dyn Part>>;
 
     /// What it adds to the numbers of a query, which has those that are known.
@@ -59,6 +56,6 @@ pub trait Part: Send + Sync {
     /// Begins to read columns and scores of the rows that match, in the order of keys.
     ///
     /// # Errors
-    /// [`Error::Request`] if it cannot be asked for that, [`Error::Elsewhere`] if it does not answer.
+    /// [`crate::Error::Request`] if it cannot be asked for that, [`crate::Error::Elsewhere`] if it does not answer.
     fn scan(&self, request: ScanRequest, unless: &Unless) -> Result<PartRows>;
 }

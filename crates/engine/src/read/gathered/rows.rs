@@ -33,6 +33,8 @@ pub(crate) struct GatheredRows {
     batch_rows: usize,
     /// How many rows are still wanted.
     left: u64,
+    /// Whether they were counted, and nothing of them is read.
+    is_counted: bool,
     /// The key that was given out last.
     last: Option<Vec<u8>>,
     unless: Unless,
@@ -42,7 +44,7 @@ pub(crate) struct GatheredRows {
 struct Stream {
     place: usize,
     /// Asked from one thread at a time: so that this may be shared among threads.
-    rows: Option<Mutex<PartRows>>,
+    rows: Mutex<PartRows>,
     ahead: std::vec::IntoIter<Row>,
     /// The row whose key is the part's next.
     row: Row,
@@ -76,17 +78,12 @@ impl GatheredRows {
             scores,
             batch_rows: request.batch_rows.max(1),
             left: request.limit.unwrap_or(u64::MAX),
+            is_counted: false,
             last: None,
             unless: unless.clone(),
         };
-        for (place, part) in table.present() {
-            let rows = match part.scan(request.clone(), unless) {
-                Ok(rows) => Some(Mutex::new(rows)),
-                Err(error) => {
-                    table.lose(place, error)?;
-                    None
-                }
-            };
+        for (place, part) in table.parts.iter().enumerate() {
+            let rows = Mutex::new(part.scan(request.clone(), unless)?);
             let (ahead, row) = (Vec::new().into_iter(), Row::new());
             all.parts.push(Stream { place, rows, ahead, row, last: None });
         }
@@ -94,6 +91,27 @@ impl GatheredRows {
             all.advance(at)?;
         }
         Ok(all)
+    }
+
+    /// So many rows without columns.
+    pub(super) fn counted(
+        table: &Arc<GatheredTable>,
+        count: u64,
+        batch_rows: usize,
+        unless: &Unless,
+    ) -> Self {
+        Self {
+            table: Arc::clone(table),
+            parts: Vec::new(),
+            next: BinaryHeap::new(),
+            columns: Vec::new(),
+            scores: Vec::new(),
+            batch_rows: batch_rows.max(1),
+            left: count,
+            is_counted: true,
+            last: None,
+            unless: unless.clone(),
+        }
     }
 
     /// How many rows there are at most.
@@ -112,12 +130,8 @@ impl GatheredRows {
                 break row;
             }
             unless.check()?;
-            match stream.rows.as_mut().and_then(|rows| rows.get_mut().next()) {
-                Some(Ok(rows)) => stream.ahead = rows.into_iter(),
-                Some(Err(error)) => {
-                    stream.rows = None;
-                    return table.lose(stream.place, error);
-                }
+            match stream.rows.get_mut().next() {
+                Some(rows) => stream.ahead = rows?.into_iter(),
                 None => return Ok(()),
             }
         };
@@ -142,6 +156,11 @@ impl GatheredRows {
             self.columns.iter().filter_map(|&place| schema.columns.get(place)).collect();
         let kinds = defined.iter().map(|column| column.kind).chain(self.scores.iter().copied());
         let most = usize::try_from(self.left).map_or(self.batch_rows, |it| it.min(self.batch_rows));
+        if self.is_counted {
+            self.unless.check()?;
+            self.left = self.left.saturating_sub(most as u64);
+            return Ok(ColumnBatch { rows: most, columns: Vec::new() });
+        }
         let mut columns: Vec<ColumnBuilder> =
             kinds.map(|kind| ColumnBuilder::new(kind, most.min(1 << 16))).collect();
         let mut rows = 0;

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Answer, Change, ChangeBatch, Database, Durability, Elsewhere, Error, GatheredTable,
-    KeywordQuery, KeywordStatistics, LocalPart, Lost, Options, Part, PartRows, Reader, Result, Row,
+    KeywordQuery, KeywordStatistics, LocalPart, Options, Part, PartRows, Reader, Result, Row,
     ScanRequest, Schema, Selection, SharedKeys, TableChanges, TextQuery, Unless, Value,
     WantedStatistics, decode_rows, encode_rows,
 };
@@ -48,6 +48,12 @@ enum Fault {
     Keys,
     /// Its weights are none.
     Weights,
+    /// It does not hide what it is told to.
+    Hide,
+    /// It claims more rows than can be.
+    Rows,
+    /// It breaks off behind its first rows.
+    Middle,
 }
 
 /// The servers around a database, whose parts are asked through bytes.
@@ -58,7 +64,6 @@ struct Servers {
     middle: Option<Database>,
     shared: SharedKeys,
     fault: Fault,
-    lost: Option<Lost>,
     /// What was opened.
     opened: Mutex<BTreeMap<String, Arc<GatheredTable>>>,
 }
@@ -89,8 +94,8 @@ impl Elsewhere for Servers {
                 fault: self.fault,
             }));
         }
-        let (lost, unless) = (self.lost.clone(), Unless::NEVER);
-        let opened = GatheredTable::open(declared, parts, &self.shared, lost, &unless)?;
+        let opened = GatheredTable::open(declared, parts, &self.shared, &Unless::NEVER);
+        let opened = opened.map_err(|unopened| *unopened.error)?;
         let opened = Arc::new(opened);
         self.opened.lock().insert(declared.name.clone(), Arc::clone(&opened));
         Ok(opened)
@@ -123,7 +128,7 @@ impl Part for Faulty {
     }
 
     fn rows(&self) -> u64 {
-        self.part.rows()
+        if self.fault == Fault::Rows { 1 << 63 } else { self.part.rows() }
     }
 
     fn version(&self) -> &str {
@@ -143,6 +148,9 @@ impl Part for Faulty {
     }
 
     fn hide(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Arc<dyn Part>> {
+        if self.fault == Fault::Hide {
+            return Err(Error::Elsewhere(format!("{} broke off", self.name)));
+        }
         let (part, name) = (self.part.hide(keys, unless)?, self.name.clone());
         Ok(Arc::new(Self { part, name, fault: self.fault }))
     }
@@ -177,8 +185,13 @@ impl Part for Faulty {
         let (fault, scores) = (self.fault, request.scores.len());
         let columns = request.columns.len() + scores;
         let rows = self.part.scan(request, unless)?;
+        let (mut page, name) = (0, self.name.clone());
         Ok(Box::new(rows.map(move |rows| {
-            let mut rows = decode_rows(&encode_rows(&rows?), columns)?;
+            page += 1;
+            if fault == Fault::Middle && page > 1 {
+                return Err(Error::Elsewhere(format!("{name} broke off")));
+            }
+            let mut rows = decode_rows(&encode_rows(&rows?), columns, usize::MAX)?;
             match fault {
                 Fault::Order => rows.reverse(),
                 Fault::Columns => rows.iter_mut().for_each(|row| drop(row.pop())),
@@ -272,9 +285,9 @@ impl Spread {
         apply(&self.head, WHOLE, changes);
     }
 
-    fn reader(&self, fault: Fault, lost: Option<Lost>) -> Reader {
+    fn reader(&self, fault: Fault) -> Reader {
         let (databases, middle) = (self.servers.clone(), self.middle.clone());
-        let servers = Servers { databases, middle, fault, lost, ..Servers::default() };
+        let servers = Servers { databases, middle, fault, ..Servers::default() };
         self.head.reader().reaching(Arc::new(servers))
     }
 }
@@ -303,7 +316,7 @@ fn asked(random: &mut Random) -> ScanRequest {
 }
 
 fn compare(spread: &Spread, random: &mut Random) -> usize {
-    let reader = spread.reader(Fault::None, None);
+    let reader = spread.reader(Fault::None);
     let count = |table: &str| reader.row_count(table).unwrap();
     assert_eq!(count(ALL), count(WHOLE));
     let (mine, theirs) = (reader.schema(ALL).unwrap(), reader.schema(WHOLE).unwrap());
@@ -386,7 +399,7 @@ fn often() -> ScanRequest {
 #[test]
 fn what_a_part_tells_wrongly_is_an_error() {
     let spread = halves();
-    let reader = |fault| spread.reader(fault, None);
+    let reader = |fault| spread.reader(fault);
     assert_eq!(reader(Fault::None).row_count(ALL).unwrap(), 40);
     assert_eq!(rows(&reader(Fault::None), ALL, &often()).unwrap().len(), 40);
     let scanned = |fault| failure(rows(&reader(fault), ALL, &often()));
@@ -405,35 +418,123 @@ fn what_a_part_tells_wrongly_is_an_error() {
     }
 }
 
+/// The part that a server of two has.
+fn part_of(spread: &Spread, number: usize, fault: Fault) -> Arc<dyn Part> {
+    let part = Arc::new(LocalPart::new(&spread.servers[number].reader(), PART).unwrap());
+    Arc::new(Faulty { part, name: format!("server {number}"), fault })
+}
+
 #[test]
-fn parts_that_do_not_answer_may_be_left_out() {
+fn what_cannot_be_opened_names_the_part() {
     let spread = halves();
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let told_here = Arc::clone(&told);
-    let lost: Lost = Arc::new(move |part, error| told_here.lock().push(format!("{part}: {error}")));
-    // One of them is silent at the first question.
-    let servers = Servers { databases: spread.servers.clone(), ..Servers::default() };
-    let reader = spread.head.reader();
-    let declared = reader.schema(ALL).unwrap();
-    let part = |number: usize, fault| {
-        let part = Arc::new(LocalPart::new(&spread.servers[number].reader(), PART).unwrap());
-        Arc::new(Faulty { part, name: format!("server {number}"), fault }) as Arc<dyn Part>
+    let declared = spread.head.reader().schema(ALL).unwrap();
+    let shared = SharedKeys::default();
+    for (lost, fault) in [(0, Fault::Keys), (1, Fault::Keys), (0, Fault::Hide)] {
+        let fault_of = |number| if number == lost { fault } else { Fault::None };
+        let parts = (0..2).map(|number| part_of(&spread, number, fault_of(number))).collect();
+        let unopened = GatheredTable::open(&declared, parts, &shared, &Unless::NEVER);
+        let unopened = unopened.err().unwrap();
+        assert_eq!(unopened.part, Some(lost), "{fault:?} {unopened:?}");
+        // Without it the other has all its rows, those too whose keys the lost one has.
+        let parts = vec![part_of(&spread, 1 - lost, Fault::None)];
+        let rest = GatheredTable::open(&declared, parts, &shared, &Unless::NEVER).unwrap();
+        assert_eq!(rest.rows(), if lost == 0 { 20 } else { 25 });
+    }
+    // Who claims more rows than can be is found out before they are added.
+    let parts = vec![part_of(&spread, 0, Fault::Rows), part_of(&spread, 1, Fault::Rows)];
+    let unopened = GatheredTable::open(&declared, parts, &shared, &Unless::NEVER).err().unwrap();
+    assert!(unopened.error.to_string().contains("more rows than can be"), "{unopened:?}");
+}
+
+#[test]
+fn parts_that_fail_in_the_middle_fail_the_scan() {
+    let spread = halves();
+    let error = failure(rows(&spread.reader(Fault::Middle), ALL, &often()));
+    assert!(error.contains("broke off"), "{error}");
+    // A count without columns is asked for as one.
+    let request = ScanRequest { batch_rows: 7, ..ScanRequest::default() };
+    let request = |table: &str| ScanRequest { table: table.to_owned(), ..request.clone() };
+    let batches: Vec<_> =
+        spread.reader(Fault::Middle).scan(request(ALL)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(batches.iter().map(|batch| batch.rows).sum::<usize>(), 40);
+    assert!(batches.iter().all(|batch| batch.rows <= 7 && batch.columns.is_empty()));
+}
+
+/// All keys of a table, page by page.
+fn all_keys(reader: &Reader, table: &str) -> Vec<Vec<u8>> {
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    loop {
+        let from = keys.last().map_or_else(Vec::new, |last| [&last[..], &[0]].concat());
+        let page = reader.keys_from(table, &from, 100).unwrap();
+        if page.is_empty() {
+            return keys;
+        }
+        keys.extend(page);
+    }
+}
+
+#[test]
+fn what_is_hidden_stands_on_the_same_rows_however_often_more_is() {
+    let spread = halves();
+    for (reader, table, rows) in
+        [(spread.servers[0].reader(), PART, 25), (spread.reader(Fault::None), ALL, 40)]
+    {
+        let keys = all_keys(&reader, table);
+        let mut narrowed = reader.clone();
+        for _ in 0..100 {
+            for key in &keys[..9] {
+                narrowed = narrowed.hiding(table, std::slice::from_ref(key)).unwrap();
+            }
+        }
+        assert_eq!(narrowed.row_count(table).unwrap(), rows - 9);
+        assert_eq!(all_keys(&narrowed, table), keys[9..]);
+        let scanned = ScanRequest { columns: vec![0, 2], ..ScanRequest::default() };
+        assert_eq!(self::rows(&narrowed, table, &scanned).unwrap().len() as u64, rows - 9);
+        let other = narrowed.hiding("another", &keys).err().unwrap().to_string();
+        assert!(other.contains("are hidden already"), "{other}");
+        let many: Vec<Vec<u8>> = (0..4 * 4_096 + 1_u32).map(|n| n.to_be_bytes().to_vec()).collect();
+        let error = reader.hiding(table, &many).err().unwrap().to_string();
+        assert!(error.contains("too many to hide"), "{error}");
+    }
+}
+
+#[test]
+fn the_weight_of_a_part_that_stands_alone_here_counts() {
+    let random = &mut Random::new(5);
+    let mut spread = Spread::new(random);
+    while spread.head.tables().iter().filter(|name| name.starts_with("local")).count() != 1 {
+        spread = Spread::new(random);
+    }
+    let row = |id| super::table::row(id, "often", "often a");
+    apply(&spread.head, "local0", (0..25).map(|id| Change::Put(row(id))).collect());
+    let (database, table) = spread.place(1);
+    apply(database, &table, (20..40).map(|id| Change::Put(row(id))).collect());
+    let asked = |part_weights: Vec<(String, i32)>| {
+        let query =
+            KeywordQuery { text: "often".to_owned(), part_weights, ..KeywordQuery::default() };
+        let scores = vec![TextQuery::Keywords(Arc::new(query))];
+        ScanRequest { scores, columns: vec![0], batch_rows: 50, ..ScanRequest::default() }
     };
-    let parts = vec![part(0, Fault::Silent), part(1, Fault::None)];
-    let unless = Unless::NEVER;
-    let table =
-        GatheredTable::open(&declared, parts, &servers.shared, Some(lost), &unless).unwrap();
-    servers.opened.lock().insert(ALL.to_owned(), Arc::new(table));
-    let reader = reader.reaching(Arc::new(servers));
-    assert_eq!(rows(&reader, ALL, &often()).unwrap().len(), 20);
-    assert_eq!(*told.lock(), ["server 0: server 0 is silent"]);
-    assert_eq!(reader.row_count(ALL).unwrap(), 20);
+    let reader = spread.reader(Fault::None);
+    let plain = rows(&reader, ALL, &asked(Vec::new())).unwrap();
+    let weighed = rows(&reader, ALL, &asked(vec![("local0".to_owned(), 3)])).unwrap();
+    assert_eq!((plain.len(), weighed.len()), (40, 40));
+    for (plain, weighed) in plain.iter().zip(&weighed) {
+        let (Value::Int(id), Value::Float(before), Value::Float(after)) =
+            (&plain[0], &plain[1], &weighed[1])
+        else {
+            panic!("{plain:?} {weighed:?}");
+        };
+        // Of the keys from 20 on the rows of the other part are there.
+        assert!(*before > 0.0, "{plain:?}");
+        assert_eq!(*after, if *id < 20 { before * 3.0 } else { *before }, "{id}");
+    }
 }
 
 #[test]
 fn what_is_not_answered_over_servers_is_refused_by_name() {
     let spread = halves();
-    let reader = spread.reader(Fault::None, None);
+    let reader = spread.reader(Fault::None);
     let refused = [
         reader.get(ALL, &[Value::Int(1)]).unwrap_err(),
         reader.version(ALL).unwrap_err(),
@@ -454,6 +555,6 @@ fn too_many_keys_of_two_parts_are_refused() {
         let rows = (0..5_000).map(|id| Change::Put(super::table::row(id, "a", "b")));
         apply(server, PART, rows.collect());
     }
-    let error = spread.reader(Fault::None, None).row_count(ALL).unwrap_err();
+    let error = spread.reader(Fault::None).row_count(ALL).unwrap_err();
     assert!(error.to_string().contains("have keys that later parts have too"), "{error}");
 }

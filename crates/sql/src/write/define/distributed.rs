@@ -139,6 +139,7 @@ impl Parts {
                     parts.locals.push(part);
                 }
                 AGENT | AGENT_PERSISTENT => {
+                    check_may_declare_agents(session)?;
                     let is_kept = option == AGENT_PERSISTENT;
                     parts.agents.push(normalised(&tokens.utf8()?, &name.database, is_kept)?);
                 }
@@ -170,6 +171,16 @@ impl Parts {
     fn schema(self, engine_name: String) -> Schema {
         Schema::distributed(engine_name, self.locals).with_agents(self.agents, self.settings)
     }
+}
+
+/// 1227 for those who may not do everything: other servers are asked by an account of this one's, whose rights there are not theirs.
+fn check_may_declare_agents(session: &SessionState) -> Result<()> {
+    if session.identity.rights.is_none() {
+        return Ok(());
+    }
+    let message = "Access denied; you need (at least one of) the SUPER privilege(s) for this operation: whoever may read a table \
+                   with agents reads what the account of [agents] may read";
+    Err(Error::new(ErrorCode::SpecificAccessDenied, message))
 }
 
 /// The engine's name of a part that may be read, and whether it is there.
