@@ -61,14 +61,14 @@ const FOUND: [&str; 10] = [
     "SELECT id, WEIGHT() FROM {} WHERE MATCH('?') OR n = 3 ORDER BY id LIMIT 20 OPTION ranker=%",
     "CALL KEYWORDS('alpha beta nothing', '{}', 1)",
 ];
-const TABLE: &str = "(id INT PRIMARY KEY, n INT NOT NULL, g INT NOT NULL, s VARCHAR(9), title VARCHAR(200), body TEXT) \
+pub(super) const TABLE: &str = "(id INT PRIMARY KEY, n INT NOT NULL, g INT NOT NULL, s VARCHAR(9), title VARCHAR(200), body TEXT) \
                      words='title,body' min_infix_len='2'";
 
 /// A small generator.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    fn seeded() -> Self {
+    pub(super) fn seeded() -> Self {
         let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = seed.unwrap_or_else(|| {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -78,23 +78,23 @@ impl Random {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 16) % end
     }
 
-    fn one<'c>(&mut self, of: &[&'c str]) -> &'c str {
+    pub(super) fn one<'c>(&mut self, of: &[&'c str]) -> &'c str {
         of[self.below(of.len() as u64) as usize]
     }
 }
 
-fn connect(server: &TestServer) -> Conn {
+pub(super) fn connect(server: &TestServer) -> Conn {
     connect_as(server.sql_address(), "root", "")
 }
 
-fn connect_as(address: SocketAddr, user: &str, password: &str) -> Conn {
+pub(super) fn connect_as(address: SocketAddr, user: &str, password: &str) -> Conn {
     let options = OptsBuilder::new()
         .ip_or_hostname(Some(address.ip().to_string()))
         .tcp_port(address.port())
@@ -107,13 +107,17 @@ fn connect_as(address: SocketAddr, user: &str, password: &str) -> Conn {
 }
 
 /// A server that may ask these.
-fn head(addresses: &[SocketAddr], more: &str) -> TestServer {
+pub(super) fn head(addresses: &[SocketAddr], more: &str) -> TestServer {
     let addresses: Vec<String> = addresses.iter().map(|it| format!("\"{it}\"")).collect();
-    TestServer::start_empty(&format!("[agents]\naddresses = [{}]\n{more}", addresses.join(", ")))
+    let user = if more.contains("user = ") { "" } else { "user = \"root\"\n" };
+    TestServer::start_empty(&format!(
+        "[agents]\naddresses = [{}]\n{user}{more}",
+        addresses.join(", ")
+    ))
 }
 
 /// All result sets of a statement, or its error.
-fn sets(conn: &mut Conn, statement: &str) -> String {
+pub(super) fn sets(conn: &mut Conn, statement: &str) -> String {
     let mut told = String::new();
     let mut result = match conn.query_iter(statement) {
         Ok(result) => result,
@@ -225,7 +229,8 @@ fn tables_of_several_servers_are_one_table() {
     }
     conn.query_drop(format!("CREATE TABLE whole {TABLE}")).unwrap();
     let nested = format!(
-        "CREATE TABLE n type='distributed' local='t' agent='{}:t'",
+        "CREATE TABLE n type='distributed' local='t' agent='{}:t' agent_query_timeout='20000' \
+         agent_connect_timeout='20000'",
         shards[1].sql_address()
     );
     between.query_drop(nested).unwrap();

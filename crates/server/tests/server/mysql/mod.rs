@@ -6,6 +6,7 @@ mod client;
 
 mod computed;
 mod agents;
+mod agents_faults;
 mod display;
 mod doors;
 mod following;
