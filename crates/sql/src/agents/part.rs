@@ -21,6 +21,9 @@ use super::{
 };
 use crate::shared::InstanceState;
 
+/// Servers behind a part that are told as left out, and how much of why.
+const MAX_LOST: usize = 64;
+const MAX_LOST_CHARACTERS: usize = 1_000;
 /// The longest text by which rows are known.
 const MAX_VERSION_BYTES: usize = 64 << 10;
 
@@ -51,7 +54,8 @@ impl Opening {
         let mut opened: Opened = json(&link, &answer)?;
         let schema = opened.schema.take().ok_or_else(|| lie(&link, "it told no definition"))?;
         schema.validate().map_err(|error| lie(&link, &error.to_string()))?;
-        let lost = std::mem::take(&mut opened.lost);
+        let lost = std::mem::take(&mut opened.lost).into_iter().take(MAX_LOST);
+        let lost = lost.map(|why| why.chars().take(MAX_LOST_CHARACTERS).collect()).collect();
         let schema = Schema { name: link.name().to_owned(), ..schema };
         let scans = Arc::default();
         Ok((AgentPart::new(Arc::new(link), Arc::new(schema), opened, scans)?, lost))

@@ -141,6 +141,10 @@ impl GatheredRows {
         }
         let key = row.get(columns.len()..columns.len() + parts).unwrap_or_default();
         let key = encode_key(schema, key).map_err(|_| lie(name, "a row has a key that is none"))?;
+        let ends = table.parts.get(stream.place).and_then(|part| part.ends());
+        if ends.is_none_or(|(first, last)| key < *first || key > *last) {
+            return Err(lie(name, "a row has a key that lies beyond its keys"));
+        }
         if stream.last.as_ref().is_some_and(|last| *last >= key) {
             return Err(lie(name, "its rows are not in the order of their keys"));
         }
