@@ -554,11 +554,14 @@ fn parts_are_bounded() {
         r#"{"open":{"version":1,"tables":["remora.t"],"trail":["a","b","c","d","e"],"is_partial":false}}"#,
         r#"{"open":{"version":1,"tables":[],"trail":[],"is_partial":false}}"#,
         r#"{"open":{"version":1,"tables":["remora.t","x.t"],"trail":[],"is_partial":false}}"#,
-        r#"{"count":{"text":null,"filter":{"Path":["a",["b"],"Exists"]}}}"#,
     ] {
         let refused = ask(&mut conn, request);
         assert!(refused.contains("ERROR"), "{request}: {refused}");
     }
+    assert!(ask(&mut conn, OPEN).contains(r#""rows":40"#));
+    let by_path = r#"{"count":{"text":null,"filter":{"path_texts":["body",[["b"]],"x"]}}}"#;
+    let refused = ask(&mut conn, by_path);
+    assert!(refused.contains("conditions by paths"), "{refused}");
     let deep = format!("{}{}", r#"{"not":"#.repeat(300), "}".repeat(300));
     let refused = ask(&mut conn, &format!(r#"{{"count":{{"text":{deep},"filter":null}}}}"#));
     assert!(refused.contains("ERROR"), "{refused}");
@@ -570,7 +573,7 @@ fn keys_of(conn: &mut Conn) -> Vec<String> {
     let told = ask(conn, OPEN);
     let ends = told.split(r#""ends":[""#).nth(1).unwrap();
     let first = ends.split('"').next().unwrap();
-    let number = u64::from_str_radix(first, 16).unwrap();
+    let number = u128::from_str_radix(first, 16).unwrap();
     let width = first.len();
     (0..10).map(|more| format!("{:0width$x}", number + more)).collect()
 }
