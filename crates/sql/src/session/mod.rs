@@ -166,7 +166,10 @@ impl Session {
     /// # Errors
     /// [`ErrorCode::ForeignQuery`] if another server has rows of it and does not answer.
     pub fn fields(&mut self, table: &str) -> Result<Vec<String>> {
-        let schema = match self.state.reading().schema(table) {
+        let schema = self.state.reading().schema(table);
+        // No statement runs whose end would let go of what this opened.
+        self.state.forget_agents();
+        let schema = match schema {
             Ok(schema) => schema,
             Err(error @ EngineError::Elsewhere(_)) => return Err(from_engine(&error)),
             Err(_) => return Ok(Vec::new()),
