@@ -32,6 +32,10 @@ const MAX_ANSWER_BYTES: u32 = 1 << 30;
 const MAX_COLUMNS: usize = 8_192;
 /// Most scores of a row.
 const MAX_SCORES: usize = 64;
+/// Most keywords, or sets of them, whose numbers are asked for.
+const MAX_WANTED: usize = 65_536;
+/// Most fields whose weights are told.
+const MAX_FIELD_WEIGHTS: usize = 4_096;
 /// Most tables that are one.
 const MAX_TABLES: usize = 64;
 
@@ -178,6 +182,10 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
             part.keys(&from).map_err(engine)
         }
         Request::Statistics { query, wanted } => {
+            let listed = [wanted.keywords.len(), wanted.patterns.len(), wanted.unions];
+            if listed.iter().any(|count| *count > MAX_WANTED) {
+                return Err(refused(&format!("a query has {MAX_WANTED} keywords at most")));
+            }
             let query = keywords(&schema, &query)?;
             json(&part.reader.keyword_statistics(&table, &query, &wanted).map_err(engine)?)
         }
@@ -254,6 +262,9 @@ fn condition(schema: &Schema, text: &Text) -> Result<TextQuery> {
 
 /// A query by keywords, with its ranker.
 fn keywords(schema: &Schema, query: &Query) -> Result<KeywordQuery> {
+    if query.field_weights.len() > MAX_FIELD_WEIGHTS {
+        return Err(refused(&format!("{MAX_FIELD_WEIGHTS} weights of fields are the most")));
+    }
     let ranker = match &query.expression {
         Some(expression) => format!("{}({expression})", query.ranker),
         None => query.ranker.clone(),
