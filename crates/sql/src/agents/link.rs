@@ -238,9 +238,9 @@ impl Work {
             let answered = connection.ask(&statement, &self.limit(until, most_bytes));
             let has_failed = answered.is_err();
             if let Some(reply) = reply {
+                self.shared.waited_for.fetch_sub(1, Ordering::Relaxed);
                 // Who asked may have left.
                 let _ = reply.send(answered.map_err(|error| error.message));
-                self.shared.waited_for.fetch_sub(1, Ordering::Relaxed);
             }
             if has_failed {
                 return;
