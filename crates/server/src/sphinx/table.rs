@@ -149,13 +149,6 @@ fn readable(guest: &Guest, identity: &Identity) -> (Vec<String>, String) {
     (tables, default)
 }
 
-fn fields(guest: &Guest, stored: &str) -> Vec<String> {
-    let Ok(schema) = guest.side().shared.database.schema(stored) else { return Vec::new() };
-    let Some(words) = &schema.words else { return Vec::new() };
-    let name = |place: &usize| schema.columns.get(*place).map(|column| column.name.clone());
-    words.columns.iter().filter_map(name).collect()
-}
-
 /// The columns of a table as SQL shows them.
 async fn columns(guest: &mut Guest, database: &str, name: &str) -> Result<Vec<SqlColumn>, String> {
     let quoted = |name: &str| name.replace('`', "``");
