@@ -337,8 +337,9 @@ fn servers_that_do_not_answer_rightly_are_errors_of_the_statement() {
         let warned = sets(&mut conn, "SHOW WARNINGS");
         assert!(warned.contains("is left out") && warned.contains(&dead.to_string()), "{warned}");
         // A mirror that answers does for one that does not.
-        let mirrored =
-            format!("ALTER TABLE d agent='{dead}:t|{live}:t' agent_query_timeout='1500'");
+        let mirrored = format!(
+            "ALTER TABLE d agent='{dead}:t|{live}:t' agent_query_timeout='1500' agent_connect_timeout='1500'"
+        );
         conn.query_drop(mirrored).unwrap();
         for _ in 0..4 {
             assert_eq!(sets(&mut conn, "SELECT id FROM d WHERE MATCH('often')"), "1\n--\n");
@@ -383,7 +384,10 @@ fn only_servers_that_are_named_are_asked_and_as_whom_the_settings_say() {
     let address = shard.sql_address();
     let of = |server: &TestServer, table: &str| {
         let mut conn = connect(server);
-        let made = format!("CREATE TABLE d_{table} type='distributed' agent='{address}:{table}'");
+        let made = format!(
+            "CREATE TABLE d_{table} type='distributed' agent='{address}:{table}' agent_query_timeout='20000' \
+             agent_connect_timeout='20000'"
+        );
         conn.query_drop(made).unwrap();
         sets(&mut conn, &format!("SELECT id FROM d_{table}"))
     };

@@ -372,7 +372,7 @@ fn kept_connections_are_few_and_a_host_that_is_gone_is_waited_for_once() {
     let mut conn = connect(&server);
     let table = |agent: &str| {
         format!(
-            "type='distributed' agent='{agent}[conn=pconn,ha_strategy=roundrobin]' agent_connect_timeout='1000'"
+            "type='distributed' agent='{agent}[conn=pconn,ha_strategy=roundrobin]' agent_connect_timeout='2000' agent_query_timeout='6000'"
         )
     };
     conn.query_drop(format!("CREATE TABLE d {}", table(&format!("{}:t", proxy.address)))).unwrap();
@@ -404,7 +404,7 @@ fn kept_connections_are_few_and_a_host_that_is_gone_is_waited_for_once() {
     for _ in 0..2 {
         let begun = Instant::now();
         assert_eq!(sets(&mut conn, "SELECT COUNT(*) FROM e"), "40\n--\n");
-        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
     }
 }
 
@@ -415,11 +415,11 @@ fn connections_are_bounded() {
     let server = head(&[address], "max_connections = 2\nmax_connections_per_server = 1\n");
     let mut conn = connect(&server);
     conn.query_drop(format!(
-        "CREATE TABLE d type='distributed' agent='{address}:t' agent_query_timeout='20000'"
+        "CREATE TABLE d type='distributed' agent='{address}:t' agent_query_timeout='20000' agent_connect_timeout='20000'"
     ))
     .unwrap();
     conn.query_drop(format!(
-        "CREATE TABLE e type='distributed' agent='{address}:t' agent_query_timeout='20000'"
+        "CREATE TABLE e type='distributed' agent='{address}:t' agent_query_timeout='20000' agent_connect_timeout='20000'"
     ))
     .unwrap();
     let refused = sets(&mut conn, "SELECT COUNT(*) FROM d JOIN e ON d.id = e.id");
@@ -442,12 +442,12 @@ fn what_nobody_waits_for_is_ended() {
     let (mut between, mut conn) = (connect(&middle), connect(&server));
     between
         .query_drop(format!(
-            "CREATE TABLE n type='distributed' agent='{}:t' agent_query_timeout='100000'",
+            "CREATE TABLE n type='distributed' agent='{}:t' agent_query_timeout='100000' agent_connect_timeout='20000'",
             silent.address
         ))
         .unwrap();
     conn.query_drop(format!(
-        "CREATE TABLE d type='distributed' agent='{}:n' agent_query_timeout='100000'",
+        "CREATE TABLE d type='distributed' agent='{}:n' agent_query_timeout='100000' agent_connect_timeout='20000'",
         middle.sql_address()
     ))
     .unwrap();
@@ -490,7 +490,7 @@ fn planning_counts_nothing_and_running_counts_once() {
     let server = head(&[proxy.address], "");
     let mut conn = connect(&server);
     conn.query_drop(format!(
-        "CREATE TABLE d type='distributed' agent='{}:t' agent_query_timeout='20000'",
+        "CREATE TABLE d type='distributed' agent='{}:t' agent_query_timeout='20000' agent_connect_timeout='20000'",
         proxy.address
     ))
     .unwrap();
@@ -680,7 +680,7 @@ fn the_weight_of_the_only_part_that_is_here_counts() {
     let rows: Vec<String> = (0..4).map(row).collect();
     conn.query_drop(format!("INSERT INTO here VALUES {}", rows.join(", "))).unwrap();
     conn.query_drop(format!(
-        "CREATE TABLE d type='distributed' local='here' agent='{}:t' agent_query_timeout='20000'",
+        "CREATE TABLE d type='distributed' local='here' agent='{}:t' agent_query_timeout='20000' agent_connect_timeout='20000'",
         shard.sql_address()
     ))
     .unwrap();
