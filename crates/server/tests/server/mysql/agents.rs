@@ -357,8 +357,9 @@ fn waiting_for_a_silent_server_is_ended_by_kill_and_by_time() {
     let silent = fake(None);
     let server = head(&[silent], "");
     let (mut conn, mut other) = (connect(&server), connect(&server));
-    let made =
-        format!("CREATE TABLE d type='distributed' agent='{silent}:t' agent_query_timeout='60000'");
+    let made = format!(
+        "CREATE TABLE d type='distributed' agent='{silent}:t' agent_connect_timeout='60000'"
+    );
     conn.query_drop(made).unwrap();
     let begun = Instant::now();
     let id = conn.connection_id();
