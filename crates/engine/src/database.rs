@@ -239,8 +239,8 @@ impl Database {
     /// path that is not among them is not waited for.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such table, [`Error::Busy`] if the rows cannot be indexed,
-    /// [`Error::Poisoned`] or [`Error::Closed`] if the database takes no writes any more.
+    /// [`Error::NotFound`] if there is no such table, [`Error::Busy`] if the rows cannot be indexed for now,
+    /// [`Error::Request`] if one of them has too much there ([`Options::path_index_bytes`]), [`Error::Poisoned`] or [`Error::Closed`] if the database takes no writes any more.
     pub fn wait_for_path(&self, table: &str, path: &PathDef) -> Result<()> {
         let (_, view) = self.table(table)?;
         write::wait_for_paths(self.shared(), view.number, &|one| one.is_along(path))
@@ -537,12 +537,15 @@ impl Database {
     }
 
     /// The tables whose last merge failed, which is tried again, by name, each with what is told of it.
-    /// Such a table is read more and more slowly, and refuses writes at last.
+    /// Such a table is read more and more slowly, and refuses writes at last. And those with documents that have too much
+    /// at an indexed path: which find what that path is asked for by reading, until those are written anew.
     pub fn merge_failures(&self) -> Vec<(String, String)> {
         let snapshot = self.snapshot();
         let failures = snapshot.tables.values().filter_map(|table| {
-            let (name, why) = (table.schema.name.clone(), table.activity.merge_failure()?);
-            let told = merge::failure_of(&name, &why);
+            let name = table.schema.name.clone();
+            let failure = table.activity.merge_failure();
+            let failure = failure.map(|why| merge::failure_of(&name, &why));
+            let told = failure.or_else(|| merge::without_path(table))?;
             Some((name, told))
         });
         let mut failures: Vec<_> = failures.collect();
@@ -583,6 +586,7 @@ impl Database {
         statistics.tell_indexes(&table.schema, &table.segments);
         statistics.tell(table.activity.done());
         statistics.merge_failure = table.activity.merge_failure();
+        statistics.path_failure = merge::without_path(&table);
         Ok(statistics)
     }
 

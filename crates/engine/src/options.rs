@@ -32,6 +32,11 @@ pub struct Options {
     pub max_segment_bytes: u64,
     /// Most documents of a segment that merges make.
     pub max_segment_documents: u64,
+    /// Most bytes of what paths lead to that a merge holds while it indexes rows by paths that were declared after they
+    /// were written, an eighth of it before it is put in order. What has more is indexed by several merges, which leave
+    /// several segments. One document may have as many bytes beside that: where it has more, its segment is left without
+    /// the path, which [`crate::Database::merge_failures`] tells.
+    pub path_index_bytes: u64,
     /// Most bytes of changes that are kept for those who watch, and of one transaction more; who is
     /// further behind is told so.
     pub max_watch_bytes: u64,
@@ -50,6 +55,7 @@ impl Default for Options {
             max_large_batch_bytes: 256 << 30,
             max_segment_bytes: 1 << 30,
             max_segment_documents: 64 << 20,
+            path_index_bytes: 256 << 20,
             max_watch_bytes: 1 << 30,
             bm25: (1.2, 0.75),
         }

@@ -44,6 +44,8 @@ pub struct TableStatistics {
     pub merged_bytes: u64,
     /// Why the last merge failed; `None` if it did not. Other tables are merged all the same.
     pub merge_failure: Option<String>,
+    /// Why some rows are not indexed by a path and stay so; `None` if that is not so.
+    pub path_failure: Option<String>,
     /// The secondary indexes that are declared, each once.
     pub indexes: Vec<IndexStatistics>,
 }

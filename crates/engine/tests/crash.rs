@@ -24,9 +24,9 @@ use std::{
 
 use common::*;
 use remora_engine::{
-    Change, ChangeBatch, Comparison, Database, Definition, Durability, Error, Filter, IndexColumn,
-    IndexDef, Literal, Options, Row, Schema, SearchRequest, Selection, SortBy, SortKey,
-    TableChanges, Value,
+    Change, ChangeBatch, ColumnDef, ColumnType, Comparison, Database, Definition, Durability,
+    Error, Filter, IndexColumn, IndexDef, Literal, Options, PathDef, PathTest, PathValue, Row,
+    Schema, SearchRequest, Selection, SortBy, SortKey, TableChanges, Value,
 };
 
 const DIRECTORY: &str = "REMORA_CRASH_DIRECTORY";
@@ -47,8 +47,89 @@ const ROWS_OF_A_SLOT: i64 = 4;
 const ROWS_OF_A_LARGE_BATCH: i64 = 1_100;
 
 fn options() -> Options {
-    // A tiny limit makes the child write checkpoints all the time.
-    Options { durability: Durability::Always, checkpoint_bytes: 60_000, ..Options::default() }
+    // A tiny limit makes the child write checkpoints all the time, and another index paths in many steps.
+    Options {
+        durability: Durability::Always,
+        checkpoint_bytes: 60_000,
+        path_index_bytes: 16_000,
+        ..Options::default()
+    }
+}
+
+/// The table of documents whose paths are indexed and dropped.
+const NOTES: &str = "notes";
+const DOCUMENTS: i64 = 2_000;
+
+fn notes_paths() -> Vec<PathDef> {
+    let names = |name: &str| vec![name.to_owned()];
+    vec![
+        PathDef::new(1, names("n")),
+        PathDef::of_texts(1, vec![names("text")]).unwrap(),
+        PathDef::together(1, vec![names("list"), names("n")]).unwrap(),
+    ]
+}
+
+fn notes_schema(paths: Vec<PathDef>) -> Schema {
+    let mut columns = schema().columns;
+    columns.truncate(2);
+    columns[1] = ColumnDef {
+        name: "doc".to_owned(),
+        kind: ColumnType::Json,
+        nullable: false,
+        indexed: false,
+        ..columns[1].clone()
+    };
+    Schema { name: NOTES.to_owned(), columns, texts: Vec::new(), paths, ..schema() }
+}
+
+/// A document that is another with each `version`.
+fn note(id: i64, version: i64) -> Change {
+    let (n, list) = ((id + version) % 7, (0..id % 4).collect::<Vec<i64>>());
+    let text = format!("{{\"n\": {n}, \"list\": {list:?}, \"text\": \"note {}\"}}", id % 5);
+    Change::Put(vec![Value::Int(id), Value::Json(text.into())])
+}
+
+fn apply_notes(database: &Database, changes: Vec<Change>) {
+    let tables = vec![TableChanges { table: NOTES.into(), changes }];
+    database.apply(ChangeBatch { tables, positions: Vec::new() }).unwrap();
+}
+
+/// What paths find, and what a look at every document gives.
+fn compare_notes(database: &Database) {
+    if database.schema(NOTES).is_err() {
+        return;
+    }
+    let altered = Definition::Alter { schema: notes_schema(notes_paths()), fills: Vec::new() };
+    database.define(vec![altered], Vec::new()).unwrap();
+    notes_paths().iter().for_each(|path| database.wait_for_path(NOTES, path).unwrap());
+    let mut documents: Vec<serde_json::Value> = Vec::new();
+    let mut push = |row: Row| {
+        let Value::Json(text) = &row[1] else { panic!("{row:?}") };
+        documents.push(serde_json::from_str(text).unwrap());
+        Ok(())
+    };
+    database.scan(NOTES, &mut push).unwrap();
+    let compare = |filter: Filter, test: &dyn Fn(&serde_json::Value) -> bool| {
+        let filter = Some(filter);
+        let selection = Selection { table: NOTES.to_owned(), filter, ..Selection::default() };
+        let found = database.count(&selection).unwrap().count;
+        let expected = documents.iter().filter(|document| test(document)).count();
+        assert_eq!(found, expected as u64, "{:?}", selection.filter);
+    };
+    let (doc, n, list) = ("doc".to_owned(), vec!["n".to_owned()], vec!["list".to_owned()]);
+    for number in 0..7_i64 {
+        let one = || PathTest::In(vec![PathValue::Int(number)]);
+        let has = |document: &serde_json::Value| document["n"] == number;
+        compare(Filter::Path(doc.clone(), n.clone(), one()), &has);
+        let text = format!("note {number}");
+        let texts = Filter::PathTexts(doc.clone(), vec![vec!["text".to_owned()]], text.clone());
+        compare(texts, &|document| document["text"] == text.as_str());
+        let both = vec![PathTest::In(vec![PathValue::Int(0)]), one()];
+        let together = Filter::PathsTogether(doc.clone(), vec![list.clone(), n.clone()], both);
+        compare(together, &|document| {
+            document["list"].as_array().unwrap().iter().any(|it| *it == 0) && has(document)
+        });
+    }
 }
 
 /// Batch `number` of a writer: the rows of one slot, replaced or deleted, and its number as the
@@ -130,7 +211,14 @@ fn define_indexes(database: &Database) {
             .collect(),
     };
     let all = [by(&[(1, false)]), by(&[(1, true), (0, false)]), by(&[(1, false), (0, true)])];
+    database.create_table(notes_schema(notes_paths())).unwrap_or_default();
+    apply_notes(database, (0..DOCUMENTS).map(|id| note(id, 0)).collect());
     for number in 0_usize.. {
+        let paths = notes_paths().into_iter().enumerate().filter(|(at, _)| (number >> at) % 8 > 2);
+        let paths = paths.map(|(_, path)| path).collect();
+        let altered = Definition::Alter { schema: notes_schema(paths), fills: Vec::new() };
+        database.define(vec![altered], Vec::new()).unwrap();
+        apply_notes(database, vec![note(number as i64 * 13 % DOCUMENTS, number as i64)]);
         let indexes = all.iter().enumerate().filter(|(at, _)| (number >> at) % 2 == 0);
         let indexes = indexes.map(|(_, index)| index.clone()).collect();
         let altered =
@@ -238,6 +326,7 @@ fn verify(directory: &Path, acknowledged: &[i64], replay: &mut Replay, saves: bo
         }
     }
     compare_by_score(&database, &expected);
+    compare_notes(&database);
     check_is_clean(database);
     last
 }

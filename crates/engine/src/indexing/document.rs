@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use remora_index::{
     column::Cell,
-    paths::{PathKeys, PathKind, PathPart, PathPartBuilder, PathSpec},
+    paths::{PathKeys, PathKind, PathSpec},
     segment::{
         ColumnSpec, Document, IndexPart, IndexSpec, Segment, SegmentBuilder, SegmentIndex,
         SegmentSpec, TextSpec,
@@ -80,41 +80,6 @@ fn path_label(schema: &Schema, path: &PathDef) -> Vec<u8> {
         }
     }
     label
-}
-
-/// Whether a segment was made before one of the paths was indexed.
-pub(crate) fn lacks_a_path(segment: &Segment, specs: &[PathSpec]) -> bool {
-    specs.iter().any(|spec| !segment.has_path(spec))
-}
-
-/// The paths that a segment lacks, from the rows of its documents: `row` reads that of a document, or says that the
-/// document is gone.
-pub(crate) fn missing_paths(
-    schema: &Schema,
-    segment: &Segment,
-    mut row: impl FnMut(u32) -> Result<Option<Vec<Value>>>,
-) -> Result<Vec<(u32, PathPart)>> {
-    let specs = path_specs(schema);
-    let missing = specs.iter().zip(&schema.paths).filter(|(spec, _)| !segment.has_path(spec));
-    let (specs, paths): (Vec<&PathSpec>, Vec<&PathDef>) = missing.unzip();
-    if specs.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut builders: Vec<PathPartBuilder> =
-        specs.iter().map(|spec| PathPartBuilder::new(spec.kind)).collect();
-    let mut keys = PathKeys::default();
-    for doc in 0..segment.doc_count() {
-        match row(doc)? {
-            // An earlier version wrote documents that cannot be parsed: they have no values.
-            Some(row) => _ = path_values(paths.iter().copied(), &row, &mut keys),
-            None => keys.clear(),
-        }
-        for (place, builder) in builders.iter_mut().enumerate() {
-            builder.add(keys.of(place))?;
-        }
-    }
-    let built = builders.into_iter().zip(specs);
-    built.map(|(builder, spec)| Ok((spec.id, builder.finish_alone(spec)?))).collect()
 }
 
 /// The secondary indexes that segments store: one that another begins with is answered by that.
@@ -228,21 +193,27 @@ pub(crate) fn indexed_bytes(schema: &Schema, row: &[Value], paths: &PathKeys) ->
 /// Builds segments from rows that come in ascending key order.
 pub(crate) struct RowIndexer<'s> {
     schema: &'s Schema,
+    /// Those of its paths that are indexed.
+    paths: Vec<&'s PathDef>,
     builder: SegmentBuilder,
     documents: usize,
     /// What the paths lead to in a row.
-    paths: PathKeys,
+    path_keys: PathKeys,
 }
 
 impl<'s> RowIndexer<'s> {
     /// An empty segment of the table.
     pub fn new(schema: &'s Schema) -> Self {
-        Self {
-            schema,
-            builder: SegmentBuilder::new(&segment_spec(schema)),
-            documents: 0,
-            paths: PathKeys::default(),
-        }
+        Self::with_paths(schema, |_| true)
+    }
+
+    fn with_paths(schema: &'s Schema, has: impl Fn(&PathSpec) -> bool) -> Self {
+        let mut spec = segment_spec(schema);
+        let paths = spec.paths.iter().zip(&schema.paths);
+        let paths = paths.filter(|(path, _)| has(path)).map(|(_, path)| path).collect();
+        spec.paths.retain(has);
+        let (builder, path_keys) = (SegmentBuilder::new(&spec), PathKeys::default());
+        Self { schema, paths, builder, documents: 0, path_keys }
     }
 
     /// Makes room for rows with so many bytes of text.
@@ -250,9 +221,9 @@ impl<'s> RowIndexer<'s> {
         self.builder.reserve_text(bytes);
     }
 
-    /// Indexes as the version that made this segment did.
+    /// Indexes as the version that made this segment did, and those paths that it has.
     pub fn as_in(schema: &'s Schema, segment: &Segment) -> Self {
-        let mut indexer = Self::new(schema);
+        let mut indexer = Self::with_paths(schema, |path| segment.has_path(path));
         let mut texts = schema.texts.iter().filter_map(|text| segment.text(text.id));
         if !texts.all(|text| text.knows_characters()) {
             indexer.builder.forget_characters();
@@ -262,11 +233,11 @@ impl<'s> RowIndexer<'s> {
 
     /// Adds the next row, out of a store.
     pub fn add(&mut self, key: &[u8], row: &[Value]) -> Result<()> {
-        let mut paths = std::mem::take(&mut self.paths);
+        let mut paths = std::mem::take(&mut self.path_keys);
         // An earlier version wrote documents that cannot be parsed: they have no values.
-        let _ = path_values(&self.schema.paths, row, &mut paths);
+        let _ = path_values(self.paths.iter().copied(), row, &mut paths);
         let added = self.add_with(key, row, &paths);
-        self.paths = paths;
+        self.path_keys = paths;
         added
     }
 
@@ -292,7 +263,7 @@ impl<'s> RowIndexer<'s> {
 
     /// What the paths lead to in the row that [`RowIndexer::add`] added last.
     pub fn last_paths(&self) -> &PathKeys {
-        &self.paths
+        &self.path_keys
     }
 
     /// How many rows were added.

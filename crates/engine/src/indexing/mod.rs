@@ -2,13 +2,15 @@
 
 mod bounded;
 mod document;
+mod missing;
 mod required;
 mod threads;
 
 pub(crate) use bounded::BoundedIndexer;
 pub(crate) use document::{
-    RowIndexer, allowed_specs, index_for, index_specs, indexed_bytes, indexed_texts, lacks_a_path,
-    lacks_an_index, missing_paths, path_specs, placed_specs, segment_spec, stored_indexes,
+    RowIndexer, allowed_specs, index_for, index_specs, indexed_bytes, indexed_texts,
+    lacks_an_index, path_specs, placed_specs, segment_spec, stored_indexes,
 };
+pub(crate) use missing::{MissingPaths, TooMuch};
 pub use required::RequiredRows;
 pub(crate) use threads::{Indexers, Indexing};

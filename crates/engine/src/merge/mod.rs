@@ -3,10 +3,15 @@
 //! Two threads merge, one what takes milliseconds and one the rest, so that a long merge does not
 //! let the small segments of a stream of writes pile up; a writer that would wait for them does what
 //! is quick itself. A merge reads segments that it has claimed, without any lock; when it is done it
-//! replaces them by its output in one step, with the documents deleted that were deleted meanwhile.
+//! replaces them by its output in one step, with the documents deleted that were deleted meanwhile. What
+//! segments lack of paths it makes of their rows: where that is much it takes the first of a segment's documents
+//! alone (`portion.rs`), which are deleted there in the same step, and the next merge takes what follows.
 
 mod checkpoint;
+#[cfg(test)]
+mod path_tests;
 mod plan;
+mod portion;
 #[cfg(test)]
 mod tests;
 
@@ -20,20 +25,20 @@ use std::{
 
 use remora_index::{
     Bitmap,
-    paths::PathPart,
     segment::{MergeInput, Segment, merge},
 };
 
 use crate::{
     Error, Position, Result, Schema,
-    indexing::{missing_paths, segment_spec},
+    indexing::{lacks_an_index, path_specs, segment_spec, stored_indexes},
     shared::{DatabaseState, PoisonOnPanic},
     snapshot::{Claim, Claims, SegmentView, Snapshot, TableView},
-    storage::{manifest::SegmentRecord, rows::RowReader},
+    storage::manifest::SegmentRecord,
 };
 
 pub(crate) use checkpoint::{CHANGE_BYTES, checkpoint, write_recovered};
 pub(crate) use plan::{Limit, Size, is_crowded, is_merge_due, tier};
+use portion::{Bounds, LeftOut, PathRows, Portion, Taken, Took, take};
 
 /// From so many bytes on a merge has a thread of its own.
 const OWN_THREAD_BYTES: u64 = 1 << 20;
@@ -145,13 +150,20 @@ pub(crate) fn relieve(shared: &DatabaseState, numbers: &BTreeSet<u32>) -> bool {
 /// deletions left. Cost: the table's index is read and written once. A table that is not there is
 /// left alone.
 pub(crate) fn optimize(shared: &DatabaseState, table: &str) -> Result<()> {
-    let Some(claim) = shared.published.claim_all(table)? else { return Ok(()) };
-    let groups = plan::groups(&claim.views, &Limit::of(&shared.options));
-    let is_done = |group: &Vec<SegmentView>| {
-        group.len() <= 1 && group.iter().all(|view| view.deleted_count == 0)
-    };
-    let mut groups = groups.iter().filter(|group| !is_done(group));
-    groups.try_for_each(|group| merge_inputs(shared, &claim.table, group))
+    loop {
+        let Some(claim) = shared.published.claim_all(table)? else { return Ok(()) };
+        let groups = plan::groups(&claim.views, &Limit::of(&shared.options));
+        let is_done = |group: &Vec<SegmentView>| {
+            group.len() <= 1 && group.iter().all(|view| view.deleted_count == 0)
+        };
+        let mut is_whole = true;
+        for group in groups.iter().filter(|group| !is_done(group)) {
+            is_whole &= merge_inputs(shared, &claim.table, group)? == Extent::Whole;
+        }
+        if is_whole {
+            return Ok(());
+        }
+    }
 }
 
 /// One that failed is due whatever there is to save: it may have failed behind its manifest, and what is
@@ -203,27 +215,113 @@ pub(crate) fn failure_of(table: &str, why: &str) -> String {
     format!("a merge of table {table:?} failed, and is tried again: {why}")
 }
 
-fn merge_claimed(shared: &DatabaseState, claim: &Claim<'_>) -> Result<()> {
+/// What is told of a table that has a segment without a path, if one has.
+pub(crate) fn without_path(table: &TableView) -> Option<String> {
+    if table.schema.paths.is_empty() {
+        return None;
+    }
+    let specs = path_specs(&table.schema);
+    let mut views = table.segments.iter();
+    let why = views
+        .find_map(|view| specs.iter().find_map(|spec| table.activity.why_without(view, spec)))?;
+    let name = &table.schema.name;
+    Some(format!("table {name:?} has documents that are not indexed by all its paths: {why}"))
+}
+
+/// How much of claimed segments was merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// All that may be one segment.
+    Whole,
+    /// Some documents: what is left lacks paths still.
+    Part,
+    /// Nothing: the table or the path is gone, or the database is being closed.
+    Stopped,
+}
+
+fn merge_claimed(shared: &DatabaseState, claim: &Claim<'_>) -> Result<Extent> {
     merge_inputs(shared, &claim.table, &claim.views)
 }
 
-/// Merges claimed segments of a table into one.
-fn merge_inputs(shared: &DatabaseState, table: &TableView, inputs: &[SegmentView]) -> Result<()> {
-    shared.merging.fetch_add(1, Ordering::Relaxed);
-    let merged = merge_aside(table, inputs);
-    shared.merging.fetch_sub(1, Ordering::Relaxed);
-    let output = merged.inspect_err(|error| {
-        let (why, name) = (in_files(shared, inputs, error), &table.schema.name);
-        if table.activity.merge_failed(why.clone(), inputs, Instant::now()) {
-            let directory = shared.directory.display();
-            tracing::error!(%directory, "{}", failure_of(name, &why));
+/// Merges claimed segments of a table into one, or as many of their documents as may be one with the paths that they
+/// lack.
+fn merge_inputs(
+    shared: &DatabaseState,
+    table: &TableView,
+    inputs: &[SegmentView],
+) -> Result<Extent> {
+    let mut left_out = Vec::new();
+    loop {
+        shared.merging.fetch_add(1, Ordering::Relaxed);
+        let made = make_aside(shared, table, inputs, &left_out);
+        shared.merging.fetch_sub(1, Ordering::Relaxed);
+        match made.inspect_err(|error| tell_failure(shared, table, inputs, error))? {
+            Made::Stopped => return Ok(Extent::Stopped),
+            Made::TooMuch(one) => {
+                left_out.push(one);
+                if let [alone] = inputs
+                    && gains_nothing(table, alone, &left_out)
+                {
+                    leave_without(shared, table, &alone.segment, &left_out);
+                    return Ok(Extent::Whole);
+                }
+            }
+            Made::Segment { taken, output, is_whole } => {
+                if let Some(output) = &output {
+                    leave_without(shared, table, output, &left_out);
+                }
+                publish(shared, table, &taken, output);
+                return Ok(if is_whole { Extent::Whole } else { Extent::Part });
+            }
         }
-    })?;
+    }
+}
+
+/// Puts what was made in the place of what it was made of.
+fn publish(
+    shared: &DatabaseState,
+    table: &TableView,
+    taken: &[Taken<'_>],
+    output: Option<Arc<Segment>>,
+) {
     let bytes = output.as_ref().map_or(0, |segment| segment.byte_count());
-    table.activity.merged(inputs);
-    shared.published.update(|current| replace(current, table.number, inputs, output));
+    let views: Vec<SegmentView> = taken.iter().map(|taken| taken.view.clone()).collect();
+    table.activity.merged(&views);
+    shared.published.update(|current| replace(current, table.number, taken, output));
     shared.unsaved_bytes.fetch_add(bytes, Ordering::Relaxed);
-    Ok(())
+}
+
+fn tell_failure(shared: &DatabaseState, table: &TableView, inputs: &[SegmentView], error: &Error) {
+    let (why, name) = (in_files(shared, inputs, error), &table.schema.name);
+    if table.activity.merge_failed(why.clone(), inputs, Instant::now()) {
+        let directory = shared.directory.display();
+        tracing::error!(%directory, "{}", failure_of(name, &why));
+    }
+}
+
+/// Whether a segment merged alone would be the same, with these paths left out.
+fn gains_nothing(table: &TableView, view: &SegmentView, left_out: &[LeftOut]) -> bool {
+    let has =
+        |spec| view.segment.has_path(spec) || left_out.iter().any(|one| one.too_much.spec == *spec);
+    view.deleted_count == 0
+        && path_specs(&table.schema).iter().all(has)
+        && !lacks_an_index(&view.segment, &stored_indexes(&table.schema))
+}
+
+/// Keeps that a segment is without paths, and why.
+fn leave_without(
+    shared: &DatabaseState,
+    table: &TableView,
+    segment: &Arc<Segment>,
+    left_out: &[LeftOut],
+) {
+    for LeftOut { too_much, key } in left_out {
+        // It was not taken with this segment, or is gone.
+        let Some(doc) = segment.keys().find(key) else { continue };
+        table.activity.leave_without(segment, &too_much.spec, doc, &too_much.why);
+        let (directory, name) = (shared.directory.display(), &table.schema.name);
+        tracing::error!(%directory, table = %name, "documents are left without an index: {}", too_much.why);
+    }
 }
 
 /// The error, with the files that hold what was to be merged.
@@ -243,81 +341,122 @@ fn in_files(shared: &DatabaseState, inputs: &[SegmentView], error: &Error) -> St
     }
 }
 
-/// The same as [`merge_views`]; of large segments in a thread that ends with it. What a thread has freed is kept for it
-/// by the allocator, a few times the segments' size after a merge, and given back when it ends.
-fn merge_aside(table: &TableView, views: &[SegmentView]) -> Result<Option<Arc<Segment>>> {
-    let merge = || merge_views(&table.schema, views, Some(&*table.rows));
+/// What came of a merge.
+enum Made<'v> {
+    Segment { taken: Vec<Taken<'v>>, output: Option<Arc<Segment>>, is_whole: bool },
+    TooMuch(LeftOut),
+    Stopped,
+}
+
+/// The same as [`make`]; of large segments and of paths in a thread that ends with it. What a thread has freed is kept
+/// for it by the allocator, a few times the segments' size after a merge, and given back when it ends.
+fn make_aside<'v>(
+    shared: &DatabaseState,
+    table: &TableView,
+    views: &'v [SegmentView],
+    left_out: &[LeftOut],
+) -> Result<Made<'v>> {
+    let make = || make(shared, table, views, left_out);
     let bytes: u64 = views.iter().map(SegmentView::bytes).sum();
-    if bytes < OWN_THREAD_BYTES {
-        return merge();
+    let specs = path_specs(&table.schema);
+    let lacks_a_path = |view: &SegmentView| specs.iter().any(|spec| !view.segment.has_path(spec));
+    if bytes < OWN_THREAD_BYTES && !views.iter().any(lacks_a_path) {
+        return make();
     }
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("remora-merging".to_owned());
-        match builder.spawn_scoped(scope, merge) {
+        match builder.spawn_scoped(scope, make) {
             Ok(merging) => merging.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(_) => merge(),
+            Err(_) => make(),
         }
     })
 }
 
-/// One segment with the live documents of `views`; `None` if there are none. Without the `rows` of their moment a path
-/// that one of them lacks is left out.
-pub(crate) fn merge_views(
-    schema: &Schema,
-    views: &[SegmentView],
-    rows: Option<&dyn RowReader>,
-) -> Result<Option<Arc<Segment>>> {
-    if views.iter().all(|view| view.live_count() == 0) {
+fn make<'v>(
+    shared: &DatabaseState,
+    table: &TableView,
+    views: &'v [SegmentView],
+    left_out: &[LeftOut],
+) -> Result<Made<'v>> {
+    let (schema, rows) = (&*table.schema, &*table.rows);
+    let paths = PathRows { schema, rows, left_out, goes_on: &|| goes_on(shared, table) };
+    let held_bytes = shared.options.path_index_bytes.max(1);
+    let bounds = Bounds { limit: Limit::of(&shared.options), held_bytes };
+    let portion = match take(views, &paths, &bounds)? {
+        Took::Portion(portion) => portion,
+        Took::TooMuch(one) => return Ok(Made::TooMuch(one)),
+        Took::Stopped => return Ok(Made::Stopped),
+    };
+    let Portion { taken, inputs, is_whole, held_bytes, most_collected_bytes, .. } = portion;
+    if held_bytes > 0 {
+        tracing::debug!(table = %schema.name, held_bytes, most_collected_bytes, "paths are indexed");
+    }
+    let output = merge_live(schema, &inputs)?;
+    Ok(Made::Segment { taken, output, is_whole })
+}
+
+/// Whether what a merge of the table makes is wanted still: the database is open, the table is there, and so are the paths
+/// that it had.
+fn goes_on(shared: &DatabaseState, table: &TableView) -> bool {
+    if shared.published.stopped().is_some() {
+        return false;
+    }
+    let current = shared.published.load();
+    let Some(now) = current.tables.values().find(|now| now.number == table.number) else {
+        return false;
+    };
+    Arc::ptr_eq(&now.schema, &table.schema) || {
+        let (before, now) = (path_specs(&table.schema), path_specs(&now.schema));
+        before.iter().all(|spec| now.contains(spec))
+    }
+}
+
+/// One segment with the live documents of `views`; `None` if there are none. A path that one of them lacks is left out.
+pub(crate) fn merge_views(schema: &Schema, views: &[SegmentView]) -> Result<Option<Arc<Segment>>> {
+    let input = |view: &SegmentView| {
+        let (segment, deleted) = (Arc::clone(&view.segment), view.deleted.clone());
+        MergeInput { segment, deleted, paths: Vec::new() }
+    };
+    merge_live(schema, &views.iter().map(input).collect::<Vec<_>>())
+}
+
+fn merge_live(schema: &Schema, inputs: &[MergeInput]) -> Result<Option<Arc<Segment>>> {
+    let is_gone = |input: &MergeInput| {
+        let deleted = input.deleted.as_ref().map_or(0, |deleted| deleted.count());
+        deleted >= input.segment.doc_count()
+    };
+    if inputs.iter().all(is_gone) {
         return Ok(None);
     }
-    let input = |view: &SegmentView| {
-        let paths = match rows {
-            Some(rows) => paths_from_rows(schema, view, rows)?,
-            None => Vec::new(),
-        };
-        let (segment, deleted) = (Arc::clone(&view.segment), view.deleted.clone());
-        Ok(MergeInput { segment, deleted, paths })
-    };
-    let inputs: Vec<MergeInput> = views.iter().map(input).collect::<Result<_>>()?;
-    Ok(Some(Arc::new(merge(&inputs, &segment_spec(schema))?)))
+    Ok(Some(Arc::new(merge(inputs, &segment_spec(schema))?)))
 }
 
-/// What a segment lacks of paths, by the rows of its live documents.
-fn paths_from_rows(
-    schema: &Schema,
-    view: &SegmentView,
-    rows: &dyn RowReader,
-) -> Result<Vec<(u32, PathPart)>> {
-    let wanted = |column: usize| schema.paths.iter().any(|path| path.column == column);
-    let mut key = Vec::new();
-    missing_paths(schema, &view.segment, |doc| {
-        if view.is_deleted(doc) {
-            return Ok(None);
-        }
-        key.clear();
-        view.segment.keys().read(doc, &mut key);
-        rows.get(&key, &wanted)
-    })
-}
-
-/// The snapshot with the merge's output in the place of its inputs; `None` if the table is gone.
+/// The snapshot with the merge's output in the place of what it took; `None` if the table is gone.
 fn replace(
     current: &Snapshot,
     number: u32,
-    inputs: &[SegmentView],
+    taken: &[Taken<'_>],
     output: Option<Arc<Segment>>,
 ) -> Option<Snapshot> {
     let mut tables = current.tables.iter();
     let (name, table) = tables.find(|(_, table)| table.number == number)?;
-    let is_input = |view: &SegmentView| inputs.iter().any(|input| input.is_of(&view.segment));
-    let place = table.segments.iter().position(is_input).unwrap_or(table.segments.len());
-    let mut segments = table.segments.clone();
-    segments.retain(|view| !is_input(view));
+    let taken_of = |now: &SegmentView| taken.iter().find(|taken| taken.view.is_of(&now.segment));
+    let mut segments = Vec::with_capacity(table.segments.len() + 1);
+    let mut place = None;
+    for now in &table.segments {
+        match taken_of(now) {
+            None => segments.push(now.clone()),
+            Some(taken) => {
+                place.get_or_insert(segments.len());
+                segments.extend(taken.rest(now, &table.schema));
+            }
+        }
+    }
     if let Some(output) = output {
-        let deleted = deleted_meanwhile(table, inputs, &output);
+        let deleted = deleted_meanwhile(table, taken, &output);
         let view = SegmentView::new(output, Some(deleted), &table.schema);
         if view.live_count() > 0 {
-            segments.insert(place.min(segments.len()), view);
+            segments.insert(place.unwrap_or(segments.len()), view);
         }
     }
     let mut tables = current.tables.clone();
@@ -325,11 +464,11 @@ fn replace(
     Some(current.with_tables(tables))
 }
 
-/// Those of the output's documents that were deleted in the inputs since they were claimed.
-fn deleted_meanwhile(table: &TableView, inputs: &[SegmentView], output: &Segment) -> Bitmap {
+/// Those of the output's documents that were deleted since they were claimed where they were taken from.
+fn deleted_meanwhile(table: &TableView, taken: &[Taken<'_>], output: &Segment) -> Bitmap {
     let mut deleted = Bitmap::new(output.doc_count());
     let mut key = Vec::new();
-    for input in inputs {
+    for Taken { view: input, docs } in taken {
         let mut gone = match table.segments.iter().find(|view| view.is_of(&input.segment)) {
             Some(now) => match &now.deleted {
                 Some(deleted) => Bitmap::clone(deleted),
@@ -339,7 +478,7 @@ fn deleted_meanwhile(table: &TableView, inputs: &[SegmentView], output: &Segment
             None => Bitmap::full(input.segment.doc_count()),
         };
         input.deleted.iter().for_each(|before| gone.subtract(before));
-        for doc in gone.iter() {
+        for doc in gone.iter().filter(|doc| docs.contains(doc)) {
             key.clear();
             input.segment.keys().read(doc, &mut key);
             if let Some(doc) = output.keys().find(&key) {

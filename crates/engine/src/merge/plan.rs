@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use crate::{
     Options,
-    indexing::{lacks_a_path, lacks_an_index, path_specs, stored_indexes},
+    indexing::{lacks_an_index, path_specs, stored_indexes},
     snapshot::{Claims, SegmentView, TableView},
 };
 
@@ -34,6 +34,8 @@ const NEARLY_CROWDED: usize = 40;
 /// In a table that is quiet a segment becomes one with all smaller ones unless it has more than so many times their
 /// bytes: so each byte is merged about five times while a table grows by a factor of eight, and few segments are left.
 const QUIET_SHARE: u64 = 4;
+/// What a document counts for where paths are made of its row: it may be far larger than what a segment has of it.
+const PATH_ROW_BYTES: u64 = 64;
 /// With this many segments a table's writer merges and waits.
 pub(crate) const SEGMENTS_MAX: usize = 64;
 
@@ -54,19 +56,19 @@ impl Limit {
     }
 
     /// Whether a segment may be so large.
-    fn allows(&self, (bytes, documents): (u64, u64)) -> bool {
+    pub fn allows(&self, (bytes, documents): (u64, u64)) -> bool {
         bytes <= self.bytes && documents <= self.documents
     }
 }
 
 /// Bytes and documents of what is live in a segment.
-fn live_size(view: &SegmentView) -> (u64, u64) {
+pub(super) fn live_size(view: &SegmentView) -> (u64, u64) {
     let (all, live) = (u128::from(view.segment.doc_count()), u64::from(view.live_count()));
     let bytes = u128::from(view.bytes()) * u128::from(live) / all.max(1);
     (bytes as u64, live)
 }
 
-fn sum(one: (u64, u64), other: (u64, u64)) -> (u64, u64) {
+pub(super) fn sum(one: (u64, u64), other: (u64, u64)) -> (u64, u64) {
     (one.0 + other.0, one.1 + other.1)
 }
 
@@ -213,17 +215,27 @@ fn mostly_deleted(table: &TableView, free: &[usize], size: Size) -> Option<usize
     })
 }
 
-/// A segment without an index or a path that was declared since: merged alone, it gets it.
+/// A segment without an index or a path that was declared since: merged alone, it gets it. One that is left without a
+/// path stays so.
 fn unindexed(table: &TableView, free: &[usize], size: Size) -> Option<usize> {
     let schema = &table.schema;
     if schema.indexes.is_empty() && schema.paths.is_empty() || size == Size::Relief {
         return None;
     }
     let (stored, paths) = (stored_indexes(schema), path_specs(schema));
+    let lacks_a_path = |view: &SegmentView| {
+        paths.iter().any(|spec| {
+            !view.segment.has_path(spec) && table.activity.why_without(view, spec).is_none()
+        })
+    };
     free.iter().copied().find(|&index| {
         let view = &table.segments[index];
-        size.takes(tier(view.bytes()), table.segments.len())
-            && (lacks_an_index(&view.segment, &stored) || lacks_a_path(&view.segment, &paths))
+        let bytes = match lacks_a_path(view) {
+            true => view.bytes().max(u64::from(view.live_count()) * PATH_ROW_BYTES),
+            false if lacks_an_index(&view.segment, &stored) => view.bytes(),
+            false => return false,
+        };
+        size.takes(tier(bytes), table.segments.len())
     })
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use remora_index::{BloomCounts, segment::Segment};
+use remora_index::{BloomCounts, paths::PathSpec, segment::Segment};
 
 use super::SegmentView;
 
@@ -26,6 +26,17 @@ pub(crate) struct Activity {
     merges: AtomicU64,
     merged_bytes: AtomicU64,
     merge_failure: Mutex<Option<MergeFailure>>,
+    without_path: Mutex<Vec<WithoutPath>>,
+}
+
+/// A segment that is left without a path.
+#[derive(Debug)]
+struct WithoutPath {
+    segment: Weak<Segment>,
+    spec: PathSpec,
+    /// The document that has too much there; while it is live nothing changes.
+    doc: u32,
+    why: String,
 }
 
 /// A merge that failed.
@@ -114,6 +125,25 @@ impl Activity {
         self.merge_failure.lock().take_if(|failure| !failure.stands(inputs));
         self.merges.fetch_add(1, Relaxed);
         self.merged_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Leaves a segment without a path, of which this document has too much.
+    pub fn leave_without(&self, segment: &Arc<Segment>, spec: &PathSpec, doc: u32, why: &str) {
+        let mut all = self.without_path.lock();
+        all.retain(|one| one.segment.strong_count() > 0);
+        let (segment, spec) = (Arc::downgrade(segment), spec.clone());
+        all.push(WithoutPath { segment, spec, doc, why: why.to_owned() });
+    }
+
+    /// Why a segment is left without a path, if it is.
+    pub fn why_without(&self, view: &SegmentView, spec: &PathSpec) -> Option<String> {
+        let all = self.without_path.lock();
+        let stands = |one: &&WithoutPath| {
+            one.spec == *spec
+                && std::ptr::eq(one.segment.as_ptr(), Arc::as_ptr(&view.segment))
+                && !view.is_deleted(one.doc)
+        };
+        all.iter().find(stands).map(|one| one.why.clone())
     }
 
     pub fn done(&self) -> Done {

@@ -216,8 +216,8 @@ impl Claims<'_> {
 }
 
 /// Segments that one merge reads. Each of them stays in the published table, save that the writer
-/// may delete documents of it or drop it when none is left, until the claim is given
-/// back by dropping this.
+/// may delete documents of it or drop it when none is left, and that the merge moves documents of it to
+/// another, until the claim is given back by dropping this.
 pub(crate) struct Claim<'p> {
     published: &'p Published,
     /// The table as it was when they were claimed.

@@ -333,7 +333,7 @@ impl Built {
         });
         let small = small.count();
         if small > 1 {
-            let merged = merge_views(schema, self.segments.get(..small).unwrap_or_default(), None)?;
+            let merged = merge_views(schema, self.segments.get(..small).unwrap_or_default())?;
             let merged = merged.map(|merged| SegmentView::new(merged, None, schema));
             self.segments.splice(..small, merged);
         }

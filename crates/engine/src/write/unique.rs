@@ -18,7 +18,7 @@ use remora_index::paths::{PathKeys, PathSpec};
 
 use super::writer::{Writer, find_table};
 use crate::{
-    Error, PathDef, Result, Schema,
+    Error, PathDef, RequestPart, Result, Schema,
     encode::{is_scalar, path_values},
     indexing::path_specs,
     shared::{Built, DatabaseState, LargeCommit, PreparedTable, UniqueValue},
@@ -205,6 +205,12 @@ pub(crate) fn wait_for_paths(
         if published.wait_until(Some(Instant::now() + MERGE_WAIT), are_there)? {
             return Ok(());
         }
+        let current = published.load();
+        if let Some(why) = find_table(&current, number).and_then(|view| why_never(view, is_wanted))
+        {
+            let message = format!("a path cannot be indexed until that document is another: {why}");
+            return Err(Error::request(RequestPart::Schema, message));
+        }
         if published.is_merging(&tables) {
             continue;
         }
@@ -219,4 +225,13 @@ pub(crate) fn wait_for_paths(
             )));
         }
     }
+}
+
+/// Why one of the paths is not indexed in a segment, which no merge changes.
+fn why_never(view: &TableView, is_wanted: &dyn Fn(&PathDef) -> bool) -> Option<String> {
+    let specs = path_specs(&view.schema);
+    let wanted = specs.iter().zip(&view.schema.paths).filter(|(_, path)| is_wanted(path));
+    let specs: Vec<&PathSpec> = wanted.map(|(spec, _)| spec).collect();
+    let mut segments = view.segments.iter();
+    segments.find_map(|one| specs.iter().find_map(|spec| view.activity.why_without(one, spec)))
 }

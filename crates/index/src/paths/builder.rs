@@ -1,6 +1,6 @@
 //! Collects the values of a path from documents.
 
-use super::{PathIndex, PathSpec, first_bytes, writer::PathWriter};
+use super::{PathSpec, first_bytes, writer::PathWriter};
 use crate::{IndexError, Result, SectionWriter};
 
 /// The values that each path leads to in one document, path after path. Kept between documents for its memory.
@@ -60,7 +60,7 @@ impl PathKeys {
 
 /// Collects the values of a path of a segment's documents, in order. Memory: the values, and 16 bytes each.
 #[derive(Default)]
-pub struct PathBuilder {
+pub(super) struct PathBuilder {
     bytes: Vec<u8>,
     /// Where each value ends, and its document.
     ends: Vec<(usize, u32)>,
@@ -77,18 +77,8 @@ impl PathBuilder {
         self.doc_count += 1;
     }
 
-    /// The values as a segment of these documents has them, outside of a segment.
-    ///
-    /// # Errors
-    /// [`IndexError::Full`] if there are more than the format allows.
-    pub fn finish_alone(self, spec: &PathSpec) -> Result<PathIndex> {
-        let doc_count = self.doc_count;
-        let (head, entries) = self.written()?.finish(&spec.label);
-        PathIndex::read(&crate::Slice::new(head), crate::Slice::new(entries), doc_count)
-    }
-
     /// Writes the sections of the path.
-    pub(crate) fn finish(self, spec: &PathSpec, out: &mut SectionWriter) -> Result<()> {
+    pub fn finish(self, spec: &PathSpec, out: &mut SectionWriter) -> Result<()> {
         self.written()?.add_to(spec, out);
         Ok(())
     }

@@ -19,6 +19,7 @@
 mod builder;
 mod merge;
 mod part;
+mod pieces;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -29,8 +30,10 @@ use std::{
     ops::{Bound, ControlFlow},
 };
 
-pub use builder::{PathBuilder, PathKeys};
-pub use part::{PathKind, PathPart, PathPartBuilder};
+use builder::PathBuilder;
+pub use builder::PathKeys;
+pub use part::{PathKind, PathPart};
+pub use pieces::{PIECE_BYTES, PathPieces, PathsBuilder};
 pub use texts::PathTexts;
 
 use crate::{

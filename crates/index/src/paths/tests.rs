@@ -7,7 +7,7 @@ use std::{
 
 use proptest::prelude::*;
 
-use super::{merge::merge, texts::TextsBuilder, *};
+use super::{merge::merge, *};
 use crate::{
     SectionWriter,
     text::{GONE, Normalization, Pattern},
@@ -17,16 +17,35 @@ fn spec() -> PathSpec {
     PathSpec { id: 7, label: b"doc.year".to_vec(), kind: PathKind::Values }
 }
 
-/// The values of documents.
-fn built(documents: &[Vec<Vec<u8>>]) -> PathIndex {
-    let (mut builder, mut keys) = (PathBuilder::default(), PathKeys::default());
+/// What a path leads to in documents, collected in pieces of so many bytes.
+fn collected<V: AsRef<[u8]>>(
+    spec: PathSpec,
+    documents: &[Vec<V>],
+    piece_bytes: usize,
+) -> PathsBuilder {
+    let mut builder = PathsBuilder::with_pieces(&[spec], piece_bytes);
+    let mut keys = PathKeys::default();
     for values in documents {
         keys.clear();
-        values.iter().for_each(|value| keys.push(|out| out.extend_from_slice(value)));
+        values.iter().for_each(|value| keys.push(|out| out.extend_from_slice(value.as_ref())));
         keys.end_path();
-        builder.add(keys.of(0));
+        builder.add(&keys).unwrap();
     }
-    builder.finish_alone(&spec()).unwrap()
+    builder
+}
+
+/// The bytes of a segment that has the paths alone.
+fn written(paths: PathsBuilder) -> Vec<u8> {
+    let mut out = SectionWriter::new();
+    paths.finish(&mut out).unwrap();
+    out.finish()
+}
+
+/// The values of documents.
+fn built(documents: &[Vec<Vec<u8>>]) -> PathIndex {
+    let bytes = written(collected(spec(), documents, PIECE_BYTES));
+    let sections = crate::Sections::open(bytes).unwrap();
+    PathIndex::open(&sections, spec().id, documents.len() as u32).unwrap().unwrap()
 }
 
 fn entries(index: &PathIndex) -> Vec<(Vec<u8>, u32)> {
@@ -145,17 +164,9 @@ proptest! {
         }
         let parts: Vec<PathIndex> = parts.iter().map(|part| built(part)).collect();
         let sources: Vec<_> = parts.iter().zip(maps.iter().map(Vec::as_slice)).collect();
-        let (mut merged, mut whole) = (crate::SectionWriter::new(), crate::SectionWriter::new());
+        let mut merged = SectionWriter::new();
         merge(&sources, left.len() as u32, &spec(), &mut merged).unwrap();
-        let (mut builder, mut keys) = (PathBuilder::default(), PathKeys::default());
-        for values in &left {
-            keys.clear();
-            values.iter().for_each(|value| keys.push(|out| out.extend_from_slice(value)));
-            keys.end_path();
-            builder.add(keys.of(0));
-        }
-        builder.finish(&spec(), &mut whole).unwrap();
-        prop_assert_eq!(merged.finish(), whole.finish());
+        prop_assert_eq!(merged.finish(), written(collected(spec(), &left, PIECE_BYTES)));
     }
 
     #[test]
@@ -191,33 +202,71 @@ fn texts_spec() -> PathSpec {
     PathSpec { id: 9, label: b"doc.title".to_vec(), kind }
 }
 
-/// The bytes of a segment that has the texts of documents alone.
-fn written(texts: TextsBuilder) -> Vec<u8> {
+/// What a path has of documents, of which those from a place on and those that are gone are left out, merged of pieces.
+fn of_pieces(
+    spec: &PathSpec,
+    pieces: &PathPieces,
+    is_live: impl Fn(usize) -> bool,
+    count: usize,
+) -> crate::Result<Vec<u8>> {
+    let mut next = 0;
+    let map = (0..count).map(|doc| {
+        let new = if is_live(doc) { next } else { GONE };
+        next += u32::from(new != GONE);
+        new
+    });
+    let map: Vec<u32> = map.collect();
     let mut out = SectionWriter::new();
-    texts.finish(&texts_spec(), &mut out).unwrap();
-    out.finish()
+    PathPart::merge(&pieces.sources(&map)?, next, spec, &mut out)?;
+    Ok(out.finish())
 }
 
 proptest! {
-    /// Runs of texts are what is indexed at once, to the byte, and find what reading all texts finds.
+    /// Values in pieces are those that are put in order at once, to the byte; what is collected at once is bounded.
     #[test]
-    fn texts_in_runs_are_texts_at_once(
+    fn values_in_pieces_are_values_at_once(
+        documents in any_documents(),
+        piece_bytes in 1_usize..3_000,
+        gone in prop::collection::vec(any::<bool>(), 700),
+        taken in 0_usize..=700,
+    ) {
+        let whole = collected(spec(), &documents, usize::MAX);
+        let pieces = collected(spec(), &documents, piece_bytes);
+        let of_document = |values: &Vec<Vec<u8>>| {
+            values.iter().map(|value| value.len() + size_of::<usize>()).sum::<usize>() + 8
+        };
+        let largest = documents.iter().map(of_document).max().unwrap_or_default();
+        let most = pieces.most_collected_bytes();
+        prop_assert!(most < piece_bytes + largest.max(1), "{} {} {}", most, piece_bytes, largest);
+        prop_assert_eq!(written(whole), written(pieces));
+        // The first documents alone, some of which are gone.
+        let taken = taken.min(documents.len());
+        let found = collected(spec(), &documents[..taken], piece_bytes).finish_pieces().unwrap();
+        let is_live = |doc: usize| doc < taken && !gone[doc];
+        let left = documents.iter().enumerate().filter(|(doc, _)| is_live(*doc));
+        let left: Vec<_> = left.map(|(_, values)| values.clone()).collect();
+        let merged = of_pieces(&spec(), &found[0], is_live, documents.len()).unwrap();
+        prop_assert_eq!(merged, written(collected(spec(), &left, usize::MAX)));
+        // A document that is there and in no piece is no less than an error.
+        if taken < documents.len() {
+            let all = of_pieces(&spec(), &found[0], |doc| doc <= taken, documents.len());
+            prop_assert!(all.is_err());
+        }
+    }
+
+    /// The same of texts, which find what reading all of them finds.
+    #[test]
+    fn texts_in_pieces_are_texts_at_once(
         documents in prop::collection::vec(prop::collection::vec("[abB é]{0,5}", 0..3), 1..40),
-        run_bytes in 1_usize..60,
+        piece_bytes in 1_usize..200,
         piece in "[abB é]{1,3}",
     ) {
         let normalization = Normalization::default();
-        let mut whole = TextsBuilder::new(normalization);
-        let mut runs = TextsBuilder::with_runs(normalization, run_bytes);
-        let mut alone = PathPartBuilder::new(texts_spec().kind);
-        for texts in &documents {
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            whole.add(&texts).unwrap();
-            runs.add(&texts).unwrap();
-            alone.add(texts.iter().map(|text| text.as_bytes())).unwrap();
-        }
-        prop_assert_eq!(written(whole), written(runs));
-        let PathPart::Texts(found) = alone.finish_alone(&texts_spec()).unwrap() else { panic!() };
+        let whole = written(collected(texts_spec(), &documents, usize::MAX));
+        prop_assert_eq!(&whole, &written(collected(texts_spec(), &documents, piece_bytes)));
+        let sections = crate::Sections::open(whole).unwrap();
+        let found = PathTexts::open(&sections, texts_spec().id, documents.len() as u32);
+        let found = found.unwrap().unwrap();
         prop_assume!(!piece.ends_with(' '));
         let wanted = normalization.apply(&piece).into_owned();
         let holds = |texts: &Vec<String>| {
@@ -232,8 +281,38 @@ proptest! {
     }
 }
 
+/// Several paths have their pieces at the same documents, and share the bound.
+#[test]
+fn paths_share_what_is_collected_at_once() {
+    let other = PathSpec { id: 8, label: b"doc.name".to_vec(), kind: PathKind::Values };
+    let specs = [spec(), texts_spec(), other];
+    let (mut builder, mut whole) =
+        (PathsBuilder::with_pieces(&specs, 1_000), PathsBuilder::new(&specs));
+    let mut keys = PathKeys::default();
+    for number in 0..500_u32 {
+        keys.clear();
+        for path in 0..3_u32 {
+            if number % (path + 2) != 0 {
+                keys.push(|out| out.extend(format!("{:03}", number * 7 % 101).bytes()));
+            }
+            keys.end_path();
+        }
+        builder.add(&keys).unwrap();
+        whole.add(&keys).unwrap();
+        // The largest of these documents counts 3 * (3 + 8 + 8).
+        assert!(builder.most_collected_bytes() < 1_000 + 57);
+    }
+    assert!(builder.bytes() > 0 && whole.most_collected_bytes() > 10_000);
+    assert_eq!(written(whole), written(builder));
+    let mut builder = PathsBuilder::with_pieces(&specs, 1_000);
+    assert!(builder.add(&PathKeys::default()).is_err());
+}
+
 #[test]
 fn what_is_no_text_is_refused() {
-    let mut texts = PathPartBuilder::new(texts_spec().kind);
-    assert!(texts.add([&[0xff_u8][..]].into_iter()).is_err());
+    let mut texts = PathsBuilder::new(&[texts_spec()]);
+    let mut keys = PathKeys::default();
+    keys.push(|out| out.push(0xff));
+    keys.end_path();
+    assert!(texts.add(&keys).is_err());
 }

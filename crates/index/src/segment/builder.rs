@@ -8,7 +8,7 @@ use super::{
 use crate::{
     IndexError, KeysWriter, Result, SectionWriter,
     column::{Cell, ColumnWriter},
-    paths::PathPartBuilder,
+    paths::PathsBuilder,
     text::TextBuilder,
     words::WordsBuilder,
 };
@@ -20,7 +20,7 @@ pub struct SegmentBuilder {
     columns: Vec<ColumnWriter>,
     texts: Vec<TextBuilder>,
     words: Vec<WordsBuilder>,
-    paths: Vec<PathPartBuilder>,
+    paths: PathsBuilder,
     doc_count: u32,
 }
 
@@ -33,7 +33,7 @@ impl SegmentBuilder {
         let words = words.map(|it| WordsBuilder::new(Arc::clone(&it.analyzer), it.fields));
         Self {
             words: words.collect(),
-            paths: spec.paths.iter().map(|path| PathPartBuilder::new(path.kind)).collect(),
+            paths: PathsBuilder::new(&spec.paths),
             keys: KeysWriter::default(),
             columns: columns.collect(),
             texts: texts.collect(),
@@ -71,7 +71,7 @@ impl SegmentBuilder {
         if document.columns.len() != self.columns.len()
             || document.texts.len() != self.texts.len()
             || document.words.len() != self.words.len()
-            || document.paths.paths() != self.paths.len()
+            || document.paths.paths() != self.paths.paths()
         {
             return Err(IndexError::Invalid("a document's shape is not the spec's".to_owned()));
         }
@@ -88,9 +88,7 @@ impl SegmentBuilder {
         for (words, fields) in self.words.iter_mut().zip(document.words) {
             words.add(fields)?;
         }
-        for (place, path) in self.paths.iter_mut().enumerate() {
-            path.add(document.paths.of(place))?;
-        }
+        self.paths.add(document.paths)?;
         self.doc_count += 1;
         Ok(())
     }
@@ -113,9 +111,7 @@ impl SegmentBuilder {
         for (words, spec) in self.words.into_iter().zip(&self.spec.words) {
             words.finish(spec.id, &mut out)?;
         }
-        for (path, spec) in self.paths.into_iter().zip(&self.spec.paths) {
-            path.finish(spec, &mut out)?;
-        }
+        self.paths.finish(&mut out)?;
         for (index, order) in self.spec.indexes.iter().zip(&orders) {
             index::write(index, order, &mut out)?;
         }

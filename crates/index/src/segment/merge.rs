@@ -24,8 +24,8 @@ use crate::{
 /// # Errors
 /// - [`IndexError::Full`]: the inputs have more documents than one segment can hold, deleted ones
 ///   included, or a text index would be larger than the format allows.
-/// - [`IndexError::Invalid`]: two inputs hold the same live key, or a column is of another kind in
-///   an input than in `spec`.
+/// - [`IndexError::Invalid`]: two inputs hold the same live key, a column is of another kind in
+///   an input than in `spec`, or the pieces of a path leave out a document that is not deleted.
 /// - [`IndexError::Corrupt`] or [`IndexError::Io`]: an input cannot be read.
 pub fn merge(inputs: &[MergeInput], spec: &SegmentSpec) -> Result<Segment> {
     let order = MergeOrder::new(inputs)?;
@@ -58,10 +58,11 @@ pub fn merge(inputs: &[MergeInput], spec: &SegmentSpec) -> Result<Segment> {
         words::merge(&sources, (doc_count, spec.fields), spec.id, &mut out)?;
     }
     for spec in &spec.paths {
-        let sources = inputs.iter().zip(&order.maps);
-        let sources: Option<Vec<_>> =
-            sources.map(|(input, map)| Some((input.path(spec)?, map.as_slice()))).collect();
-        if let Some(sources) = sources {
+        let (mut sources, mut have_all) = (Vec::with_capacity(inputs.len()), true);
+        for (input, map) in inputs.iter().zip(&order.maps) {
+            have_all = have_all && input.push_path(spec, map, &mut sources)?;
+        }
+        if have_all {
             PathPart::merge(&sources, doc_count, spec, &mut out)?;
         }
     }

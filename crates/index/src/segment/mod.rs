@@ -13,7 +13,7 @@ use crate::{
     Bitmap, IndexError, Keys, Result, SectionTag, Sections,
     bytes::read_u32,
     column::{Cell, Column, ColumnKind},
-    paths::{PathIndex, PathKeys, PathPart, PathSpec},
+    paths::{PathIndex, PathKeys, PathPart, PathPieces, PathSpec},
     text::{NEIGHBOUR_LISTS, Normalization, POSITIONS, TextIndex, UNION_COUNTS},
     words::{WORDS, WordsIndex},
 };
@@ -251,16 +251,28 @@ pub struct MergeInput {
     pub segment: Arc<Segment>,
     /// Deleted documents, if any.
     pub deleted: Option<Arc<Bitmap>>,
-    /// What the segment does not have of paths, by their numbers.
-    pub paths: Vec<(u32, PathPart)>,
+    /// What the segment does not have of paths: pieces of all documents that are not deleted.
+    pub paths: Vec<PathPieces>,
 }
 
 impl MergeInput {
-    /// What is indexed of a path: by the segment, or beside it.
-    fn path(&self, spec: &PathSpec) -> Option<&PathPart> {
-        let mut beside = self.paths.iter().filter(|(id, _)| *id == spec.id);
-        let beside = || beside.find(|(_, part)| part.is_of(spec)).map(|(_, part)| part);
-        self.segment.path_part(spec).or_else(beside)
+    /// Adds what is indexed of a path, by the segment or beside it, each with the new numbers of its documents. Says
+    /// whether it is there.
+    fn push_path<'i>(
+        &'i self,
+        spec: &PathSpec,
+        map: &'i [u32],
+        sources: &mut Vec<(&'i PathPart, &'i [u32])>,
+    ) -> Result<bool> {
+        if let Some(part) = self.segment.path_part(spec) {
+            sources.push((part, map));
+            return Ok(true);
+        }
+        let Some(pieces) = self.paths.iter().find(|pieces| pieces.is_of(spec)) else {
+            return Ok(false);
+        };
+        sources.extend(pieces.sources(map)?);
+        Ok(true)
     }
 }
 

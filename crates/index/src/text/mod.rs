@@ -194,6 +194,11 @@ impl TextIndex {
         Ok(pattern.verify)
     }
 
+    /// How many documents it is of.
+    pub(crate) fn doc_count(&self) -> u32 {
+        self.doc_count
+    }
+
     /// The length of a document's normalised text in code points, all columns together.
     #[inline]
     pub fn length(&self, doc: u32) -> u32 {

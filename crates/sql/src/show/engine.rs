@@ -95,6 +95,10 @@ fn of_table(figures: &TableStatistics) -> String {
         shown.push('\n');
         shown.push_str(&lines(&[("merge failed", failure.clone())]));
     }
+    if let Some(failure) = &figures.path_failure {
+        shown.push('\n');
+        shown.push_str(&lines(&[("not indexed", failure.clone())]));
+    }
     figures.levels.iter().for_each(|level| shown.push_str(&of_level(level)));
     figures.indexes.iter().for_each(|index| shown.push_str(&of_index(index, figures)));
     shown.push('\n');

@@ -1,0 +1,103 @@
+//! The paths that a segment lacks, since it was made before they were indexed, out of the rows of its documents: a
+//! document after the other, for as many as are wanted.
+
+use remora_index::{
+    IndexError,
+    paths::{PIECE_BYTES, PathKeys, PathPieces, PathSpec, PathsBuilder},
+    segment::Segment,
+};
+
+use crate::{PathDef, Result, Schema, Value, encode::path_values};
+
+/// What share of the bytes that may be held are collected before they are put in order.
+const PIECES: u64 = 8;
+
+/// What a segment's documents have at the paths that it lacks.
+pub(crate) struct MissingPaths<'s> {
+    paths: Vec<&'s PathDef>,
+    specs: Vec<PathSpec>,
+    builder: PathsBuilder,
+    keys: PathKeys,
+    held_bytes: u64,
+}
+
+/// A document has more at a path than can be indexed.
+#[derive(Clone, Debug)]
+pub(crate) struct TooMuch {
+    /// The path.
+    pub spec: PathSpec,
+    /// The path as it was declared, and how much it is.
+    pub why: String,
+}
+
+impl<'s> MissingPaths<'s> {
+    /// Of a segment, whose schema has these paths, but for those to be passed over; `None` if it lacks no others. So many
+    /// bytes are what a document may have at the paths, and what is held at once.
+    pub fn of(
+        (schema, specs): (&'s Schema, &[PathSpec]),
+        segment: &Segment,
+        passed_over: impl Fn(&PathSpec) -> bool,
+        held_bytes: u64,
+    ) -> Option<Self> {
+        let is_missing = |spec: &PathSpec| !segment.has_path(spec) && !passed_over(spec);
+        let missing = specs.iter().zip(&schema.paths).filter(|(spec, _)| is_missing(spec));
+        let (specs, paths): (Vec<PathSpec>, Vec<&PathDef>) =
+            missing.map(|(spec, path)| (spec.clone(), path)).unzip();
+        let piece_bytes = usize::try_from(held_bytes / PIECES).unwrap_or(PIECE_BYTES);
+        let builder = PathsBuilder::with_pieces(&specs, piece_bytes.min(PIECE_BYTES));
+        let keys = PathKeys::default();
+        (!specs.is_empty()).then_some(Self { paths, specs, builder, keys, held_bytes })
+    }
+
+    /// The same from this document on.
+    #[must_use]
+    pub fn starting_at(self, first: u32) -> Self {
+        Self { builder: self.builder.starting_at(first), ..self }
+    }
+
+    /// Adds the next document by its row, or nothing of one that is gone. What is too much ends it.
+    pub fn add(&mut self, row: Option<&[Value]>) -> Result<Option<TooMuch>> {
+        // An earlier version wrote documents that cannot be parsed: they have no values.
+        let _ = path_values(self.paths.iter().copied(), row.unwrap_or_default(), &mut self.keys);
+        let bytes = self.keys.bytes() as u64;
+        if bytes > self.held_bytes {
+            let what = format!("{bytes} bytes, where {} may be held", self.held_bytes);
+            return Ok(self.too_much(&what));
+        }
+        match self.builder.add(&self.keys) {
+            Err(IndexError::Full(what)) => Ok(self.too_much(what)),
+            added => Ok(added.map(|()| None)?),
+        }
+    }
+
+    /// Of the paths the one at which the last document has the most.
+    fn too_much(&self, what: &str) -> Option<TooMuch> {
+        let bytes_at = |place: usize| self.keys.of(place).map(<[u8]>::len).sum::<usize>();
+        let paths = self.specs.iter().zip(&self.paths).enumerate();
+        let (_, (spec, path)) = paths.max_by_key(|(place, _)| bytes_at(*place))?;
+        let shown: Vec<String> = path.paths().map(|names| names.join(".")).collect();
+        let shown = shown.join(", ");
+        let why = format!("a document has too much at the path {shown:?} to be indexed: {what}");
+        Some(TooMuch { spec: spec.clone(), why })
+    }
+
+    /// Puts in order what was added.
+    pub fn order(&mut self) -> Result<()> {
+        Ok(self.builder.end_piece()?)
+    }
+
+    /// Bytes that are held.
+    pub fn bytes(&self) -> u64 {
+        self.builder.bytes()
+    }
+
+    /// The most bytes that were held before they were put in order.
+    pub fn most_collected_bytes(&self) -> usize {
+        self.builder.most_collected_bytes()
+    }
+
+    /// What was found.
+    pub fn finish(self) -> Result<Vec<PathPieces>> {
+        Ok(self.builder.finish_pieces()?)
+    }
+}

@@ -1,0 +1,221 @@
+//! Paths that segments lack: how much is held of them, what happens to a table between two portions, and who ends it.
+
+use std::{cell::Cell, path::Path, sync::Arc};
+
+use super::{
+    Extent, Limit, goes_on, merge_inputs, merge_live,
+    portion::{Bounds, PathRows, Portion, Took, take},
+};
+use crate::{
+    Change, ChangeBatch, ColumnDef, ColumnType, Database, Definition, Durability, Filter, Options,
+    PathDef, PathTest, PathValue, Schema, Selection, TableChanges, Value, indexing::path_specs,
+    storage::store::testing::FaultyStore,
+};
+
+const DOCUMENTS: i64 = 3_000;
+
+fn paths() -> Vec<PathDef> {
+    let names = |name: &str| vec![name.to_owned()];
+    vec![
+        PathDef::new(1, names("n")),
+        PathDef::together(1, vec![names("n"), names("list")]).unwrap(),
+        PathDef::of_texts(1, vec![names("text")]).unwrap(),
+    ]
+}
+
+fn schema(paths: Vec<PathDef>) -> Schema {
+    let column = |id, name: &str, kind| ColumnDef {
+        id,
+        name: name.to_owned(),
+        kind,
+        nullable: false,
+        indexed: false,
+        declared: None,
+    };
+    Schema {
+        name: "notes".to_owned(),
+        columns: vec![column(1, "id", ColumnType::Int(64)), column(2, "doc", ColumnType::Json)],
+        primary_key: vec![0],
+        texts: Vec::new(),
+        indexes: Vec::new(),
+        required: None,
+        synonyms: Vec::new(),
+        words: None,
+        paths,
+        declared: None,
+    }
+}
+
+fn document(id: i64) -> String {
+    let list: Vec<i64> = (0..id % 5).collect();
+    let text = "many words ".repeat(id as usize % 9);
+    format!("{{\"n\": {}, \"list\": {list:?}, \"text\": \"{text}\"}}", id % 10)
+}
+
+fn apply(database: &Database, changes: Vec<Change>) {
+    let tables = vec![TableChanges { table: "notes".into(), changes }];
+    database.apply(ChangeBatch { tables, positions: Vec::new() }).unwrap();
+}
+
+fn put(id: i64) -> Change {
+    Change::Put(vec![Value::Int(id), Value::Json(document(id).into())])
+}
+
+fn delete(id: i64) -> Change {
+    Change::Delete(vec![Value::Int(id)])
+}
+
+/// A table with documents of which some are gone, in one segment.
+fn start(directory: &Path, path_index_bytes: u64) -> Database {
+    let durability = Durability::None;
+    let options = Options { durability, path_index_bytes, ..Options::default() };
+    let database =
+        Database::start(directory, options, Arc::new(FaultyStore::default()), None).unwrap();
+    database.create_table(schema(Vec::new())).unwrap();
+    apply(&database, (0..DOCUMENTS).map(put).collect());
+    database.optimize(Some("notes")).unwrap();
+    apply(&database, (0..DOCUMENTS).filter(|id| id % 11 < 3).map(delete).collect());
+    database
+}
+
+fn define(database: &Database, paths: Vec<PathDef>) {
+    let definition = Definition::Alter { schema: schema(paths), fills: Vec::new() };
+    database.define(vec![definition], Vec::new()).unwrap();
+}
+
+/// Takes portions as a merge does until nothing is left, and looks at how much each of them holds.
+#[test]
+fn what_is_held_of_paths_is_bounded() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path(), 1 << 28);
+    let (view, schema) = (database.view("notes"), schema(paths()));
+    let specs = path_specs(&schema);
+    // The values of the largest document: of three paths, and eight bytes beside each.
+    let largest = 700;
+    // An index of texts has so many bytes however few texts are in it, and so may have a piece.
+    let smallest_index = 3_000;
+    for (held_bytes, limit_bytes, fewest) in
+        [(20_000, u64::MAX, 8), (100_000, u64::MAX, 1), (1 << 28, 50_000, 5)]
+    {
+        let bounds =
+            Bounds { limit: Limit { bytes: limit_bytes, documents: u64::MAX }, held_bytes };
+        let (mut views, mut portions, mut documents) = (view.segments.clone(), 0, 0);
+        while !views.is_empty() {
+            let paths =
+                PathRows { schema: &schema, rows: &*view.rows, left_out: &[], goes_on: &|| true };
+            let Took::Portion(portion) = take(&views, &paths, &bounds).unwrap() else { panic!() };
+            let Portion { taken, inputs, is_whole, .. } = portion;
+            assert!(portion.most_collected_bytes < held_bytes as usize / 8 + largest);
+            let piece = held_bytes / 8 + largest as u64 + smallest_index;
+            assert!(portion.held_bytes < held_bytes + piece, "{}", portion.held_bytes);
+            let output = merge_live(&schema, &inputs).unwrap().unwrap();
+            assert!(specs.iter().all(|spec| output.has_path(spec)));
+            assert!(output.byte_count() < limit_bytes.saturating_add(2 * smallest_index));
+            documents += i64::from(output.doc_count());
+            portions += 1;
+            let rest =
+                |now: &SegmentView| match taken.iter().find(|taken| taken.view.is_of(&now.segment))
+                {
+                    Some(taken) => taken.rest(now, &schema),
+                    None => Some(now.clone()),
+                };
+            let left: Vec<_> = views.iter().filter_map(rest).collect();
+            assert_eq!(left.is_empty(), is_whole);
+            views = left;
+        }
+        println!("{portions} portions of {held_bytes} bytes");
+        assert_eq!(documents, (0..DOCUMENTS).filter(|id| id % 11 >= 3).count() as i64);
+        assert!(portions >= fewest, "{portions}");
+    }
+}
+
+fn of_five() -> Selection {
+    let test = PathTest::In(vec![PathValue::Int(5)]);
+    let filter = Some(Filter::Path("doc".to_owned(), vec!["n".to_owned()], test));
+    Selection { table: "notes".to_owned(), filter, ..Selection::default() }
+}
+
+/// The claim keeps the threads away, so that a portion is taken while documents are written that it has, and some that it
+/// leaves.
+#[test]
+fn what_is_written_during_a_portion_is_carried_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path(), 20_000);
+    let shared = database.shared();
+    let claim = shared.published.claim_all("notes").unwrap().unwrap();
+    define(&database, paths());
+    let table = database.view("notes");
+    // The first documents are those of the portion.
+    apply(&database, vec![delete(4), delete(5), put(6), delete(DOCUMENTS - 1), put(1)]);
+    assert_eq!(merge_inputs(shared, &table, &claim.views).unwrap(), Extent::Part);
+    let now = database.view("notes");
+    let old = |view: &&SegmentView| view.is_of(&claim.views[0].segment);
+    let left = now.segments.iter().find(old).unwrap();
+    assert!(left.live_count() > 0 && left.is_deleted(8) && left.is_deleted(DOCUMENTS as u32 - 1));
+    drop(claim);
+    let expected: Vec<i64> = (0..DOCUMENTS)
+        .filter(|id| ![4, 5, DOCUMENTS - 1].contains(id) && (id % 11 >= 3 || *id == 1))
+        .collect();
+    let check = || {
+        let view = database.view("notes");
+        let live: u64 = view.segments.iter().map(|view| u64::from(view.live_count())).sum();
+        assert_eq!(live, expected.len() as u64);
+        for id in 0..DOCUMENTS {
+            let key = crate::encode::encode_key(&view.schema, &[Value::Int(id)]).unwrap();
+            let found = view.segments.iter().filter(|segment| segment.has_live(&key)).count();
+            assert_eq!(found, usize::from(expected.contains(&id)), "{id}");
+        }
+    };
+    check();
+    paths().iter().for_each(|path| database.wait_for_path("notes", path).unwrap());
+    check();
+    let fives = expected.iter().filter(|id| *id % 10 == 5).count();
+    assert_eq!(database.count(&of_five()).unwrap().count, fives as u64);
+}
+
+/// Between documents it is asked whether anybody wants the paths: not once they are dropped, the table is, or the
+/// database is closed. What was claimed is as it was.
+#[test]
+fn what_nobody_wants_any_more_is_given_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path(), 1 << 28);
+    let shared = database.shared();
+    let claim = shared.published.claim_all("notes").unwrap().unwrap();
+    define(&database, paths());
+    let table = database.view("notes");
+    assert!(goes_on(shared, &table));
+    let asked = Cell::new(0);
+    let ends_after = |times: i32| {
+        asked.set(0);
+        let goes_on = || {
+            asked.set(asked.get() + 1);
+            asked.get() <= times
+        };
+        let (schema, rows) = (&*table.schema, &*table.rows);
+        let paths = PathRows { schema, rows, left_out: &[], goes_on: &goes_on };
+        let bounds = Bounds { limit: Limit::of(&shared.options), held_bytes: 1 << 28 };
+        matches!(take(&claim.views, &paths, &bounds).unwrap(), Took::Stopped)
+    };
+    assert!(ends_after(0) && ends_after(1) && ends_after(2));
+    assert_eq!(asked.get(), 3);
+    assert!(!ends_after(3));
+    let mut some = paths();
+    some.push(PathDef::new(1, vec!["other".to_owned()]));
+    define(&database, some.clone());
+    assert!(goes_on(shared, &table), "the paths are there, and one more");
+    some.remove(0);
+    define(&database, some);
+    assert_eq!(merge_inputs(shared, &table, &claim.views).unwrap(), Extent::Stopped);
+    let now = database.view("notes");
+    assert!(now.segments.iter().zip(&claim.views).all(|(now, view)| now.is_of(&view.segment)));
+    assert_eq!((now.segments.len(), now.activity.merge_failure()), (claim.views.len(), None));
+    define(&database, paths());
+    assert!(goes_on(shared, &table), "the same paths again are the same");
+    database.drop_table("notes").unwrap();
+    assert!(!goes_on(shared, &table));
+    database.create_table(schema(paths())).unwrap();
+    assert!(!goes_on(shared, &table), "it is another table");
+    assert_eq!(merge_inputs(shared, &table, &claim.views).unwrap(), Extent::Stopped);
+    shared.published.stop(crate::Error::Closed);
+    assert!(!goes_on(shared, &database.view("notes")));
+}
