@@ -8,8 +8,6 @@
 //! alone (`portion.rs`), which are deleted there in the same step, and the next merge takes what follows.
 
 mod checkpoint;
-#[cfg(test)]
-mod path_tests;
 mod plan;
 mod portion;
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What happens to a table while one of its merges runs.
 
+mod paths;
+
 use std::{sync::Arc, time::Instant};
 
 use super::{QUIET, Quiet, Size, merge_claimed, plan::SEGMENTS_MAX};

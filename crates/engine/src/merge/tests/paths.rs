@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, path::Path, sync::Arc};
 
-use super::{
+use super::super::{
     Extent, Limit, goes_on, merge_inputs, merge_live,
     portion::{Bounds, PathRows, Portion, Took, take},
 };
