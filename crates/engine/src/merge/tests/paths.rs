@@ -9,7 +9,7 @@ use super::super::{
 use crate::{
     Change, ChangeBatch, ColumnDef, ColumnType, Database, Definition, Durability, Filter, Options,
     PathDef, PathTest, PathValue, Schema, Selection, TableChanges, Value, indexing::path_specs,
-    storage::store::testing::FaultyStore,
+    snapshot::SegmentView, storage::store::testing::FaultyStore,
 };
 
 const DOCUMENTS: i64 = 3_000;
