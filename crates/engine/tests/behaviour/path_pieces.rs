@@ -173,7 +173,7 @@ impl Notes {
 fn paths_of_many_documents_are_made_in_pieces() {
     const DOCUMENTS: i64 = 3_000;
     let mut random = Random::seeded();
-    for (path_index_bytes, max_segment_bytes) in [(24_000, 1 << 30), (1 << 28, 60_000)] {
+    for (path_index_bytes, max_segment_bytes) in [(16_000, 1 << 30), (1 << 28, 30_000)] {
         let directory = tempfile::tempdir().unwrap();
         let options = Options { path_index_bytes, max_segment_bytes, ..quick() };
         let open = || Database::open(directory.path(), options.clone()).unwrap();
