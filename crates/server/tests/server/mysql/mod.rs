@@ -4,9 +4,9 @@
 
 mod client;
 
-mod computed;
 mod agents;
 mod agents_faults;
+mod computed;
 mod display;
 mod doors;
 mod following;
