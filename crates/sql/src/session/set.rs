@@ -245,7 +245,8 @@ impl Assignment<'_> {
         }
         self.equals()?;
         let definition = definition(&name).ok_or_else(|| unknown(&name))?;
-        let value = self.setting(session, definition).await?;
+        let is_global = target == Some(VariableTarget::Global);
+        let value = self.setting(session, definition, is_global).await?;
         match target {
             Some(VariableTarget::Global) => session.set_global(definition.name, &value),
             _ if definition.scope == Scope::Global => Err(global_only(definition.name)),
@@ -284,13 +285,19 @@ impl Assignment<'_> {
         }
     }
 
-    /// What a system variable is set to: words stand for themselves.
-    async fn setting(&self, session: &mut SessionState, definition: &Definition) -> Result<Value> {
+    /// What a system variable is set to: words stand for themselves. A session's default is the global value, whose
+    /// own is what the variable begins with.
+    async fn setting(
+        &self,
+        session: &mut SessionState,
+        definition: &Definition,
+        is_global: bool,
+    ) -> Result<Value> {
         let source = &self.statement.source;
         if self.end == self.at + 1 {
             if source.is_word(self.at, "DEFAULT") {
                 return Ok(match definition.scope {
-                    Scope::Both => session.shared.globals.read().get(definition),
+                    Scope::Both if !is_global => session.shared.globals.read().get(definition),
                     _ => definition.default_value(),
                 });
             }

@@ -513,3 +513,19 @@ async fn clauses_behind_a_table_are_refused() {
     }
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM t WHERE s <> 'x'").await, "3");
 }
+
+#[tokio::test]
+async fn a_global_default_is_what_a_variable_begins_with() {
+    let server = Server::new();
+    let mut session = server.session();
+    let first = rows(&mut session, "SELECT @@global.sql_mode").await;
+    assert!(first.contains("STRICT_TRANS_TABLES"), "{first}");
+    run(&mut session, "SET GLOBAL sql_mode = ''").await.unwrap();
+    run(&mut session, "SET SESSION sql_mode = DEFAULT").await.unwrap();
+    assert_eq!(rows(&mut session, "SELECT @@sql_mode, @@global.sql_mode").await, "|");
+    run(&mut session, "SET GLOBAL sql_mode = DEFAULT").await.unwrap();
+    assert_eq!(rows(&mut session, "SELECT @@global.sql_mode").await, first);
+    assert_eq!(rows(&mut session, "SELECT @@sql_mode").await, "");
+    run(&mut session, "SET sql_mode = DEFAULT").await.unwrap();
+    assert_eq!(rows(&mut session, "SELECT @@sql_mode").await, first);
+}
