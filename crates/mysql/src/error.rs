@@ -342,6 +342,8 @@ error_codes! {
     InvalidLogarithm = 3020 "2201E",
     /// The statement took too long.
     QueryTimeout = 3024 "HY000",
+    /// Two geometries of different reference systems.
+    DifferentSrids = 3033 "HY000",
     /// A text or bytes that are no geometry.
     InvalidGeometry = 3037 "22023",
     /// No name of a lock.
@@ -380,8 +382,14 @@ error_codes! {
     JsonNullKey = 3158 "22032",
     /// Only TLS and Unix sockets may be used.
     SecureTransportRequired = 3159 "HY000",
+    /// A path that leads to no cell of an array.
+    JsonPathNoCell = 3165 "42000",
     /// Another geometry than a function takes.
     UnexpectedGeometry = 3516 "22S01",
+    /// A longitude beyond half a turn.
+    LongitudeOutOfRange = 3616 "22S02",
+    /// A latitude beyond a pole.
+    LatitudeOutOfRange = 3617 "22S03",
     /// A recursive common table expression that does not end.
     RecursionDepth = 3636 "HY000",
     /// JSON_TABLE: nothing at a column's path.
@@ -402,6 +410,8 @@ error_codes! {
     UnclosedBracket = 3696 "HY000",
     /// A pattern longer than is compiled.
     RegexpTooBig = 3700 "HY000",
+    /// A sphere without an inside.
+    NonPositiveRadius = 3706 "22003",
     /// A key over an expression whose values no key can hold.
     FunctionalIndexOnJson = 3753 "HY000",
     /// A primary key over an expression.

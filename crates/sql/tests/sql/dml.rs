@@ -19,7 +19,7 @@ use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 
 /// The scripts.
-const SCRIPTS: [&str; 12] = [
+const SCRIPTS: [&str; 13] = [
     "insert",
     "duplicate",
     "update",
@@ -30,6 +30,7 @@ const SCRIPTS: [&str; 12] = [
     "plans",
     "distinct",
     "json_table",
+    "functions",
     "keys",
     "views",
 ];
@@ -244,6 +245,11 @@ async fn distinct_rows_and_their_order() {
 #[tokio::test(flavor = "multi_thread")]
 async fn columns_of_json_table() {
     check("json_table").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_over_documents_and_positions() {
+    check("functions").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

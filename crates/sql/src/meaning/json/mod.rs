@@ -9,7 +9,7 @@ use super::{decimal::Dec, number::format_double, temporal, value::V};
 use crate::{Error, Result};
 
 pub(crate) use member::member;
-pub(crate) use path::{Path, Step};
+pub(crate) use path::{ArrayCell, Path, Step};
 use remora_mysql::ErrorCode;
 
 /// Deepest nesting of a document.

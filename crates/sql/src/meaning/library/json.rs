@@ -5,7 +5,7 @@ use remora_mysql::{Collation, ErrorCode};
 use super::super::{
     call::{Call, Typing},
     function::{Definition, MANY},
-    json::{self, Json, MAX_DEPTH, Path, Step},
+    json::{self, ArrayCell, Json, MAX_DEPTH, Path, Step},
     types::{ExprType, UNBOUNDED, coercibility},
     value::V,
 };
@@ -40,6 +40,8 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     }),
     Definition::new("json_remove", 2, MANY, json_type, remove),
     Definition::new("json_array_append", 3, MANY, json_type, array_append),
+    Definition::new("json_array_insert", 3, MANY, json_type, array_insert),
+    Definition::new("json_merge", 2, MANY, json_type, merge_preserve),
     Definition::new("json_merge_patch", 2, MANY, json_type, merge_patch),
     Definition::new("json_merge_preserve", 2, MANY, json_type, merge_preserve),
 ];
@@ -526,6 +528,58 @@ fn array_append<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         set(&mut document, &path.steps, &Json::Array(values), false, true);
     }
     Ok(json::to_value(&document))
+}
+
+fn array_insert<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some((document, pairs)) = args.split_first() else { return Ok(V::Null) };
+    if pairs.len() % 2 == 1 {
+        let message =
+            "Incorrect parameter count in the call to native function 'json_array_insert'";
+        return Err(Error::new(ErrorCode::WrongParameterCount, message));
+    }
+    if document.is_null() || pairs.iter().step_by(2).any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let mut document = json::argument(document, 1, "json_array_insert")?;
+    for pair in pairs.chunks(2) {
+        let [place, value] = pair else { continue };
+        let path = single_path(place)?;
+        let Some((Step::Index(cell), way)) = path.steps.split_last() else {
+            let message = "A path expression is not a path to a cell in an array.";
+            return Err(Error::new(ErrorCode::JsonPathNoCell, message));
+        };
+        insert_at(&mut document, way, *cell, json::of_value(value));
+    }
+    Ok(json::to_value(&document))
+}
+
+/// Inserts an element before a cell, or behind all where there is no such cell; nothing where the way leads to no array.
+fn insert_at(document: &mut Json, way: &[Step], cell: ArrayCell, value: Json) {
+    match (way, document) {
+        ([], Json::Array(values)) => {
+            let behind = match cell {
+                ArrayCell::First(_) => values.len(),
+                ArrayCell::Last(_) => 0,
+            };
+            values.insert(cell.index(values.len()).unwrap_or(behind), value);
+        }
+        ([Step::Key(key), rest @ ..], Json::Object(members)) => {
+            if let Some((_, member)) = members.iter_mut().find(|(other, _)| other == key) {
+                insert_at(member, rest, cell, value);
+            }
+        }
+        ([Step::Index(place), rest @ ..], Json::Array(values)) => {
+            let index = place.index(values.len());
+            if let Some(element) = index.and_then(|index| values.get_mut(index)) {
+                insert_at(element, rest, cell, value);
+            }
+        }
+        // A value that is no array is its own first element.
+        ([Step::Index(place), rest @ ..], scalar) if place.index(1).is_some() => {
+            insert_at(scalar, rest, cell, value);
+        }
+        _ => {}
+    }
 }
 
 fn patched(target: Json, patch: Json) -> Json {

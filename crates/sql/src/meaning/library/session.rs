@@ -15,6 +15,8 @@ use crate::{Result, state::Generator};
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("database", 0, 0, database_type, database),
     Definition::new("user", 0, 0, user_type, user),
+    // Accounts have rights of their own and no roles.
+    Definition::new("current_role", 0, 0, user_type, |_, _| Ok(V::text("NONE"))),
     Definition::new("version", 0, 0, version_type, version),
     Definition::new("connection_id", 0, 0, uint_type, connection_id),
     Definition::new("last_insert_id", 0, 1, uint_type, last_insert_id),

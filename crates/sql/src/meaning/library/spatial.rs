@@ -33,8 +33,14 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("st_geometrytype", 1, 1, long_text, kind),
     Definition::new("st_srid", 1, 1, number_type, srid),
     Definition::new("st_x", 1, 1, double_type, |_, args| coordinate(args, "st_x", |(x, _)| x)),
+    Definition::new("st_distance_sphere", 2, 3, double_type, distance_sphere),
     Definition::new("st_y", 1, 1, double_type, |_, args| coordinate(args, "st_y", |(_, y)| y)),
 ];
+
+/// The radius of the sphere that MySQL takes where there is no reference system.
+const EARTH_RADIUS_METRES: f64 = 6_370_986.0;
+/// The mean radius of WGS 84's ellipsoid, (2a + b) / 3.
+const MEAN_RADIUS_METRES: f64 = 6_371_008.771_415_059;
 
 fn geometry_type(_typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::column(SqlType::Geometry, false, u32::MAX, Collation::BINARY))
@@ -147,4 +153,66 @@ fn coordinate<'a>(args: &[V<'a>], function: &str, pick: fn((f64, f64)) -> f64) -
             Err(Error::new(ErrorCode::UnexpectedGeometry, message))
         }
     }
+}
+
+/// Metres along the surface between two points of longitude and latitude, in degrees: the haversine formula.
+fn distance_sphere<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    const NAME: &str = "st_distance_sphere";
+    let [from, to, rest @ ..] = args else { return Ok(V::Null) };
+    let (Some(from), Some(to)) = (from.octets(), to.octets()) else { return Ok(V::Null) };
+    let invalid = || invalid(NAME);
+    let (from_srid, _) = geometry::parts(&from).ok_or_else(invalid)?;
+    let (to_srid, _) = geometry::parts(&to).ok_or_else(invalid)?;
+    let names =
+        (geometry::name(&from).ok_or_else(invalid)?, geometry::name(&to).ok_or_else(invalid)?);
+    if from_srid != to_srid {
+        let message = format!(
+            "Binary geometry function {NAME} given two geometries of different srids: {from_srid} and \
+             {to_srid}, which should have been identical."
+        );
+        return Err(Error::new(ErrorCode::DifferentSrids, message));
+    }
+    let points = (geometry::coordinates(&from), geometry::coordinates(&to));
+    let (Some(from), Some(to)) = points else {
+        return Err(Error::unsupported(format!("{NAME}({}, {})", names.0, names.1)));
+    };
+    let radius = match rest.first() {
+        None if from_srid == 0 => EARTH_RADIUS_METRES,
+        None => MEAN_RADIUS_METRES,
+        Some(V::Null) => return Ok(V::Null),
+        Some(radius) => radius.double(call),
+    };
+    if radius <= 0.0 {
+        let message = format!(
+            "Invalid radius provided to function {NAME}: Radius must be greater than zero."
+        );
+        return Err(Error::new(ErrorCode::NonPositiveRadius, message));
+    }
+    check_position(from, NAME)?;
+    check_position(to, NAME)?;
+    let half_sine = |angle: f64| (angle / 2.0).sin().powi(2);
+    let (from_latitude, to_latitude) = (from.1.to_radians(), to.1.to_radians());
+    let longitudes = to.0.to_radians() - from.0.to_radians();
+    let square = half_sine(to_latitude - from_latitude)
+        + from_latitude.cos() * to_latitude.cos() * half_sine(longitudes);
+    Ok(V::Double(2.0 * square.sqrt().asin() * radius))
+}
+
+/// 3616 and 3617 for a position that is not on a globe.
+fn check_position((longitude, latitude): (f64, f64), function: &str) -> Result<()> {
+    if !(longitude > -180.0 && longitude <= 180.0) {
+        let message = format!(
+            "Longitude {longitude:.6} is out of range in function {function}. It must be within \
+             (-180.000000, 180.000000]."
+        );
+        return Err(Error::new(ErrorCode::LongitudeOutOfRange, message));
+    }
+    if !(-90.0..=90.0).contains(&latitude) {
+        let message = format!(
+            "Latitude {latitude:.6} is out of range in function {function}. It must be within \
+             [-90.000000, 90.000000]."
+        );
+        return Err(Error::new(ErrorCode::LatitudeOutOfRange, message));
+    }
+    Ok(())
 }
