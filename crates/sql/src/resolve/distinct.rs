@@ -113,5 +113,5 @@ fn reads_beside(expr: &Expr, selected: &HashSet<String>) -> bool {
             }
         }
     }
-    expr.clone().visit(&mut Search(selected)).is_break()
+    VisitMut::visit(&mut expr.clone(), &mut Search(selected)).is_break()
 }
