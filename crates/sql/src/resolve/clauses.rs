@@ -40,6 +40,10 @@ pub(super) fn check(factor: &TableFactor) -> Result<()> {
                 .into_iter()
                 .find_map(|(what, is_there)| is_there.then_some(what))
         }
+        TableFactor::JsonTable { alias: Some(alias), .. } if !alias.columns.is_empty() => {
+            Some("names of columns behind JSON_TABLE")
+        }
+        TableFactor::NestedJoin { alias: Some(_), .. } => Some("a name of joined tables"),
         _ => None,
     };
     refused.map_or(Ok(()), |what| Err(Error::unsupported(what)))

@@ -9,7 +9,7 @@ use crate::{
     meaning::{
         decimal::Dec,
         json::Json,
-        temporal::{parse_moment, parse_time},
+        temporal::{LONGEST_TIME, Parsed, parse_moment, parse_time, time_text},
     },
 };
 
@@ -71,9 +71,12 @@ pub(super) fn fitted(value: &Json, kind: &DataType) -> Result<Option<String>, Mi
             decimal(value, info)
         }
         DataType::Double(_) | DataType::DoublePrecision | DataType::Float(_) | DataType::Real => {
-            double(value)
+            double(value, kind)
         }
-        DataType::Date | DataType::Datetime(_) | DataType::Timestamp(..) => moment(value),
+        DataType::Date => moment(value).map(|parsed| parsed.moment.date_text()),
+        DataType::Datetime(_) | DataType::Timestamp(..) => {
+            moment(value).map(|parsed| parsed.moment.text(parsed.digits))
+        }
         DataType::Time(..) => time(value),
         DataType::Char(length) | DataType::Character(length) => {
             short(value, characters(length.as_ref()).or(Some(1)), |text| text.chars().count())
@@ -83,6 +86,9 @@ pub(super) fn fitted(value: &Json, kind: &DataType) -> Result<Option<String>, Mi
         }
         DataType::Binary(length) => short(value, length.or(Some(1)), str::len),
         DataType::Varbinary(length) => short(value, length.as_ref().and_then(bytes), str::len),
+        DataType::TinyText | DataType::TinyBlob => short(value, Some(255), str::len),
+        DataType::Text | DataType::Blob(_) => short(value, Some(65_535), str::len),
+        DataType::MediumText | DataType::MediumBlob => short(value, Some(16_777_215), str::len),
         _ if is_year(kind) => year(value),
         _ => Ok(plain(value)),
     }
@@ -169,35 +175,62 @@ fn decimal(value: &Json, info: &ExactNumberInfo) -> Result<String, Misfit> {
     let (digits, scale) = digits(info);
     let number = number.rounded(scale, false).ok_or(Misfit::Range)?;
     let before = i64::try_from(digits).unwrap_or(i64::MAX) - scale;
-    match number.integer_digits() as i64 <= before.max(1) {
-        true => Ok(number.to_string()),
-        false => Err(Misfit::Range),
-    }
+    let fits = number.is_zero() || number.integer_digits() as i64 <= before;
+    if fits { Ok(number.to_string()) } else { Err(Misfit::Range) }
 }
 
-fn double(value: &Json) -> Result<String, Misfit> {
+fn double(value: &Json, kind: &DataType) -> Result<String, Misfit> {
     let text = match value {
         Json::Bool(truth) => u8::from(*truth).to_string(),
+        // Nothing is 0 here, though it is no whole number and no decimal.
+        Json::Text(text) if text.is_empty() => "0".to_owned(),
         other => plain(other),
     };
     // No names of numbers, and no spaces.
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     match text.parse::<f64>() {
-        Ok(number) if is_number && number.is_finite() => Ok(text),
+        Ok(number) if is_number && number.abs() <= largest(kind) => Ok(text),
         Ok(_) if is_number => Err(Misfit::Range),
         _ => Err(DOUBLE),
     }
 }
 
-fn moment(value: &Json) -> Result<String, Misfit> {
-    let text = plain(value);
-    if parse_moment(&text).is_some() { Ok(text) } else { Err(Misfit::Range) }
+/// The largest number of a kind of floats; `FLOAT(5,2)` ends at 999.99.
+fn largest(kind: &DataType) -> f64 {
+    let (info, all) = match kind {
+        DataType::Float(info) => (info, f64::from(f32::MAX)),
+        DataType::Double(info) => (info, f64::MAX),
+        _ => return f64::MAX,
+    };
+    match info {
+        ExactNumberInfo::PrecisionAndScale(digits, scale) => {
+            let power = |power: i64| 10_f64.powi(i32::try_from(power).unwrap_or(i32::MAX));
+            let before = i64::try_from(*digits).unwrap_or(i64::MAX).saturating_sub(*scale);
+            // What is rounded down to the largest fits.
+            all.min(power(before) - 0.5 * power(-scale))
+        }
+        ExactNumberInfo::Precision(bits) if *bits > 24 => f64::MAX,
+        _ => all,
+    }
 }
 
+/// A date that there is.
+fn moment(value: &Json) -> Result<Parsed, Misfit> {
+    let parsed = parse_moment(&plain(value)).ok_or(Misfit::Range)?;
+    let is_date = parsed.moment.month > 0 && parsed.moment.day > 0;
+    if is_date { Ok(parsed) } else { Err(Misfit::Range) }
+}
+
+/// A span of time that fits; what stands behind it in a text is passed over, as in MySQL.
 fn time(value: &Json) -> Result<String, Misfit> {
-    let text = plain(value);
-    let is_time = !matches!(value, Json::Bool(_)) && parse_time(&text).is_some();
-    if is_time { Ok(text) } else { Err(Misfit::Range) }
+    if matches!(value, Json::Bool(_)) {
+        return Err(Misfit::Range);
+    }
+    let parsed = parse_time(&plain(value)).ok_or(Misfit::Range)?;
+    match !parsed.complete && parsed.micros.abs() == LONGEST_TIME {
+        true => Err(Misfit::Range),
+        false => Ok(time_text(parsed.micros, parsed.digits)),
+    }
 }
 
 fn short(
@@ -224,6 +257,8 @@ fn year(value: &Json) -> Result<String, Misfit> {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::sql::sqlparser::ast::TimezoneInfo;
+
     use super::*;
 
     fn of(value: &str, kind: &DataType) -> Result<Option<String>, Misfit> {
@@ -268,9 +303,30 @@ mod tests {
     fn decimals_fit_or_not() {
         let kind = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(4, 1));
         assert_eq!(of("-2.25", &kind), Ok(Some("-2.3".to_owned())));
-        assert_eq!(of("\" 7 \"", &kind), Ok(Some("7.0".to_owned())));
+        assert_eq!(of("\" 7 \"", &kind), Ok(Some("7".to_owned())));
         assert_eq!(of("1000", &kind), Err(Misfit::Range));
         assert_eq!(of("\"25:00\"", &kind), Err(DECIMAL));
         assert_eq!(of("\"\"", &kind), Err(DECIMAL));
+        let fraction = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(2, 2));
+        assert_eq!(of("5", &fraction), Err(Misfit::Range));
+        assert_eq!(of("0.999", &fraction), Err(Misfit::Range));
+        assert_eq!(of("0", &fraction), Ok(Some("0".to_owned())));
+    }
+
+    #[test]
+    fn floats_times_and_dates_fit_or_not() {
+        let some = |text: &str| Ok(Some(text.to_owned()));
+        let float = DataType::Float(ExactNumberInfo::None);
+        assert_eq!(of("1e39", &float), Err(Misfit::Range));
+        assert_eq!(of("\"\"", &float), some("0"));
+        assert_eq!(of("1e39", &DataType::Real), some("1e39"));
+        let narrow = DataType::Float(ExactNumberInfo::PrecisionAndScale(5, 2));
+        assert_eq!(of("12345.678", &narrow), Err(Misfit::Range));
+        assert_eq!(of("999.99", &narrow), some("999.99"));
+        let time = DataType::Time(None, TimezoneInfo::None);
+        assert_eq!(of("\"839:00:00\"", &time), Err(Misfit::Range));
+        assert_eq!(of("\"2024-01-02\"", &time), some("00:20:24"));
+        assert_eq!(of("\"25:00:00\"", &DataType::Date), Err(Misfit::Range));
+        assert_eq!(of("\"2024-01-02 03:04:05\"", &DataType::Date), some("2024-01-02"));
     }
 }
