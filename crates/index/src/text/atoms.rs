@@ -73,10 +73,23 @@ fn first(text: &str) -> Option<(AtomKind, usize)> {
 /// are made of.
 #[inline]
 fn ascii_run(bytes: &[u8], kind: AtomKind) -> usize {
-    let is_word = kind == AtomKind::Word;
-    let same = |byte: &&u8| byte.is_ascii() && byte.is_ascii_alphanumeric() == is_word;
-    bytes.iter().take_while(same).count()
+    let wanted = if kind == AtomKind::Word { ASCII_WORD } else { ASCII_SEPARATOR };
+    bytes.iter().take_while(|&&byte| ASCII[usize::from(byte)] == wanted).count()
 }
+
+const ASCII_SEPARATOR: u8 = 0;
+const ASCII_WORD: u8 = 1;
+/// What each byte is; 2 if it is not ASCII.
+static ASCII: [u8; 256] = {
+    let mut kinds = [2; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let word = (byte as u8).is_ascii_alphanumeric();
+        kinds[byte] = if word { ASCII_WORD } else { ASCII_SEPARATOR };
+        byte += 1;
+    }
+    kinds
+};
 
 /// The kind of one code point.
 #[inline]

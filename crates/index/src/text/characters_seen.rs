@@ -22,7 +22,7 @@ use std::{
 
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 
-use super::Normalization;
+use super::{Normalization, ascii_runs::ascii_runs};
 use crate::{
     DocSet, IndexError, Result, SectionTag, SectionWriter, Sections, Slice,
     bytes::read_u32,
@@ -56,13 +56,18 @@ impl SeenWriter {
         Self { normalization: *normalization, tracker: None, documents: BTreeMap::new() }
     }
 
-    /// Notes the characters of a text of the document. Costs nothing for ASCII.
+    /// Notes the characters of a text of the document. Costs next to nothing for ASCII.
     pub fn add(&mut self, doc: u32, text: &str) {
         let normalization = &self.normalization;
         let tracker = self.tracker.get_or_insert_with(|| Tracker::of(normalization));
-        if text.is_ascii() && !tracker.tracks_ascii {
-            return;
+        let tracker = Arc::clone(tracker);
+        if tracker.tracks_ascii {
+            return self.add_characters(&tracker, doc, text);
         }
+        ascii_runs(text).for_each(|(_, rest)| self.add_characters(&tracker, doc, rest));
+    }
+
+    fn add_characters(&mut self, tracker: &Tracker, doc: u32, text: &str) {
         let documents = &mut self.documents;
         let mut note = |c: char| {
             let docs = documents.entry(c).or_default();

@@ -6,6 +6,7 @@
 //! positions (which of them stand next to each other): no text is read, and nothing is found that
 //! is not there.
 
+mod ascii_runs;
 mod atoms;
 mod builder;
 mod characters;

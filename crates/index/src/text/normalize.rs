@@ -5,6 +5,8 @@ use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 use icu_casemap::CaseMapper;
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 
+use super::ascii_runs::ascii_runs;
+
 /// How text is normalised before it is cut into atoms, the same for documents and queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Normalization {
@@ -37,11 +39,29 @@ impl Default for Normalization {
 }
 
 impl Normalization {
-    /// The normalised text; borrowed where nothing changes. About 1 GB/s for ASCII, 50 MB/s else.
+    /// The normalised text; borrowed where it is ASCII and nothing changes. About 1 GB/s for ASCII, 50 MB/s else.
     pub fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if text.is_ascii() && self.width != Width::Wide {
+        if self.width == Width::Wide {
+            return self.apply_whole(text);
+        }
+        if text.is_ascii() {
             return self.apply_ascii(text);
         }
+        let mut normalized = String::with_capacity(text.len());
+        for (ascii, rest) in ascii_runs(text) {
+            let start = normalized.len();
+            normalized.push_str(ascii);
+            if let (true, Some(pushed)) = (self.fold_case, normalized.get_mut(start..)) {
+                pushed.make_ascii_lowercase();
+            }
+            if !rest.is_empty() {
+                normalized.push_str(&self.apply_whole(rest));
+            }
+        }
+        Cow::Owned(normalized)
+    }
+
+    fn apply_whole<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         if self.nfkc {
             text = step(text, |text| ComposingNormalizerBorrowed::new_nfkc().normalize(text));
@@ -195,7 +215,33 @@ static WIDE: LazyLock<HashMap<char, String>> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn pieces_are_normalised_as_the_whole_text(
+            parts in proptest::collection::vec(
+                prop_oneof![
+                    "[ -~]{0,20}",
+                    "[éÉñßİıſK\u{300}\u{301}\u{327}\u{323}\u{345}]{1,3}",
+                    "[ﬁ①Ａｶﾞガ日가각\u{1100}\u{1161}\u{11a8}\u{3099}½…ΣςΐＳ]{1,3}",
+                    "\\PC{0,4}",
+                ],
+                0..12,
+            ),
+            nfkc: bool,
+            narrow: bool,
+            fold_case: bool,
+            fold_accents: bool,
+        ) {
+            let text = parts.concat();
+            let width = if narrow { Width::Narrow } else { Width::Keep };
+            let normalization = Normalization { nfkc, width, fold_case, fold_accents };
+            prop_assert_eq!(normalization.apply(&text), normalization.apply_whole(&text), "{}", text);
+        }
+    }
 
     fn normalized(text: &str, change: impl Fn(&mut Normalization)) -> String {
         let mut normalization = Normalization::default();

@@ -60,8 +60,7 @@ impl Words {
         let mut dear = FxHashMap::default();
         let mut shorter = Filter::new([0].into_iter());
         for chars in 1..=MAX_PIECE_CHARS {
-            let mut costs = self.weigh(chars, &shorter);
-            costs.retain(|_, cost| *cost >= least);
+            let costs = self.weigh(chars, &shorter).dear(least);
             if costs.is_empty() {
                 break;
             }
@@ -72,13 +71,13 @@ impl Words {
     }
 
     /// What the pieces of `chars` characters cost whose both parts of one less are dear.
-    fn weigh(&self, chars: usize, dear: &Filter) -> FxHashMap<PieceKey, u64> {
-        let mut costs: FxHashMap<PieceKey, u64> = FxHashMap::default();
+    fn weigh(&self, chars: usize, dear: &Filter) -> Costs {
+        let mut costs = Costs::new();
         self.for_each_entry(|entry, word| {
             let cost = u64::from(entry.cost);
             for_each_piece_of(word, chars, &mut |piece, begin, end| {
                 if dear.may_have(begin) && dear.may_have(end) {
-                    *costs.entry(piece).or_default() += cost;
+                    costs.add(piece, cost);
                 }
             });
         });
@@ -92,6 +91,38 @@ impl Words {
             self.text.get(start..end).into_iter().for_each(|word| visit(entry, word));
             start = end;
         }
+    }
+}
+
+/// What pieces cost: of one or two bytes by those, since most are such.
+struct Costs {
+    short: Vec<u64>,
+    long: FxHashMap<PieceKey, u64>,
+}
+
+impl Costs {
+    fn new() -> Self {
+        Self { short: vec![0; 1 << 16], long: FxHashMap::default() }
+    }
+
+    #[inline]
+    fn add(&mut self, piece: PieceKey, cost: u64) {
+        match piece as u8 {
+            0..3 => self.short[(piece >> 48) as usize] += cost,
+            _ => *self.long.entry(piece).or_default() += cost,
+        }
+    }
+
+    /// Those that cost at least so much. A word has no NUL, so a piece of two bytes has a second one.
+    fn dear(self, least: u64) -> FxHashMap<PieceKey, u64> {
+        let mut dear = self.long;
+        dear.retain(|_, cost| *cost >= least);
+        let short = self.short.into_iter().zip(0u64..).filter(|&(cost, _)| cost >= least.max(1));
+        dear.extend(short.map(|(cost, bytes)| {
+            let length = if bytes & 0xff == 0 { 1 } else { 2 };
+            (bytes << 48 | length, cost)
+        }));
+        dear
     }
 }
 

@@ -87,8 +87,9 @@ impl UnionsWriter {
         let mut section = (pieces.len() as u32).to_le_bytes().to_vec();
         pieces.iter().for_each(|piece| section.extend_from_slice(&piece.to_be_bytes()));
         let mut counts = UnionCountsWriter::default();
+        let small = SmallPostings::new(&self, records, offsets)?;
         for holders in self.holders(&pieces) {
-            let times = self.unite(&holders, records, offsets)?;
+            let times = self.unite(&holders, &small, records, offsets)?;
             let union = times.documents();
             counts.push(&union, &times);
             union.words().iter().for_each(|word| section.extend_from_slice(&word.to_le_bytes()));
@@ -121,11 +122,17 @@ impl UnionsWriter {
     fn unite(
         &self,
         holders: &[(u32, u32)],
+        small: &SmallPostings,
         records: &[u8],
         offsets: &Offsets,
     ) -> Result<PieceCounts> {
         let mut counts = PieceCounts::new(self.doc_count);
         for &(term, times) in holders {
+            let entries = small.of(term);
+            if !entries.is_empty() {
+                entries.iter().for_each(|entry| counts.add(entry.doc(), entry.tf() * times));
+                continue;
+            }
             let postings = Postings::open(records, offsets.start(term), self.doc_count)?;
             postings.for_each(|doc, tf| counts.add(doc, tf.saturating_mul(times)))?;
         }
@@ -152,6 +159,76 @@ impl UnionsWriter {
         let weight = |piece: &PieceKey| if is_frequent(piece) { FREQUENT_WORD_WEIGHT } else { 1 };
         let dear = self.words.dear_pieces(least).into_iter();
         dear.map(|(piece, cost)| (cost.saturating_mul(weight(&piece)), piece)).collect()
+    }
+}
+
+/// Postings of the terms that are in few documents: decoded once, since they stand in several unions each.
+struct SmallPostings {
+    /// Where those of each term begin; one more at the end.
+    starts: Vec<u32>,
+    entries: Vec<Entry>,
+}
+
+/// A document below 2^28 with less than 16 occurrences.
+#[derive(Clone, Copy)]
+struct Entry(u32);
+
+impl Entry {
+    const TF_BITS: u32 = 4;
+
+    fn new(doc: u32, tf: u32) -> Option<Self> {
+        let fits = tf >> Self::TF_BITS == 0 && doc >> (32 - Self::TF_BITS) == 0;
+        fits.then_some(Self(doc << Self::TF_BITS | tf))
+    }
+
+    #[inline]
+    fn doc(self) -> u32 {
+        self.0 >> Self::TF_BITS
+    }
+
+    #[inline]
+    fn tf(self) -> u32 {
+        self.0 & ((1 << Self::TF_BITS) - 1)
+    }
+}
+
+impl SmallPostings {
+    fn new(unions: &UnionsWriter, records: &[u8], offsets: &Offsets) -> Result<Self> {
+        let mut small =
+            Self { starts: Vec::with_capacity(unions.term as usize + 1), entries: Vec::new() };
+        let mut result = Ok(());
+        unions.words.for_each(|term, _| {
+            if result.is_ok() {
+                result = small.push(term, unions.doc_count, records, offsets);
+            }
+        });
+        result.map(|()| small)
+    }
+
+    /// Takes the term if its postings are small; terms ascend.
+    fn push(&mut self, term: u32, doc_count: u32, records: &[u8], offsets: &Offsets) -> Result<()> {
+        let start = self.entries.len();
+        let Ok(begin) = u32::try_from(start) else { return Ok(()) };
+        self.starts.resize(term as usize + 1, begin);
+        let postings = Postings::open(records, offsets.start(term), doc_count)?;
+        if postings.is_small() {
+            let mut fit = true;
+            postings.for_each(|doc, tf| match Entry::new(doc, tf) {
+                Some(entry) => self.entries.push(entry),
+                None => fit = false,
+            })?;
+            self.entries.truncate(if fit { self.entries.len() } else { start });
+        }
+        Ok(())
+    }
+
+    /// Those of a term; none if they are not here.
+    #[inline]
+    fn of(&self, term: u32) -> &[Entry] {
+        let term = term as usize;
+        let start = self.starts.get(term).map_or(self.entries.len(), |&start| start as usize);
+        let end = self.starts.get(term + 1).map_or(self.entries.len(), |&start| start as usize);
+        self.entries.get(start..end).unwrap_or(&[])
     }
 }
 
