@@ -1,7 +1,7 @@
 //! What the text index of real texts costs to build, and what runs of characters and pairs of words
 //! cost to find, by processor time.
 //!
-//! `neighbours FILE [kinds] [queries]`: the file holds documents as `id:u32 (bytes:u32 text){title, text}`, little
+//! `neighbours FILE [runs3,runs,pairs,triples,crossed] [queries]`: the file holds documents as `id:u32 (bytes:u32 text){title, text}`, little
 //! endian. `REMORA_SEED` draws other queries; the seed is printed. With `check` for kinds
 //! each answer is compared with a scan, with `build` nothing is found.
 
@@ -95,8 +95,14 @@ fn build(texts: &Texts) -> Segment {
     segment
 }
 
-/// A run of `length` characters, or `length` words with single spaces between them.
+/// A run of characters, or words with single spaces between them; of `crossed` two words of two texts,
+/// which mostly stand nowhere behind each other.
 fn draw(texts: &Texts, random: &mut Random, kind: &str) -> String {
+    if kind == "crossed" {
+        let pairs = [draw(texts, random, "pairs"), draw(texts, random, "pairs")];
+        let words = pairs.iter().filter_map(|pair| pair.split(' ').next());
+        return words.collect::<Vec<_>>().join(" ");
+    }
     loop {
         let text = Normalization::default().apply(&texts[random.below(texts.len())].2).into_owned();
         let all: Vec<(AtomKind, &str)> = atoms(&text).collect();
@@ -152,7 +158,7 @@ fn measure(index: &TextIndex, texts: &Texts, random: &mut Random, kind: &str, qu
         let query = draw(texts, random, kind);
         let (find, count, found) = once(index, &query);
         slowest.push((find, query, found));
-        for class in [found.ilog10(), 9] {
+        for class in [found.max(1).ilog10(), 9] {
             let class = by_class.entry(class).or_default();
             class.0.push(find);
             class.1.push(count);
@@ -175,13 +181,14 @@ fn check(index: &TextIndex, texts: &Texts, random: &mut Random, queries: usize) 
     let all: Vec<[String; 2]> =
         texts.iter().map(|row| [normalize(&row.1), normalize(&row.2)]).collect();
     for at in 0..queries {
-        let query = draw(texts, random, ["runs", "pairs", "triples"][at % 3]);
+        let query = draw(texts, random, ["runs", "pairs", "triples", "crossed"][at % 4]);
         let pattern = Pattern::new(&query, &Normalization::default()).unwrap();
         let docs = index.find(&pattern).unwrap().docs;
         let finder = |text: &String| text.contains(pattern.text());
         let expected = (0..).zip(&all).filter(|(_, row)| row.iter().any(finder)).map(|one| one.0);
         assert!(docs.iter().eq(expected), "{query}");
     }
+    assert!(index.has_right_neighbours().unwrap());
     println!("checked {queries}");
 }
 

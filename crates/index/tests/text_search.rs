@@ -344,6 +344,12 @@ fn neighbouring_rows(random: &mut Random) -> Rows {
                 }
                 text.push_str(random.of(&[" ", "", ", ", "  ", "-"]));
             }
+            // Frequent words of which some stand nowhere behind each other, and two in one text, as parts of words.
+            match (key, random.next() % 12) {
+                (4_000, _) => text.push_str(", threef corals"),
+                (_, at @ 0..3) => text.push_str(["; coral", "; reef", "; coral reef"][at as usize]),
+                _ => {}
+            }
             text
         });
         rows.insert(key * 2, texts.collect());
@@ -437,12 +443,29 @@ fn frequent_neighbours_are_found_as_by_reading() {
 }
 
 #[test]
+fn frequent_words_that_stand_nowhere_behind_each_other_are_known() {
+    let random = &mut Random::seeded();
+    let rows = neighbouring_rows(random);
+    let built = build(&rows);
+    assert_eq!(bytes_of(&built, "TNBC"), 4);
+    for (piece, documents) in [("coral coral", 0), ("reef reef", 0), ("reef coral", 1)] {
+        let pattern = Pattern::new(piece, &Normalization::default()).unwrap();
+        assert_eq!(built.text(2).unwrap().count(&pattern).unwrap(), Some(documents), "{piece}");
+        for longer in ["", " reef", "s", "l", ", the"] {
+            check(&built, &rows, &format!("{piece}{longer}"));
+            check(&built, &rows, &format!("the {piece}{longer}"));
+        }
+        check_words(&built, &rows, piece);
+    }
+}
+
+#[test]
 fn changed_lists_of_neighbours_are_noticed() {
     let random = &mut Random::seeded();
     let built = build(&neighbouring_rows(random));
     assert!(from_file(&built).text(2).unwrap().has_right_neighbours().unwrap());
     let sections = Sections::open(built.bytes().unwrap().into_owned()).unwrap();
-    for changed in [*b"TNBK", *b"TNBL"] {
+    for changed in [*b"TNBK", *b"TNBL", *b"TNBC"] {
         let mut out = SectionWriter::new();
         for (tag, id, _) in sections.sizes() {
             let mut bytes = sections.get(tag, id).unwrap().to_vec();

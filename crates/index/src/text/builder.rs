@@ -112,11 +112,13 @@ impl TextBuilder {
         let neighbours = self.neighbours;
         let order = terms.sorted(order_key);
         let ordered = Ordered::new(&order, &occurrence_terms, &occurrence_positions, &doc_ends);
-        drop((occurrence_terms, occurrence_positions));
         let mut writer = TextWriter::new(lengths);
-        if !neighbours {
+        if neighbours {
+            writer.know_ordinals(ordinals(&occurrence_positions, &doc_ends));
+        } else {
             writer.forget_neighbours();
         }
+        drop((occurrence_terms, occurrence_positions));
         let mut gathered = Gathered::default();
         ordered.for_each_part(|ranks, part| {
             gathered.gather(&terms, &order[ranks]);
@@ -128,6 +130,15 @@ impl TextBuilder {
         }
         writer.finish(id, out)
     }
+}
+
+/// One more than the last ordinal of each document.
+fn ordinals(positions: &[u32], doc_ends: &[u32]) -> impl Iterator<Item = u32> {
+    let starts = [0].into_iter().chain(doc_ends.iter().copied());
+    starts.zip(doc_ends).map(|(start, &end)| match positions.get(start as usize..end as usize) {
+        Some([.., last]) => last / 2 + 1,
+        _ => 0,
+    })
 }
 
 /// All occurrences on their way into the order of their terms; documents and positions stay
@@ -283,9 +294,10 @@ fn decode(occurrences: &[(u32, u32)], out: &mut Decoded) {
 /// Gives each distinct term a number.
 ///
 /// Almost every term is short: it is its own key, so that looking one up compares two registers
-/// and follows no pointer.
-#[derive(Default)]
+/// and follows no pointer. Those that were looked up of late lie close together: most are a few
+/// frequent ones, and the table of all is in no near cache.
 pub(crate) struct Interner {
+    recent: Box<[(ShortKey, u32)]>,
     short: HashTable<(ShortKey, u32)>,
     long: HashTable<u32>,
     arena: String,
@@ -294,6 +306,22 @@ pub(crate) struct Interner {
 
 /// A term of up to 15 bytes; the last byte is its length.
 type ShortKey = (u64, u64);
+/// The key of no term.
+const NO_KEY: ShortKey = (u64::MAX, u64::MAX);
+/// So many terms were looked up of late.
+const RECENT: usize = 1 << 12;
+
+impl Default for Interner {
+    fn default() -> Self {
+        Self {
+            recent: vec![(NO_KEY, 0); RECENT].into_boxed_slice(),
+            short: HashTable::default(),
+            long: HashTable::default(),
+            arena: String::new(),
+            ends: Vec::new(),
+        }
+    }
+}
 
 impl Interner {
     fn len(&self) -> usize {
@@ -317,9 +345,16 @@ impl Interner {
 
     /// The number of a short term that has one.
     #[inline]
-    fn known(&self, term: &str) -> Option<u32> {
+    fn known(&mut self, term: &str) -> Option<u32> {
         let key = short_key(term.as_bytes())?;
-        self.short.find(hash_short(&key), |entry| entry.0 == key).map(|&(_, number)| number)
+        let hash = hash_short(&key);
+        let recent = &mut self.recent[hash as usize % RECENT];
+        if recent.0 == key {
+            return Some(recent.1);
+        }
+        let found = *self.short.find(hash, |entry| entry.0 == key)?;
+        *recent = found;
+        Some(found.1)
     }
 
     /// The number of a term.

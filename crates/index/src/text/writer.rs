@@ -59,6 +59,13 @@ impl TextWriter {
         self.neighbours = None;
     }
 
+    /// Tells one more than the last ordinal of each document, which need not be found out then.
+    pub fn know_ordinals(&mut self, ordinals: impl Iterator<Item = u32>) {
+        if let Some(neighbours) = &mut self.neighbours {
+            neighbours.know_ordinals(ordinals);
+        }
+    }
+
     /// Appends the next term with its postings (at least one).
     pub fn push(&mut self, term: &[u8], postings: &Decoded) -> Result<()> {
         let last = postings.docs.last().is_some_and(|&doc| (doc as usize) < self.lengths.len());

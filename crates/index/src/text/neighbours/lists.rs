@@ -46,6 +46,11 @@ impl Growing {
         self.count
     }
 
+    /// The memory that they take.
+    pub fn bytes(&self) -> usize {
+        self.gaps.len()
+    }
+
     /// Appends the list.
     pub fn write(&self, doc_count: u32, out: &mut Vec<u8>) -> Result<()> {
         varint::push(out, self.count);
@@ -73,6 +78,13 @@ impl Growing {
         writer.finish();
         Ok(())
     }
+}
+
+/// About how many bytes the list of so many documents takes.
+pub(super) fn estimate(count: u32, doc_count: u32) -> usize {
+    let gap_bits = (doc_count / count.max(1)).max(1).ilog2() as usize + 2;
+    let bits = (count as usize * gap_bits).min(doc_count as usize);
+    2 + bits.div_ceil(8)
 }
 
 /// How many documents a list has that begins so.

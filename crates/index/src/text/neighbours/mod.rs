@@ -9,19 +9,25 @@
 //!   them: the documents that hold it as a piece of text, in which the first may end and the second begin a
 //!   longer word.
 //!
-//! What is in no list is decided by positions, in the documents of the parts that are.
+//! What is in no list is decided by positions, in the documents of the parts that are. Of the most frequent words
+//! every pair that stands anywhere has an entry, so that one without stands nowhere.
 //!
 //! ```text
 //! TNBK := (left:u32 right:u32){entries}   ascending by left, then right
 //! TNBO := offsets                         where each entry's list lies in TNBL, see `offsets`
-//! TNBL := list{entries}                   see `lists`
+//! TNBL := [list]{entries}                 see `lists`; a pair without one is decided by positions
+//! TNBC := documents:u32                   two words that are in more documents each, of up to 32 bytes, and
+//!                                         have no entry stand nowhere behind each other
 //! ```
 //! `left` is a term, or the number of all terms plus an entry, a run that is one character shorter;
 //! `right` is a term: the pair's second word, the run's last two characters. TNBL stays in the file of a segment that was
-//! opened from one. A text index that was written before these sections existed has none.
+//! opened from one. A text index that was written before these sections existed has none; TNBC may be absent, which tells nothing.
 
+mod gathering;
 mod lists;
+mod pairs;
 mod runs;
+mod sketch;
 mod stream;
 mod words;
 mod writer;
@@ -38,17 +44,20 @@ use super::{
 };
 use crate::{
     DocSet, IndexError, Result, SectionTag, SectionWriter, Sections, Slice,
-    bytes::{Stored, read_u64},
+    bytes::{Stored, read_u32, read_u64},
 };
 
 const KEYS: SectionTag = SectionTag(*b"TNBK");
 const LISTS_OFFSETS: SectionTag = SectionTag(*b"TNBO");
+const COMPLETE: SectionTag = SectionTag(*b"TNBC");
 /// The lists.
 pub(crate) const NEIGHBOUR_LISTS: SectionTag = SectionTag(*b"TNBL");
 
 const KEY_BYTES: usize = 8;
 /// Most characters of a run that has a list.
 const MOST_CHARACTERS: usize = 8;
+/// Longer words are in no pairs.
+const MOST_WORD_BYTES: usize = 32;
 /// So many runs and pairs of one pattern are looked up at most.
 const MOST_LOOKED_UP: usize = 24;
 /// A part of more than one in this many documents narrows nothing.
@@ -62,8 +71,19 @@ pub(crate) struct Neighbours {
     keys: Slice,
     offsets: Offsets,
     lists: Stored,
+    complete: Option<u32>,
     terms: u32,
     doc_count: u32,
+}
+
+/// What is known of a pair.
+enum Told {
+    /// This entry has its list.
+    Entry(u32),
+    /// No document holds it.
+    Nowhere,
+    /// Nothing.
+    Unknown,
 }
 
 /// Terms of a pattern that stand next to each other: what may have a list.
@@ -189,7 +209,9 @@ impl Neighbours {
             return Err(IndexError::corrupt("the number of neighbours"));
         }
         let lists = sections.require_stored(NEIGHBOUR_LISTS, id)?.clone();
-        Ok(Some(Self { keys: keys.clone(), offsets, lists, terms, doc_count }))
+        let complete =
+            sections.get(COMPLETE, id).map(|section| read_u32(section, 0)).transpose()?;
+        Ok(Some(Self { keys: keys.clone(), offsets, lists, complete, terms, doc_count }))
     }
 
     fn entry(&self, left: u32, right: u32) -> Option<u32> {
@@ -219,29 +241,39 @@ fn key(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
-/// The list of the whole pattern, if there is one.
-fn whole<'a>(text: &'a TextIndex, chains: &Chains) -> Option<(&'a Neighbours, u32)> {
-    let neighbours = text.neighbours.as_ref()?;
-    let chain = chains.chains.first().filter(|_| chains.whole)?;
-    let entry = match chain {
-        Chain::Pair(a, b) => pair_entry(neighbours, &text.vocabulary, a, b),
+/// What is known of the whole pattern.
+fn whole<'a>(text: &'a TextIndex, chains: &Chains) -> Result<Option<(&'a Neighbours, Told)>> {
+    let Some(neighbours) = &text.neighbours else { return Ok(None) };
+    let Some(chain) = chains.chains.first().filter(|_| chains.whole) else { return Ok(None) };
+    let told = match chain {
+        Chain::Pair(a, b) => pair_told(text, neighbours, a, b)?,
         Chain::Run(run) if run.len() <= MOST_CHARACTERS => {
-            let (entry, characters) = longest(neighbours, &text.vocabulary, run)?;
-            (characters == run.len()).then_some(entry)
+            match longest(neighbours, &text.vocabulary, run) {
+                Some((entry, characters)) if characters == run.len() => Told::Entry(entry),
+                _ => Told::Unknown,
+            }
         }
-        Chain::Run(_) => None,
+        Chain::Run(_) => Told::Unknown,
     };
-    entry.map(|entry| (neighbours, entry))
+    Ok(Some((neighbours, told)))
 }
 
 /// The documents of a pattern, where a list has them.
 pub(crate) fn documents(text: &TextIndex, chains: &Chains) -> Result<Option<DocSet>> {
-    whole(text, chains).map(|(neighbours, entry)| neighbours.documents(entry)).transpose()
+    match whole(text, chains)? {
+        Some((neighbours, Told::Entry(entry))) => neighbours.documents(entry).map(Some),
+        Some((_, Told::Nowhere)) => Ok(Some(DocSet::empty())),
+        _ => Ok(None),
+    }
 }
 
 /// How many documents hold a pattern, where a list tells.
 pub(crate) fn count(text: &TextIndex, chains: &Chains) -> Result<Option<u32>> {
-    whole(text, chains).map(|(neighbours, entry)| neighbours.count(entry)).transpose()
+    match whole(text, chains)? {
+        Some((neighbours, Told::Entry(entry))) => neighbours.count(entry).map(Some),
+        Some((_, Told::Nowhere)) => Ok(Some(0)),
+        _ => Ok(None),
+    }
 }
 
 /// Those of `among` that hold the parts of a pattern that have lists; `None` if that are all.
@@ -253,7 +285,14 @@ pub(crate) fn narrow(
     let Some(neighbours) = &text.neighbours else { return Ok(None) };
     let mut entries = Vec::new();
     for chain in &chains.chains {
-        entries_of(neighbours, &text.vocabulary, chain, &mut entries);
+        match chain {
+            Chain::Pair(a, b) => match pair_told(text, neighbours, a, b)? {
+                Told::Entry(entry) => entries.push(entry),
+                Told::Nowhere => return Ok(Some(DocSet::empty())),
+                Told::Unknown => {}
+            },
+            Chain::Run(run) => entries_of(neighbours, &text.vocabulary, run, &mut entries),
+        }
     }
     entries.truncate(MOST_LOOKED_UP);
     let counted = entries.into_iter().map(|entry| Ok((neighbours.count(entry)?, entry)));
@@ -290,40 +329,49 @@ pub(crate) fn are_right(text: &TextIndex) -> Result<bool> {
     let made = Sections::open(out.finish())?;
     let (keys, lists) = (made.require(KEYS, 0)?, made.require(NEIGHBOUR_LISTS, 0)?);
     let entries = Offsets::open(made.require(LISTS_OFFSETS, 0)?)?;
+    let complete = made.get(COMPLETE, 0).map(|section| read_u32(section, 0)).transpose()?;
     let same_places = |entry| entries.range(entry) == neighbours.offsets.range(entry);
-    Ok(**keys == *neighbours.keys
+    Ok(complete == neighbours.complete
+        && **keys == *neighbours.keys
         && **lists == *neighbours.lists.read_all()?
         && entries.len() == neighbours.offsets.len()
         && (0..entries.len()).all(same_places))
 }
 
+/// The entries of the longest parts of a run.
 fn entries_of(
     neighbours: &Neighbours,
     vocabulary: &Vocabulary,
-    chain: &Chain,
+    run: &[char],
     entries: &mut Vec<u32>,
 ) {
-    match chain {
-        Chain::Pair(a, b) => entries.extend(pair_entry(neighbours, vocabulary, a, b)),
-        Chain::Run(run) => {
-            let mut told = 0;
-            for start in 0..run.len().min(MOST_LOOKED_UP) {
-                let Some((entry, characters)) = longest(neighbours, vocabulary, &run[start..])
-                else {
-                    continue;
-                };
-                // What lies within the one before tells nothing more.
-                if start + characters > told {
-                    entries.push(entry);
-                    told = start + characters;
-                }
-            }
+    let mut told = 0;
+    for start in 0..run.len().min(MOST_LOOKED_UP) {
+        let Some((entry, characters)) = longest(neighbours, vocabulary, &run[start..]) else {
+            continue;
+        };
+        // What lies within the one before tells nothing more.
+        if start + characters > told {
+            entries.push(entry);
+            told = start + characters;
         }
     }
 }
 
-fn pair_entry(neighbours: &Neighbours, vocabulary: &Vocabulary, a: &str, b: &str) -> Option<u32> {
-    neighbours.entry(vocabulary.word_number(a)?, vocabulary.word_number(b)?)
+fn pair_told(text: &TextIndex, neighbours: &Neighbours, a: &str, b: &str) -> Result<Told> {
+    let numbers = (text.vocabulary.word_number(a), text.vocabulary.word_number(b));
+    let (Some(left), Some(right)) = numbers else { return Ok(Told::Unknown) };
+    if let Some(entry) = neighbours.entry(left, right) {
+        let has_list = !neighbours.offsets.range(entry).is_empty();
+        return Ok(if has_list { Told::Entry(entry) } else { Told::Unknown });
+    }
+    let Some(complete) = neighbours.complete else { return Ok(Told::Unknown) };
+    for (word, term) in [(a, left), (b, right)] {
+        if word.len() > MOST_WORD_BYTES || text.postings(term)?.df() <= complete {
+            return Ok(Told::Unknown);
+        }
+    }
+    Ok(Told::Nowhere)
 }
 
 /// The longest run from the first character on that has a list, and how many characters it has.

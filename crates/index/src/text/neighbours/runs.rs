@@ -1,8 +1,30 @@
-//! Which runs of characters have lists, and their documents: length by length.
+//! Which runs of characters have lists, and their documents: those of three characters, then the
+//! longer ones.
+//!
+//! Two characters that are a term are a symbol here; a run of three is two symbols behind each other. The longer ones
+//! are made of frequent runs of three behind each other.
 
 use rustc_hash::FxHashMap;
 
-use super::{lists::Growing, stream::Stream};
+use super::{
+    MOST_CHARACTERS,
+    gathering::Gathering,
+    lists::Growing,
+    sketch::{Often, Sketch},
+    stream::Slot,
+};
+
+/// So many longer runs are looked at.
+const MOST_LONGER: usize = 1 << 18;
+
+/// Counts the runs of three characters of a document.
+pub(super) fn count(sketch: &mut Sketch, slots: &[Slot]) {
+    for two in slots.windows(2) {
+        if let Some((first, second)) = two[0].run(two[1]) {
+            sketch.add(first, second);
+        }
+    }
+}
 
 /// A run with a list.
 pub(super) struct Run {
@@ -10,120 +32,224 @@ pub(super) struct Run {
     pub left: u32,
     /// The term of its last two characters.
     pub right: u32,
+    /// How many documents positions would be read in without it: those of the rarer of its two parts.
+    pub spared: u32,
     /// The documents that hold it.
     pub docs: Growing,
 }
 
-/// What stands in a slot once a length is done: the number of a frequent run, and the term of its last two
-/// characters by that number.
-pub(super) struct Frequent {
-    /// The run's number: a term, or an entry behind all terms.
+/// Symbols: the term of each and how many documents hold it, ascending by term.
+pub(super) type Symbols = [(u32, u32)];
+
+/// Collects the documents of runs of three.
+pub(super) struct Threes<'s> {
+    symbols: &'s Symbols,
+    often: Often,
+    numbers: FxHashMap<(u32, u32), u32>,
+    runs: Vec<(u32, u32)>,
+    gathering: Gathering,
+}
+
+impl<'s> Threes<'s> {
+    /// Those that stand often.
+    pub fn new(symbols: &'s Symbols, often: Often) -> Self {
+        let (numbers, runs) = (FxHashMap::default(), Vec::new());
+        Self { symbols, often, numbers, runs, gathering: Gathering::new() }
+    }
+
+    /// Takes the next document.
+    pub fn add(&mut self, doc: u32, slots: &[Slot]) {
+        if self.gathering.is_full() {
+            return;
+        }
+        for two in slots.windows(2) {
+            let Some(pair) = two[0].run(two[1]) else { continue };
+            if !self.often.has(pair.0, pair.1) {
+                continue;
+            }
+            let number = *self.numbers.entry(pair).or_insert_with(|| {
+                self.runs.push(pair);
+                self.gathering.begin()
+            });
+            self.gathering.add(number, doc);
+        }
+    }
+
+    /// The runs, ascending by their terms; none if they were too much.
+    pub fn finish(self) -> Vec<Run> {
+        let docs = self.gathering.finish().unwrap_or_default();
+        let symbol = |number: u32| self.symbols.get(number as usize).copied().unwrap_or_default();
+        let all = self.runs.into_iter().zip(docs);
+        let mut made: Vec<Run> = all
+            .map(|((first, second), docs)| {
+                let (first, second) = (symbol(first), symbol(second));
+                Run { left: first.0, right: second.0, spared: first.1.min(second.1), docs }
+            })
+            .collect();
+        made.sort_unstable_by_key(|run| (run.left, run.right));
+        made
+    }
+}
+
+/// A frequent run that has a list.
+struct Known {
+    /// Its entry, behind all terms.
     number: u32,
     last_term: u32,
+    documents: u32,
 }
 
-/// Frequent runs of one length, by what stands in the slots.
-pub(super) struct Runs {
-    frequent: Vec<Frequent>,
+/// A longer run.
+struct Node {
+    /// The run without its last character: one of three, or a node behind all of those.
+    parent: u32,
+    characters: usize,
+    /// The run of its last three characters.
+    last: u32,
 }
 
-impl Runs {
-    /// The runs of two characters: these terms, ascending. What is no such term is taken out of
-    /// the stream.
-    pub fn of_terms(stream: &mut Stream, terms: &[u32]) -> Self {
-        let places: FxHashMap<u32, u32> = terms.iter().copied().zip(0u32..).collect();
-        stream.for_each_mut(|_, slots| {
-            for slot in slots {
-                let term = (*slot >> 1).checked_sub(1);
-                let place = term.and_then(|term| places.get(&term));
-                *slot = place.map_or(0, |place| (place + 1) << 1);
-            }
-        });
-        let frequent = terms.iter().map(|&term| Frequent { number: term, last_term: term });
-        Self { frequent: frequent.collect() }
-    }
+/// Collects the documents of runs of more than three characters.
+pub(super) struct Longer {
+    threes: Vec<Known>,
+    /// By symbols.
+    places: FxHashMap<(u32, u32), u32>,
+    often: Often,
+    /// A run is frequent with so many documents.
+    frequent: u32,
+    numbers: FxHashMap<(u32, u32), u32>,
+    nodes: Vec<Node>,
+    gathering: Gathering,
+    /// What stands at each ordinal of a document: one more than the place of a run of three.
+    standing: Vec<u32>,
+}
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.frequent.is_empty()
-    }
-
-    /// The runs that are one character longer and stand in `least` documents at least, ascending.
-    pub fn longer(&self, stream: &Stream, least: u32) -> Vec<Run> {
-        let mut counts: FxHashMap<(u32, u32), (u32, u32)> = FxHashMap::default();
-        stream.for_each(|doc, slots| {
-            Self::for_each_pair(slots, |left, right| {
-                let (count, last) = counts.entry((left, right)).or_insert((0, u32::MAX));
-                *count += u32::from(*last != doc);
-                *last = doc;
-            });
-        });
-        counts.retain(|_, (count, _)| *count >= least);
-        let mut kept: Vec<(u32, u32)> = counts.into_keys().collect();
-        kept.sort_unstable_by_key(|&pair| self.key(pair));
-        let slots_of: FxHashMap<(u32, u32), u32> = kept.iter().copied().zip(0u32..).collect();
-        let mut docs: Vec<Growing> = kept.iter().map(|_| Growing::default()).collect();
-        stream.for_each(|doc, slots| {
-            Self::for_each_pair(slots, |left, right| {
-                if let Some(&at) = slots_of.get(&(left, right)) {
-                    docs[at as usize].add(doc);
-                }
-            });
-        });
-        let made = kept.into_iter().zip(docs).map(|(pair, docs)| {
-            let (left, right) = self.key(pair);
-            Run { left, right, docs }
-        });
-        made.collect()
-    }
-
-    /// Puts into the stream those of the longer runs that are frequent; `number` is the
-    /// number of the first of them, others follow.
-    pub fn extended(
-        &self,
-        stream: &mut Stream,
-        longer: &[&Run],
-        number: u32,
+impl Longer {
+    /// Made of those of the runs of three, with their entries, that stand in `frequent` documents
+    /// at least; `often` knows all of those.
+    pub fn new<'r>(
+        symbols: &Symbols,
+        runs: impl Iterator<Item = (&'r Run, u32)>,
+        often: Often,
         frequent: u32,
     ) -> Self {
-        let (mut places, mut kept) = (FxHashMap::default(), Vec::new());
-        for (run, number) in longer.iter().zip(number..) {
-            if run.docs.count() >= frequent {
-                places.insert((run.left, run.right), kept.len() as u32);
-                kept.push(Frequent { number, last_term: run.right });
+        let (mut threes, mut places) = (Vec::new(), FxHashMap::default());
+        let symbol = |term: u32| symbols.binary_search_by_key(&term, |one| one.0);
+        for (run, number) in runs.filter(|(run, _)| run.docs.count() >= frequent) {
+            if let (Ok(first), Ok(second)) = (symbol(run.left), symbol(run.right)) {
+                places.insert((first as u32, second as u32), threes.len() as u32 + 1);
+                let documents = run.docs.count();
+                threes.push(Known { number, last_term: run.right, documents });
             }
         }
-        stream.for_each_mut(|_, slots| {
-            // Each slot is read before the one that comes before it is written over.
-            for at in 0..slots.len() {
-                let behind = slots.get(at + 1).copied().unwrap_or(0);
-                let pair = Self::pair(slots[at], behind).map(|pair| self.key(pair));
-                let place = pair.and_then(|key| places.get(&key));
-                slots[at] = place.map_or(0, |place| (place + 1) << 1);
+        Self {
+            threes,
+            places,
+            often,
+            frequent,
+            numbers: FxHashMap::default(),
+            nodes: Vec::new(),
+            gathering: Gathering::new(),
+            standing: Vec::new(),
+        }
+    }
+
+    /// Whether there can be none.
+    pub fn is_empty(&self) -> bool {
+        self.threes.is_empty()
+    }
+
+    /// Takes the next document.
+    pub fn add(&mut self, doc: u32, slots: &[Slot]) {
+        if self.gathering.is_full() {
+            return;
+        }
+        let mut standing = std::mem::take(&mut self.standing);
+        standing.clear();
+        standing.extend(slots.windows(2).map(|two| match two[0].run(two[1]) {
+            Some(pair) if self.often.has(pair.0, pair.1) => {
+                self.places.get(&pair).copied().unwrap_or(0)
             }
-        });
-        Self { frequent: kept }
-    }
-
-    /// Left and right number of a pair of places.
-    fn key(&self, (left, right): (u32, u32)) -> (u32, u32) {
-        let of = |place: u32| self.frequent.get(place as usize);
-        (of(left).map_or(0, |run| run.number), of(right).map_or(0, |run| run.last_term))
-    }
-
-    /// The places in two slots behind each other. A run holds what its second slot begins with, so
-    /// nothing stands between the two.
-    #[inline]
-    fn pair(left: u32, right: u32) -> Option<(u32, u32)> {
-        Some(((left >> 1).checked_sub(1)?, (right >> 1).checked_sub(1)?))
-    }
-
-    #[inline]
-    fn for_each_pair(slots: &[u32], mut visit: impl FnMut(u32, u32)) {
-        for two in slots.windows(2) {
-            if let Some((left, right)) = Self::pair(two[0], two[1]) {
-                visit(left, right);
+            _ => 0,
+        }));
+        for (&first, start) in standing.iter().zip(1..) {
+            let Some(mut node) = first.checked_sub(1) else { continue };
+            // A run of n characters is n - 2 of three behind each other.
+            let behind = standing[start..].iter().take(MOST_CHARACTERS - 3);
+            for (&next, characters) in behind.zip(4..) {
+                let Some(last) = next.checked_sub(1) else { break };
+                let Some(longer) = self.node(node, last, characters) else { break };
+                node = longer;
+                self.gathering.add(node - self.threes.len() as u32, doc);
             }
+        }
+        self.standing = standing;
+    }
+
+    /// The run that is one character longer.
+    #[inline]
+    fn node(&mut self, parent: u32, last: u32, characters: usize) -> Option<u32> {
+        if let Some(&node) = self.numbers.get(&(parent, last)) {
+            return Some(node);
+        }
+        if self.nodes.len() == MOST_LONGER {
+            return None;
+        }
+        let node = (self.threes.len() + self.nodes.len()) as u32;
+        self.numbers.insert((parent, last), node);
+        self.nodes.push(Node { parent, characters, last });
+        self.gathering.begin();
+        Some(node)
+    }
+
+    /// What was collected.
+    pub fn finish(self) -> LongerRuns {
+        let docs = self.gathering.finish().unwrap_or_default();
+        let docs: Vec<Option<Growing>> = docs.into_iter().map(Some).collect();
+        let mut known: Vec<Option<Known>> = self.threes.into_iter().map(Some).collect();
+        let threes = known.len();
+        known.resize_with(threes + docs.len(), || None);
+        LongerRuns { threes, known, nodes: self.nodes, docs, frequent: self.frequent }
+    }
+}
+
+/// The runs of more than three characters, taken length by length.
+pub(super) struct LongerRuns {
+    threes: usize,
+    /// Those that have lists: the runs of three, then the nodes.
+    known: Vec<Option<Known>>,
+    nodes: Vec<Node>,
+    docs: Vec<Option<Growing>>,
+    frequent: u32,
+}
+
+impl LongerRuns {
+    /// Those of so many characters whose first part is frequent and has a list, that stand in `least`
+    /// documents at least: each with its node, ascending as entries are.
+    pub fn take(&mut self, characters: usize, least: u32) -> Vec<(usize, Run)> {
+        let mut taken = Vec::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            let last = self.known.get(node.last as usize).and_then(Option::as_ref);
+            let parent = self.known.get(node.parent as usize).and_then(Option::as_ref);
+            let (true, Some(parent), Some(last)) = (node.characters == characters, parent, last)
+            else {
+                continue;
+            };
+            let is_wanted =
+                |docs: &mut Growing| parent.documents >= self.frequent && docs.count() >= least;
+            if let Some(docs) = self.docs.get_mut(at).and_then(|docs| docs.take_if(is_wanted)) {
+                let spared = parent.documents.min(last.documents);
+                taken.push((at, Run { left: parent.number, right: last.last_term, spared, docs }));
+            }
+        }
+        taken.sort_unstable_by_key(|(_, run)| (run.left, run.right));
+        taken
+    }
+
+    /// A node's run got this entry, behind all terms.
+    pub fn know(&mut self, node: usize, run: &Run, number: u32) {
+        let known = Known { number, last_term: run.right, documents: run.docs.count() };
+        if let Some(place) = self.known.get_mut(self.threes + node) {
+            *place = Some(known);
         }
     }
 }

@@ -1,213 +1,327 @@
-//! Which pairs of words have lists, and their documents.
+//! The frequent words, and which of them each word ends and begins with.
+//!
+//! Frequent words that one word ends with are the ends of each other: the longest tells all. So it is with those that
+//! it begins with.
+
+use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::{lists::Growing, stream::Stream};
+use super::stream::Slot;
 
-/// Cells that count pairs roughly before they are counted.
-const SKETCH_BITS: u32 = 22;
-/// Bits that say no to most pairs without a list.
-const FILTER_BITS: u32 = 21;
-/// Two terms are remembered by so many bits of their hash, with so many pairs in all.
-const TOLD_BITS: u32 = 15;
-const MOST_TOLD: usize = 1 << 17;
-/// No number of a word.
-const NONE: u32 = u32::MAX;
+/// So many words, the most frequent ones, are in pairs.
+const MOST_WORDS: usize = (1 << Slot::WORD_BITS) - 1;
+/// Words with more frequent ones as their ends, or as their beginnings, are in no pairs: each is in the pairs of those.
+const MOST_WITHIN: usize = 8;
+/// Bits of the table of ends.
+const TAIL_BITS: u32 = 16;
 
-/// The frequent words, and which terms end and begin with them.
+/// A frequent word.
+#[derive(Clone, Copy)]
+struct Word {
+    term: u32,
+    documents: u32,
+    /// The next shorter frequent words that it ends and begins with; 0 for none.
+    ends: u32,
+    begins: u32,
+    /// How many words end with it, and how many begin with it.
+    ending: u32,
+    beginning: u32,
+}
+
+/// The frequent words, ascending by term, with numbers from 1 on.
 pub(super) struct FrequentWords {
-    /// The terms of the frequent words.
-    terms: Vec<u32>,
-    /// By term: its number among the frequent words.
-    numbers: Vec<u32>,
-    ends: Pieces,
-    begins: Pieces,
-}
-
-/// For each term some frequent words, by their numbers.
-#[derive(Default)]
-struct Pieces {
-    starts: Vec<u32>,
-    numbers: Vec<u32>,
-}
-
-impl Pieces {
-    #[inline]
-    fn of(&self, term: usize) -> &[u32] {
-        match self.starts.get(term..term + 2) {
-            Some(&[start, end]) => &self.numbers[start as usize..end as usize],
-            _ => &[],
-        }
-    }
-
-    fn push(&mut self, words: impl Iterator<Item = u32>) {
-        self.starts.push(self.numbers.len() as u32);
-        self.numbers.extend(words);
-    }
+    words: Vec<Word>,
+    /// The most documents of a frequent word that is left out.
+    left_out: u32,
 }
 
 impl FrequentWords {
-    /// `frequent` are the numbers of frequent words among `all`, which are all words and
-    /// separators in the vocabulary's order.
-    pub fn new<'a>(frequent: Vec<u32>, all: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
+    /// `frequent` are the numbers of frequent words among `all`, with how many documents hold each; `all` are all words
+    /// and separators in the vocabulary's order. Also what stands where a term does that ends or begins
+    /// with a frequent word.
+    pub fn new<'a>(
+        mut frequent: Vec<(u32, u32)>,
+        all: impl Iterator<Item = &'a [u8]> + Clone,
+    ) -> (Self, Vec<(u32, Slot)>) {
+        let mut left_out = 0;
+        if frequent.len() > MOST_WORDS {
+            frequent.sort_by_key(|&(term, documents)| (Reverse(documents), term));
+            left_out = frequent.get(MOST_WORDS).map_or(0, |one| one.1);
+            frequent.truncate(MOST_WORDS);
+            frequent.sort_unstable();
+        }
+        let frequent = spelled(&frequent, all.clone());
+        let kept = apart(&frequent);
+        let mut same = kept.iter().peekable();
+        let deep = frequent.iter().filter(|one| same.next_if(|kept| kept.0 == one.0).is_none());
+        left_out = deep.map(|one| one.1).fold(left_out, u32::max);
         let mut known: FxHashMap<&[u8], u32> = FxHashMap::default();
-        let mut numbers = Vec::new();
-        let mut rest = frequent.iter().zip(0u32..).peekable();
-        for (term, word) in (0u32..).zip(all.clone()) {
-            let number = rest.next_if(|&(&other, _)| other == term).map(|(_, number)| number);
-            numbers.push(number.unwrap_or(NONE));
-            known.extend(number.map(|number| (word, number)));
+        let mut tails = Tails::new();
+        for (&(_, _, word), number) in kept.iter().zip(1..) {
+            known.insert(word, number);
+            tails.add(word);
         }
-        let longest = known.keys().map(|word| word.len()).max().unwrap_or(0);
-        let (mut ends, mut begins) = (Pieces::default(), Pieces::default());
-        for word in all {
-            let boundary = |at: &usize| word.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
-            let from = word.len().saturating_sub(longest);
-            let tails = (from..word.len()).filter(boundary).map(|at| &word[at..]);
-            ends.push(tails.filter_map(|tail| known.get(tail).copied()));
-            let to = word.len().min(longest);
-            let heads = (1..=to).filter(boundary).map(|at| &word[..at]);
-            begins.push(heads.filter_map(|head| known.get(head).copied()));
-        }
-        ends.push([].into_iter());
-        begins.push([].into_iter());
-        Self { terms: frequent, numbers, ends, begins }
-    }
-
-    /// Whether a term matters to pairs.
-    pub fn has(&self, term: u32) -> bool {
-        let term = term as usize;
-        !self.ends.of(term).is_empty() || !self.begins.of(term).is_empty()
-    }
-
-    fn number(&self, term: usize) -> u32 {
-        self.numbers.get(term).copied().unwrap_or(NONE)
-    }
-}
-
-/// A pair with a list.
-pub(super) struct Pair {
-    /// The terms of its words.
-    pub terms: (u32, u32),
-    /// How many documents hold it as two whole words.
-    pub exact: u32,
-    /// The documents that hold it.
-    pub docs: Growing,
-}
-
-/// The pairs that stand as whole words in `least` documents and more, ascending by terms.
-pub(super) fn pairs(stream: &Stream, words: &FrequentWords, least: u32) -> Vec<Pair> {
-    let mut counted: Vec<((u32, u32), u32)> = count(stream, words, least).into_iter().collect();
-    counted.sort_unstable();
-    let slots: FxHashMap<(u32, u32), u32> = counted.iter().map(|one| one.0).zip(0u32..).collect();
-    let mut filter = vec![0u64; 1 << (FILTER_BITS - 6)];
-    for &(a, b) in slots.keys() {
-        let bit = hash(a, b, FILTER_BITS);
-        filter[bit / 64] |= 1 << (bit % 64);
-    }
-    let mut docs: Vec<Growing> = counted.iter().map(|_| Growing::default()).collect();
-    let mut told = Told::new();
-    stream.for_each(|doc, slots_of_doc| {
-        for_each_pair(slots_of_doc, |left, right| {
-            let pairs = told.pairs(left, right, |told| {
-                for &a in words.ends.of(left) {
-                    for &b in words.begins.of(right) {
-                        let bit = hash(a, b, FILTER_BITS);
-                        if filter[bit / 64] >> (bit % 64) & 1 == 1 {
-                            told.extend(slots.get(&(a, b)));
-                        }
+        let mut words = Vec::with_capacity(kept.len());
+        let (mut slots, mut longest_ends) = (Vec::new(), Vec::new());
+        let mut rest = kept.iter().peekable();
+        let mut begins = Begins::default();
+        for (term, word) in (0u32..).zip(all) {
+            begins.keep(word);
+            let longest = begins.longest();
+            match rest.next_if(|one| one.0 == term) {
+                Some(&(_, documents, _)) => {
+                    let ends = tails.longest(&word[1..], &known);
+                    let (ending, beginning) = (1, 1);
+                    words.push(Word { term, documents, ends, begins: longest, ending, beginning });
+                    let number = words.len() as u32;
+                    slots.push((term, Slot::word(number, number, true)));
+                    begins.push(word, number);
+                }
+                None => {
+                    let ends = tails.longest(word, &known);
+                    if ends != 0 || longest != 0 {
+                        slots.push((term, Slot::word(ends, longest, false)));
                     }
+                    longest_ends.push((ends, longest));
                 }
-            });
-            pairs.iter().for_each(|&pair| docs[pair as usize].add(doc));
-        });
-    });
-    let made = counted.into_iter().zip(docs).map(|(((a, b), exact), docs)| {
-        let terms = (words.terms[a as usize], words.terms[b as usize]);
-        Pair { terms, exact, docs }
-    });
-    made.collect()
+            }
+        }
+        let mut frequent = Self { words, left_out };
+        let lengths: Vec<usize> = kept.iter().map(|one| one.2.len()).collect();
+        frequent.count_parts(&longest_ends, &lengths);
+        (frequent, slots)
+    }
+
+    /// Counts the words that end and begin with each; `longest` are the longest of the others, `lengths` those of
+    /// the frequent ones.
+    fn count_parts(&mut self, longest: &[(u32, u32)], lengths: &[usize]) {
+        let at = |number: u32| (number as usize).checked_sub(1);
+        for &(ends, begins) in longest {
+            at(ends).into_iter().for_each(|at| self.words[at].ending += 1);
+            at(begins).into_iter().for_each(|at| self.words[at].beginning += 1);
+        }
+        // The longer ones first, so that each is counted whole before it is added to a shorter one.
+        let mut order: Vec<usize> = (0..self.words.len()).collect();
+        order.sort_by_key(|&at| Reverse(lengths[at]));
+        for word in order {
+            let Word { ends, begins, ending, beginning, .. } = self.words[word];
+            at(ends).into_iter().for_each(|at| self.words[at].ending += ending);
+            at(begins).into_iter().for_each(|at| self.words[at].beginning += beginning);
+        }
+    }
+
+    /// What finding the pair by positions costs, in documents of which they are read: those of the rarer word, and
+    /// about one for each term that ends or begins so.
+    pub fn cost(&self, first: u32, second: u32) -> u32 {
+        let (Some(a), Some(b)) = (self.get(first), self.get(second)) else { return 0 };
+        a.documents.min(b.documents).saturating_add(a.ending).saturating_add(b.beginning)
+    }
+
+    /// At most `most` words are in more documents than this, which is at least `least`, and none of them
+    /// is left out.
+    pub fn all_above(&self, least: u32, most: usize) -> u32 {
+        let mut documents: Vec<u32> = self.words.iter().map(|word| word.documents).collect();
+        documents.sort_unstable_by_key(|&documents| Reverse(documents));
+        documents.get(most).copied().unwrap_or(0).max(least).max(self.left_out)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The term of a word.
+    pub fn term(&self, number: u32) -> u32 {
+        self.get(number).map_or(0, |word| word.term)
+    }
+
+    /// How many documents hold a word.
+    pub fn documents(&self, number: u32) -> u32 {
+        self.get(number).map_or(0, |word| word.documents)
+    }
+
+    /// The word and those that it ends with, the longest first.
+    pub fn ends(&self, number: u32) -> impl Iterator<Item = u32> {
+        self.chain(number, |word| word.ends)
+    }
+
+    /// The word and those that it begins with, the longest first.
+    pub fn begins(&self, number: u32) -> impl Iterator<Item = u32> {
+        self.chain(number, |word| word.begins)
+    }
+
+    fn chain(&self, number: u32, next: impl Fn(&Word) -> u32) -> impl Iterator<Item = u32> {
+        let some = move |number: u32| (number != 0).then_some(number);
+        std::iter::successors(some(number), move |&number| some(next(self.get(number)?)))
+    }
+
+    fn get(&self, number: u32) -> Option<&Word> {
+        self.words.get((number as usize).checked_sub(1)?)
+    }
 }
 
-/// Which pairs two terms hold that stand behind each other, of those that were asked about of late:
-/// most are a few frequent ones.
-struct Told {
-    /// (left term + 1, right term, start, end)
-    entries: Vec<(u32, u32, u32, u32)>,
-    pairs: Vec<u32>,
+/// A term, its documents and its bytes.
+type Spelled<'a> = (u32, u32, &'a [u8]);
+
+fn spelled<'a>(frequent: &[(u32, u32)], all: impl Iterator<Item = &'a [u8]>) -> Vec<Spelled<'a>> {
+    let mut rest = frequent.iter().peekable();
+    let with_bytes = (0u32..).zip(all).filter_map(|(term, word)| {
+        let &(_, documents) = rest.next_if(|one| one.0 == term)?;
+        (!word.is_empty()).then_some((term, documents, word))
+    });
+    with_bytes.collect()
 }
 
-impl Told {
+/// Those that do not have too many of each other as ends or beginnings.
+fn apart<'a>(frequent: &[Spelled<'a>]) -> Vec<Spelled<'a>> {
+    let mut begins = Begins::default();
+    let mut kept = frequent.to_vec();
+    kept.retain(|&(_, _, word)| {
+        begins.keep(word);
+        let few = begins.words.len() < MOST_WITHIN;
+        if few {
+            begins.push(word, 1);
+        }
+        few
+    });
+    // How many ends each has, itself included, the shorter ones first.
+    let mut by_length: Vec<&[u8]> = kept.iter().map(|one| one.2).collect();
+    by_length.sort_by_key(|word| word.len());
+    let mut depths: FxHashMap<&[u8], u32> = FxHashMap::default();
+    let mut tails = Tails::new();
+    for word in by_length {
+        let inner = tails.longest(&word[1..], &depths);
+        if (inner as usize) < MOST_WITHIN {
+            depths.insert(word, inner + 1);
+            tails.add(word);
+        }
+    }
+    kept.retain(|one| depths.contains_key(one.2));
+    kept
+}
+
+/// The frequent words that a word begins with, while words pass by in their order.
+#[derive(Default)]
+struct Begins<'a> {
+    words: Vec<(&'a [u8], u32)>,
+}
+
+impl<'a> Begins<'a> {
+    /// Keeps those that the word begins with.
+    fn keep(&mut self, word: &[u8]) {
+        while self.words.last().is_some_and(|(other, _)| !word.starts_with(other)) {
+            self.words.pop();
+        }
+    }
+
+    fn push(&mut self, word: &'a [u8], number: u32) {
+        self.words.push((word, number));
+    }
+
+    fn longest(&self) -> u32 {
+        self.words.last().map_or(0, |word| word.1)
+    }
+}
+
+/// How long the words are that end with the same last bytes: most ends of a word are not even looked up.
+struct Tails {
+    lengths: Vec<u32>,
+}
+
+impl Tails {
     fn new() -> Self {
-        Self { entries: vec![(0, 0, 0, 0); 1 << TOLD_BITS], pairs: Vec::new() }
+        Self { lengths: vec![0; 1 << TAIL_BITS] }
     }
 
-    #[inline]
-    fn pairs(&mut self, left: usize, right: usize, find: impl FnOnce(&mut Vec<u32>)) -> &[u32] {
-        let (left, right) = (left as u32, right as u32);
-        let place = hash(left, right, TOLD_BITS);
-        let (known_left, known_right, start, end) = self.entries[place];
-        if (known_left, known_right) == (left + 1, right) {
-            return &self.pairs[start as usize..end as usize];
-        }
-        if self.pairs.len() > MOST_TOLD {
-            self.pairs.clear();
-            self.entries.fill((0, 0, 0, 0));
-        }
-        let start = self.pairs.len();
-        find(&mut self.pairs);
-        self.entries[place] = (left + 1, right, start as u32, self.pairs.len() as u32);
-        &self.pairs[start..]
+    fn add(&mut self, word: &[u8]) {
+        let bytes = word.len().min(3);
+        self.lengths[Self::place(word, bytes)] |= 1 << (word.len() - 1).min(31);
     }
-}
 
-/// In how many documents two frequent words stand behind each other, if in `least` at least.
-fn count(stream: &Stream, words: &FrequentWords, least: u32) -> FxHashMap<(u32, u32), u32> {
-    let mut sketch = vec![0u8; 1 << SKETCH_BITS];
-    let each = |visit: &mut dyn FnMut(u32, u32, u32)| {
-        stream.for_each(|doc, slots| {
-            for_each_pair(slots, |left, right| {
-                let (a, b) = (words.number(left), words.number(right));
-                if a != NONE && b != NONE {
-                    visit(doc, a, b);
-                }
-            });
-        });
-    };
-    each(&mut |_, a, b| {
-        let cell = &mut sketch[hash(a, b, SKETCH_BITS)];
-        *cell = cell.saturating_add(1);
-    });
-    let enough = least.min(u32::from(u8::MAX)) as u8;
-    let mut counts: FxHashMap<(u32, u32), (u32, u32)> = FxHashMap::default();
-    each(&mut |doc, a, b| {
-        if sketch[hash(a, b, SKETCH_BITS)] >= enough {
-            let (count, last) = counts.entry((a, b)).or_insert((0, u32::MAX));
-            *count += u32::from(*last != doc);
-            *last = doc;
+    /// What is known of the longest known word that this one ends with; 0 for none.
+    fn longest(&self, word: &[u8], known: &FxHashMap<&[u8], u32>) -> u32 {
+        let mut lengths = 0;
+        for bytes in 1..=word.len().min(3) {
+            lengths |= self.lengths[Self::place(word, bytes)];
         }
-    });
-    counts.retain(|_, (count, _)| *count >= least);
-    counts.into_iter().map(|(pair, (count, _))| (pair, count)).collect()
-}
+        while lengths != 0 {
+            let length = 32 - lengths.leading_zeros();
+            let end = word.len().checked_sub(length as usize).map(|at| &word[at..]);
+            if let Some(&found) = end.and_then(|end| known.get(end)) {
+                return found;
+            }
+            lengths &= !(1 << (length - 1));
+        }
+        0
+    }
 
-/// Calls `visit` with the terms on both sides of each single space.
-#[inline]
-fn for_each_pair(slots: &[u32], mut visit: impl FnMut(usize, usize)) {
-    for two in slots.windows(2) {
-        if let &[left, right] = two
-            && left > 1
-            && right > 1
-            && right & 1 == 1
-        {
-            visit((left >> 1) as usize - 1, (right >> 1) as usize - 1);
-        }
+    fn place(word: &[u8], bytes: usize) -> usize {
+        let last = &word[word.len() - bytes..];
+        let number = last.iter().fold(bytes as u32, |all, &byte| all << 8 | u32::from(byte));
+        (number.wrapping_mul(0x9e37_79b1) >> (32 - TAIL_BITS)) as usize
     }
 }
 
-#[inline]
-fn hash(a: u32, b: u32, bits: u32) -> usize {
-    let both = u64::from(a) << 32 | u64::from(b);
-    let mixed = both.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> (64 - bits)) as usize
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The words of a chain.
+    fn named(
+        all: &[String],
+        words: &FrequentWords,
+        chain: impl Iterator<Item = u32>,
+    ) -> Vec<String> {
+        chain.map(|number| all[words.term(number) as usize].clone()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn words_know_what_they_end_and_begin_with(
+            all in proptest::collection::btree_set("[ab]{1,4}|[aé]{1,5}|[ab]{1,12}", 1..150),
+            every in 1usize..5,
+        ) {
+            let all: Vec<String> = all.into_iter().collect();
+            let frequent = (0..all.len() as u32).step_by(every).map(|term| (term, term + 7));
+            let bytes = all.iter().map(|word| word.as_bytes());
+            let (words, slots) = FrequentWords::new(frequent.collect(), bytes.clone());
+            let kept: Vec<u32> = words.words.iter().map(|word| word.term).collect();
+            for number in 1..=kept.len() as u32 {
+                prop_assert_eq!(words.documents(number), words.term(number) + 7);
+                let word = &all[words.term(number) as usize];
+                let count = |fits: &dyn Fn(&String) -> bool| {
+                    all.iter().filter(|other| fits(other)).count() as u32
+                };
+                let parts = words.get(number).unwrap();
+                prop_assert_eq!(parts.ending, count(&|other| other.ends_with(word)));
+                prop_assert_eq!(parts.beginning, count(&|other| other.starts_with(word)));
+                prop_assert!(words.ends(number).count() <= MOST_WITHIN);
+                prop_assert!(words.begins(number).count() <= MOST_WITHIN);
+            }
+            let mut slots = slots.into_iter().peekable();
+            for (word, term) in all.iter().zip(0..) {
+                let slot = slots.next_if(|slot| slot.0 == term).map_or(Slot::default(), |slot| slot.1);
+                let is_kept = kept.binary_search(&term).is_ok();
+                // Seen between two words that it stands with in no pairs.
+                let other = Slot::word(1, 1, true).behind_space();
+                let ends = slot.words(other).map_or(0, |one| one.0);
+                let begins = Slot::word(1, 1, true).words(slot.behind_space());
+                prop_assert_eq!(begins.is_some_and(|one| one.2), is_kept);
+                let begins = begins.map_or(0, |one| one.1);
+                let expect = |fits: &dyn Fn(&str) -> bool| {
+                    let fitting = kept.iter().map(|&term| all[term as usize].clone());
+                    let mut fitting: Vec<String> = fitting.filter(|other| fits(other)).collect();
+                    fitting.sort_by_key(|other| Reverse(other.len()));
+                    fitting
+                };
+                let found = named(&all, &words, words.ends(ends));
+                prop_assert_eq!(found, expect(&|other| word.ends_with(other)), "{}", word);
+                let found = named(&all, &words, words.begins(begins));
+                prop_assert_eq!(found, expect(&|other| word.starts_with(other)), "{}", word);
+            }
+        }
+    }
 }

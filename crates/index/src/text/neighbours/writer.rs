@@ -1,14 +1,20 @@
 //! Writes the lists of neighbours once all postings are written.
+//!
+//! The documents are gone through three times at most, each time by what stands at their ordinals (`stream`): pairs are
+//! counted roughly, which tells how often one must stand to have a list that there is room for; then the
+//! documents of those are collected; then those of longer runs.
 
 use std::{cmp::Reverse, ops::Range};
 
 use super::{
-    KEYS, LISTS_OFFSETS, MOST_CHARACTERS, NEIGHBOUR_LISTS, is_word,
-    lists::Growing,
-    runs::{Run, Runs},
-    stream::Stream,
+    COMPLETE, KEYS, LISTS_OFFSETS, MOST_CHARACTERS, MOST_WORD_BYTES, NEIGHBOUR_LISTS, is_word,
+    lists::{self, Growing},
+    pairs::{self, Pair, Pairs},
+    runs::{self, Longer, Run, Threes},
+    sketch::{Often, Sketch},
+    stream::{Needed, Slot, Source, Stream},
     two_characters,
-    words::{FrequentWords, Pair, pairs},
+    words::FrequentWords,
 };
 use crate::{
     Result, SectionWriter, Slice,
@@ -27,56 +33,86 @@ const FREQUENT_CHARACTERS_SHARE: u32 = 400;
 const FREQUENT_WORD_SHARE: u32 = 400;
 /// A run has a list where one in this many documents holds it.
 const RUN_SHARE: u32 = 60_000;
-/// A pair has a list where one in this many documents holds it as two whole words.
+/// A pair has a list where it stands as two whole words as often as once in this many documents.
 const PAIR_SHARE: u32 = 12_000;
 /// Lists take at most one in this many bytes of postings and positions.
 const SHARE: usize = 6;
+/// And at most so many bytes, which bounds the memory that is taken while they are chosen.
+const MOST_LIST_BYTES: usize = 48 << 20;
+/// Every pair of words that are in more than one in this many documents has an entry, if that fits into a part of
+/// the lists' bytes.
+const COMPLETE_SHARE: u32 = 64;
+/// So many words, the most frequent ones, are in such pairs.
+const MOST_COMPLETE: usize = 512;
+/// The part of the bytes that those take which have a list for that alone.
+const COMPLETE_PART: usize = 6;
+/// Longer lists are not made for that alone.
+const SHORT_BYTES: usize = 48;
 /// What an entry takes beside its list.
 const ENTRY_BYTES: usize = 10;
-/// More ordinals than this are not looked at: a segment of so much text has no lists.
-const MOST_ORDINALS: u64 = 1 << 26;
-/// Longer words are in no pairs: each word is compared with all of its ends that are so long.
-const MOST_WORD_BYTES: usize = 32;
 
 /// Notes what is frequent while terms pass by.
 pub(crate) struct NeighboursWriter {
     doc_count: u32,
     term: u32,
-    /// One more than the last ordinal of each document.
-    ordinals: Vec<u32>,
-    words: Vec<u32>,
-    characters: Vec<u32>,
+    ordinals: Ordinals,
+    /// The frequent ones, with how many documents hold each.
+    words: Vec<(u32, u32)>,
+    characters: Vec<(u32, u32)>,
+}
+
+/// One more than the last ordinal of each document.
+enum Ordinals {
+    /// There are no lists.
+    None,
+    /// As they were told.
+    Known(Vec<u32>),
+    /// Of the terms that passed by.
+    Seen(Vec<u32>),
 }
 
 impl NeighboursWriter {
     /// For a segment of `doc_count` documents.
     pub fn new(doc_count: u32) -> Self {
-        let documents = if doc_count < MIN_DOCUMENTS { 0 } else { doc_count as usize };
-        let ordinals = vec![0; documents];
+        let ordinals = match doc_count {
+            0..MIN_DOCUMENTS => Ordinals::None,
+            _ => Ordinals::Seen(vec![0; doc_count as usize]),
+        };
         Self { doc_count, term: 0, ordinals, words: Vec::new(), characters: Vec::new() }
+    }
+
+    /// Tells one more than the last ordinal of each document, which need not be found out then.
+    pub fn know_ordinals(&mut self, ordinals: impl Iterator<Item = u32>) {
+        if matches!(self.ordinals, Ordinals::Seen(_)) {
+            self.ordinals = Ordinals::Known(ordinals.collect());
+        }
     }
 
     /// Takes the next term.
     pub fn push(&mut self, term: &[u8], postings: &Decoded) {
         let number = self.term;
         self.term += 1;
-        if self.ordinals.is_empty() {
+        match &mut self.ordinals {
+            Ordinals::None => return,
+            Ordinals::Known(_) => {}
+            Ordinals::Seen(ordinals) => postings.for_each_document(|doc, places| {
+                let last = positions(places).last().unwrap_or(0);
+                if let Some(ordinals) = ordinals.get_mut(doc as usize) {
+                    *ordinals = (*ordinals).max(last / 2 + 1);
+                }
+            }),
+        }
+        let df = postings.docs.len() as u32;
+        if df <= self.doc_count / FREQUENT_CHARACTERS_SHARE.max(FREQUENT_WORD_SHARE) {
             return;
         }
-        postings.for_each_document(|doc, places| {
-            let last = positions(places).last().unwrap_or(0);
-            if let Some(ordinals) = self.ordinals.get_mut(doc as usize) {
-                *ordinals = (*ordinals).max(last / 2 + 1);
-            }
-        });
-        let df = postings.docs.len() as u32;
         let Ok(term) = std::str::from_utf8(term) else { return };
         if df > self.doc_count / FREQUENT_CHARACTERS_SHARE && two_characters(term).is_some() {
-            self.characters.push(number);
+            self.characters.push((number, df));
         }
         let is_frequent = df > self.doc_count / FREQUENT_WORD_SHARE;
         if is_frequent && term.len() <= MOST_WORD_BYTES && is_word(term) {
-            self.words.push(number);
+            self.words.push((number, df));
         }
     }
 
@@ -90,53 +126,110 @@ impl NeighboursWriter {
         positions: Slice,
         out: &mut SectionWriter,
     ) -> Result<()> {
-        if self.ordinals.is_empty() {
-            return Ok(());
-        }
-        let all: u64 = self.ordinals.iter().map(|&ordinals| u64::from(ordinals)).sum();
-        let most = (records.len() + positions.len()) / SHARE;
+        let ordinals = match self.ordinals {
+            Ordinals::None => return Ok(()),
+            Ordinals::Known(ordinals) | Ordinals::Seen(ordinals) => ordinals,
+        };
+        let most = ((records.len() + positions.len()) / SHARE).min(MOST_LIST_BYTES);
         let mut lists = Lists::new(self.doc_count, most);
-        let positions = Stored::Memory(positions);
-        if all <= MOST_ORDINALS {
-            let frequent = FrequentWords::new(self.words, words);
-            let mut stream = Stream::new(&self.ordinals);
-            let mut decoded = Decoded::default();
-            let mut characters = self.characters.iter().copied().peekable();
-            for term in 0..self.term {
-                let is_frequent = characters.next_if_eq(&term).is_some();
-                if is_frequent || frequent.has(term) {
-                    stream.put(term, (records, offsets), &positions, &mut decoded)?;
-                }
-            }
-            let least = (self.doc_count / PAIR_SHARE).max(2);
-            lists.push_pairs(&pairs(&stream, &frequent, least))?;
-            drop(frequent);
-            push_runs(&mut stream, &self.characters, self.term, self.doc_count, &mut lists)?;
+        let (frequent, mut terms) = FrequentWords::new(self.words, words);
+        let symbols = self.characters.iter().zip(0..);
+        terms.extend(symbols.map(|(&(term, _), number)| (term, Slot::characters(number))));
+        let source = Source { records, offsets, positions: Stored::Memory(positions), terms };
+        if let Some(mut stream) = Stream::new(&ordinals, source) {
+            let made = Making { frequent: &frequent, symbols: &self.characters, terms: self.term };
+            made.write(&mut stream, &mut lists)?;
         }
         lists.finish(id, out);
         Ok(())
     }
 }
 
-fn push_runs(
-    stream: &mut Stream,
-    characters: &[u32],
+/// What lists are made of.
+struct Making<'m> {
+    frequent: &'m FrequentWords,
+    symbols: &'m runs::Symbols,
+    /// How many terms there are.
     terms: u32,
-    doc_count: u32,
-    lists: &mut Lists,
-) -> Result<()> {
-    let frequent = doc_count / FREQUENT_CHARACTERS_SHARE + 1;
-    let least = (doc_count / RUN_SHARE).max(2);
-    let mut runs = Runs::of_terms(stream, characters);
-    for _ in 3..=MOST_CHARACTERS {
-        let number = u64::from(terms) + u64::from(lists.entries());
-        let (false, Ok(number)) = (runs.is_empty(), u32::try_from(number)) else { break };
-        let longer = runs.longer(stream, least);
-        let kept = lists.push_runs(&longer)?;
-        let kept: Vec<&Run> = kept.into_iter().filter_map(|at| longer.get(at)).collect();
-        runs = runs.extended(stream, &kept, number, frequent);
+}
+
+impl Making<'_> {
+    fn write(&self, stream: &mut Stream<'_>, lists: &mut Lists) -> Result<()> {
+        let doc_count = lists.doc_count;
+        let slots = stream.slots();
+        let (mut of_words, mut of_runs) = (Sketch::new(slots), Sketch::new(slots));
+        let (has_words, has_runs) = (!self.frequent.is_empty(), !self.symbols.is_empty());
+        stream.for_each(Needed::Frequent, |_, slots| {
+            if has_words {
+                pairs::count(&mut of_words, slots);
+            }
+            if has_runs {
+                runs::count(&mut of_runs, slots);
+            }
+        })?;
+        let cost = |times: u32| ENTRY_BYTES + lists::estimate(times, doc_count);
+        let floor = |share: u32| (doc_count / share).clamp(2, u32::from(u8::MAX)) as u8;
+        let (least_run, bytes) = of_runs.threshold(floor(RUN_SHARE), lists.most, cost);
+        let for_words = (lists.most - bytes.min(lists.most)).max(lists.most / 3 * 2);
+        let (least, bytes) = of_words.threshold(floor(PAIR_SHARE), for_words, cost);
+        let complete = self.frequent.all_above(doc_count / COMPLETE_SHARE, MOST_COMPLETE);
+        let mut pairs = Pairs::new(self.frequent, of_words.often(least), complete);
+        let rest = lists.most.saturating_sub(bytes);
+        let (least, _) = of_runs.threshold(least_run, rest, cost);
+        let mut threes = Threes::new(self.symbols, of_runs.often(least));
+        let frequent = of_runs.often(Self::frequent_run(doc_count).min(u32::from(u8::MAX)) as u8);
+        drop((of_words, of_runs));
+        stream.for_each(Needed::All, |doc, slots| {
+            if has_words {
+                pairs.add(doc, slots);
+            }
+            if has_runs {
+                threes.add(doc, slots);
+            }
+        })?;
+        if let Some(pairs) = pairs.finish() {
+            lists.push_pairs(&pairs, complete, for_words)?;
+        }
+        self.write_runs(stream, &threes.finish(), frequent, lists)
     }
-    Ok(())
+
+    /// Runs in so many documents are frequent.
+    fn frequent_run(doc_count: u32) -> u32 {
+        doc_count / FREQUENT_CHARACTERS_SHARE + 1
+    }
+
+    fn write_runs(
+        &self,
+        stream: &mut Stream<'_>,
+        threes: &[Run],
+        often: Often,
+        lists: &mut Lists,
+    ) -> Result<()> {
+        let number = |entry: u32| self.terms.saturating_add(entry);
+        let frequent = Self::frequent_run(lists.doc_count);
+        let least = (lists.doc_count / RUN_SHARE).max(2);
+        let first = lists.entries;
+        let kept = lists.push_runs(threes.iter())?;
+        let kept = kept.iter().filter_map(|&at| threes.get(at));
+        let kept = kept.zip(first..).map(|(run, entry)| (run, number(entry)));
+        let mut longer = Longer::new(self.symbols, kept, often, frequent);
+        if longer.is_empty() {
+            return Ok(());
+        }
+        stream.for_each(Needed::Characters, |doc, slots| longer.add(doc, slots))?;
+        let mut longer = longer.finish();
+        for characters in 4..=MOST_CHARACTERS {
+            let runs = longer.take(characters, least);
+            let first = lists.entries;
+            let kept = lists.push_runs(runs.iter().map(|(_, run)| run))?;
+            for (at, entry) in kept.into_iter().zip(first..) {
+                if let Some((node, run)) = runs.get(at) {
+                    longer.know(*node, run, number(entry));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The lists as they are written.
@@ -148,16 +241,21 @@ struct Lists {
     offsets: OffsetsWriter,
     lists: Vec<u8>,
     entries: u32,
+    /// All pairs of words in more documents than that have an entry.
+    complete: Option<u32>,
 }
 
 impl Lists {
     fn new(doc_count: u32, most: usize) -> Self {
-        let (keys, lists) = (Vec::new(), Vec::new());
-        Self { doc_count, most, keys, offsets: OffsetsWriter::default(), lists, entries: 0 }
-    }
-
-    fn entries(&self) -> u32 {
-        self.entries
+        Self {
+            doc_count,
+            most,
+            keys: Vec::new(),
+            offsets: OffsetsWriter::default(),
+            lists: Vec::new(),
+            entries: 0,
+            complete: None,
+        }
     }
 
     fn push(&mut self, left: u32, right: u32, list: &[u8]) -> Result<()> {
@@ -168,23 +266,55 @@ impl Lists {
         self.offsets.push(self.lists.len(), "4 GiB of neighbours")
     }
 
-    /// Those that are most often asked for, a byte of them considered.
-    fn push_pairs(&mut self, pairs: &[Pair]) -> Result<()> {
+    /// Those that spare the most reading of positions, a byte of them considered; then, where
+    /// both words are in more than `complete` documents, all others as far as they fit.
+    /// `most` bytes are there for all of them.
+    fn push_pairs(&mut self, pairs: &[Pair], complete: u32, most: usize) -> Result<()> {
         let written = self.written(pairs.iter().map(|pair| &pair.docs))?;
-        // Documents of whole words for each byte, as a whole number that is the same everywhere.
-        let worth = |at: usize| u64::from(pairs[at].exact) * 1024 / written.cost(at) as u64;
-        for at in written.best(worth, self.most / 3 * 2) {
-            let (left, right) = pairs[at].terms;
-            self.push(left, right, written.list(at))?;
+        // As a whole number, which is the same everywhere.
+        let worth = |at: usize| {
+            let Pair { exact, spared, .. } = pairs[at];
+            (u64::from(exact) * u64::from(spared)).saturating_mul(256) / written.cost(at) as u64
+        };
+        let best = written.best(worth, most - most / COMPLETE_PART);
+        let mut rest: usize = most - best.iter().map(|&at| written.cost(at)).sum::<usize>();
+        let mut is_best = vec![false; pairs.len()];
+        best.iter().for_each(|&at| is_best[at] = true);
+        let mut others: Vec<usize> = (0..pairs.len()).filter(|&at| !is_best[at]).collect();
+        others.retain(|&at| pairs[at].rarer > complete);
+        others.sort_by_key(|&at| Reverse(pairs[at].rarer));
+        let short = |at: usize| Some(written.list(at)).filter(|list| list.len() <= SHORT_BYTES);
+        let mut above = complete;
+        for &at in &others {
+            let bytes = ENTRY_BYTES + short(at).map_or(0, <[u8]>::len);
+            if bytes > rest {
+                above = pairs[at].rarer;
+                break;
+            }
+            rest -= bytes;
         }
+        for (at, pair) in pairs.iter().enumerate() {
+            let (left, right) = pair.terms;
+            if is_best[at] {
+                self.push(left, right, written.list(at))?;
+            } else if pair.rarer > above {
+                self.push(left, right, short(at).unwrap_or(&[]))?;
+            }
+        }
+        self.complete = Some(above);
         Ok(())
     }
 
-    /// Those that are in most documents, if there is no room for all: which ones.
-    fn push_runs(&mut self, runs: &[Run]) -> Result<Vec<usize>> {
-        let written = self.written(runs.iter().map(|run| &run.docs))?;
+    /// The same of runs: which ones.
+    fn push_runs<'r>(&mut self, runs: impl Iterator<Item = &'r Run> + Clone) -> Result<Vec<usize>> {
+        let written = self.written(runs.clone().map(|run| &run.docs))?;
+        let runs: Vec<&Run> = runs.collect();
         let used = self.lists.len() + self.entries as usize * ENTRY_BYTES;
-        let worth = |at: usize| u64::from(runs[at].docs.count());
+        let worth = |at: usize| {
+            let count = runs[at].docs.count();
+            (u64::from(count) * u64::from(runs[at].spared)).saturating_mul(256)
+                / written.cost(at) as u64
+        };
         let kept = written.best(worth, self.most.saturating_sub(used));
         for &at in &kept {
             self.push(runs[at].left, runs[at].right, written.list(at))?;
@@ -202,6 +332,9 @@ impl Lists {
     }
 
     fn finish(self, id: u32, out: &mut SectionWriter) {
+        if let Some(documents) = self.complete {
+            out.add(COMPLETE, id, &documents.to_le_bytes());
+        }
         out.add(KEYS, id, &self.keys);
         out.add(LISTS_OFFSETS, id, &self.offsets.finish());
         out.add(NEIGHBOUR_LISTS, id, &self.lists);
@@ -233,7 +366,7 @@ impl Written {
         let mut order: Vec<usize> = (0..self.ends.len()).collect();
         order.sort_by_key(|&at| Reverse(worth(at)));
         order.retain(|&at| {
-            let fits = self.cost(at) <= most;
+            let fits = self.cost(at) <= most && worth(at) > 0;
             most -= if fits { self.cost(at) } else { 0 };
             fits
         });

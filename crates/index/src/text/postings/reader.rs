@@ -221,6 +221,16 @@ impl<'a> Postings<'a> {
 
     /// Appends everything to `out`, for a caller that relies on nothing.
     pub fn decode_unchecked(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
+        self.decode_covering(&(0..=u32::MAX), positions, out)
+    }
+
+    /// The same of some documents and of others near them, which cost less than to leave them out.
+    pub fn decode_covering(
+        &self,
+        documents: &std::ops::RangeInclusive<u32>,
+        positions: &Stored,
+        out: &mut Decoded,
+    ) -> Result<()> {
         match &self.form {
             Form::Small(small) => small.decode(positions, out),
             Form::Large(large) => {
@@ -228,6 +238,10 @@ impl<'a> Postings<'a> {
                 let mut places = large.places(positions);
                 places.load()?;
                 for block in 0..large.blocks() {
+                    let last_doc = large.last_doc(block)?;
+                    if last_doc < *documents.start() {
+                        continue;
+                    }
                     docs.load(block)?;
                     docs.load_tfs()?;
                     out.docs.extend_from_slice(docs.docs());
@@ -236,6 +250,9 @@ impl<'a> Postings<'a> {
                     let total = sum(docs.tfs())?;
                     let group = places.bytes(first, last)?;
                     read_group(&group, 0, total, total, &mut out.places)?;
+                    if last_doc >= *documents.end() {
+                        break;
+                    }
                 }
                 Ok(())
             }
@@ -649,11 +666,8 @@ mod tests {
         for (&doc, positions) in model {
             decoded.docs.push(doc);
             decoded.tfs.push(positions.len() as u32);
-            let mut previous = 0;
-            for &position in positions {
-                decoded.places.push(position - previous);
-                previous = position;
-            }
+            let before = [0].into_iter().chain(positions.iter().copied());
+            decoded.places.extend(positions.iter().zip(before).map(|(at, before)| at - before));
         }
         decoded
     }

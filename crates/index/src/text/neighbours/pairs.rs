@@ -1,0 +1,182 @@
+//! Which pairs of words have lists, and their documents.
+
+use rustc_hash::FxHashMap;
+
+use super::{
+    gathering::Gathering,
+    lists::Growing,
+    sketch::{Often, Sketch, hash},
+    stream::Slot,
+    words::FrequentWords,
+};
+
+/// What two words hold is remembered by so many bits of their hash, so many pairs in all.
+const TOLD_BITS: u32 = 16;
+const MOST_TOLD: usize = 1 << 17;
+/// Marks, among the pairs that two words hold, the one that they are.
+const SELF: u32 = 1 << 31;
+
+/// Counts the pairs of frequent words of a document.
+pub(super) fn count(sketch: &mut Sketch, slots: &[Slot]) {
+    for two in slots.windows(2) {
+        if let Some((first, second, true)) = two[0].words(two[1]) {
+            sketch.add(first, second);
+        }
+    }
+}
+
+/// A pair with a list.
+pub(super) struct Pair {
+    /// The terms of its words.
+    pub terms: (u32, u32),
+    /// How many documents hold the rarer word.
+    pub rarer: u32,
+    /// In how many documents positions are read where it is not listed, or what costs as much.
+    pub spared: u32,
+    /// How often it stands as two whole words.
+    pub exact: u32,
+    /// The documents that hold it.
+    pub docs: Growing,
+}
+
+/// Collects the documents of pairs.
+pub(super) struct Pairs<'w> {
+    words: &'w FrequentWords,
+    often: Often,
+    complete: u32,
+    told: Told,
+    numbers: FxHashMap<(u32, u32), u32>,
+    pairs: Vec<(u32, u32)>,
+    exact: Vec<u32>,
+    gathering: Gathering,
+}
+
+impl<'w> Pairs<'w> {
+    /// Of the words, the pairs that stand often, and all pairs of words that are in more than `complete` documents
+    /// each.
+    pub fn new(words: &'w FrequentWords, often: Often, complete: u32) -> Self {
+        Self {
+            words,
+            often,
+            complete,
+            told: Told::new(),
+            numbers: FxHashMap::default(),
+            pairs: Vec::new(),
+            exact: Vec::new(),
+            gathering: Gathering::new(),
+        }
+    }
+
+    /// Takes the next document.
+    pub fn add(&mut self, doc: u32, slots: &[Slot]) {
+        if self.gathering.is_full() {
+            return;
+        }
+        for two in slots.windows(2) {
+            let Some((first, second, is_exact)) = two[0].words(two[1]) else { continue };
+            let range = match self.told.get(first, second) {
+                Some(range) => range,
+                None => self.tell(first, second),
+            };
+            for &pair in self.told.pairs(range) {
+                let number = pair & !SELF;
+                self.gathering.add(number, doc);
+                if is_exact && pair != number {
+                    self.exact[number as usize] += 1;
+                }
+            }
+        }
+    }
+
+    /// The pairs with lists that words hold which end and begin with these.
+    fn tell(&mut self, first: u32, second: u32) -> (u32, u32) {
+        let start = self.told.begin();
+        for a in self.words.ends(first) {
+            let is_complete = self.words.documents(a) > self.complete;
+            for b in self.words.begins(second) {
+                if self.often.has(a, b) || is_complete && self.words.documents(b) > self.complete {
+                    let number = *self.numbers.entry((a, b)).or_insert_with(|| {
+                        self.pairs.push((a, b));
+                        self.exact.push(0);
+                        self.gathering.begin()
+                    });
+                    let is_self = (a, b) == (first, second);
+                    self.told.push(number | if is_self { SELF } else { 0 });
+                }
+            }
+        }
+        self.told.end(first, second, start)
+    }
+
+    /// The pairs, ascending by terms; `None` if they were too much.
+    pub fn finish(self) -> Option<Vec<Pair>> {
+        let words = self.words;
+        let all = self.pairs.into_iter().zip(self.exact).zip(self.gathering.finish()?);
+        let mut made: Vec<Pair> = all
+            .map(|(((a, b), exact), docs)| Pair {
+                terms: (words.term(a), words.term(b)),
+                rarer: words.documents(a).min(words.documents(b)),
+                spared: words.cost(a, b),
+                exact,
+                docs,
+            })
+            .collect();
+        // Of two that share a place of the sketch, one may never stand as whole words.
+        made.retain(|pair| pair.exact > 0 || pair.rarer > self.complete);
+        made.sort_unstable_by_key(|pair| pair.terms);
+        Some(made)
+    }
+}
+
+/// Which pairs two words hold, of those that were asked about of late: most are a few frequent ones.
+struct Told {
+    /// The two words, and where their pairs begin with how many they are.
+    entries: Vec<(u32, u32)>,
+    pairs: Vec<u32>,
+}
+
+impl Told {
+    /// Words that end and begin with eight others each hold 64 pairs, which are the most.
+    const COUNT_BITS: u32 = 8;
+
+    fn new() -> Self {
+        Self { entries: vec![(0, 0); 1 << TOLD_BITS], pairs: Vec::new() }
+    }
+
+    /// Of no two words 0: their numbers begin with 1.
+    #[inline]
+    fn key(first: u32, second: u32) -> u32 {
+        first << Slot::WORD_BITS | second
+    }
+
+    #[inline]
+    fn get(&self, first: u32, second: u32) -> Option<(u32, u32)> {
+        let (key, range) = self.entries[hash(first, second, TOLD_BITS)];
+        let (start, count) = (range >> Self::COUNT_BITS, range & ((1 << Self::COUNT_BITS) - 1));
+        (key == Self::key(first, second)).then_some((start, start + count))
+    }
+
+    #[inline]
+    fn pairs(&self, (start, end): (u32, u32)) -> &[u32] {
+        &self.pairs[start as usize..end as usize]
+    }
+
+    fn begin(&mut self) -> u32 {
+        if self.pairs.len() > MOST_TOLD {
+            self.pairs.clear();
+            self.entries.fill((0, 0));
+        }
+        self.pairs.len() as u32
+    }
+
+    fn push(&mut self, pair: u32) {
+        self.pairs.push(pair);
+    }
+
+    fn end(&mut self, first: u32, second: u32, start: u32) -> (u32, u32) {
+        let end = self.pairs.len() as u32;
+        let range = start << Self::COUNT_BITS | (end - start);
+        self.entries[hash(first, second, TOLD_BITS)] = (Self::key(first, second), range);
+        (start, end)
+    }
+}

@@ -1,0 +1,101 @@
+//! Counts pairs of numbers roughly, in a table of one size: never too low.
+
+/// Least and most bits of the number of cells, which are a byte each.
+const BITS: (u32, u32) = (12, 22);
+/// What a full cell is taken for where bytes are estimated.
+const FULL_CELL: u32 = 1000;
+
+/// How often pairs were seen, up to 255 times.
+pub(super) struct Sketch {
+    cells: Vec<u8>,
+    bits: u32,
+}
+
+impl Sketch {
+    /// For about so many pairs, the repeated ones counted each time.
+    pub fn new(pairs: u64) -> Self {
+        let bits = (pairs / 4).max(1).ilog2().clamp(BITS.0, BITS.1);
+        Self { cells: vec![0; 1 << bits], bits }
+    }
+
+    /// Counts the pair.
+    #[inline]
+    pub fn add(&mut self, a: u32, b: u32) {
+        let cell = &mut self.cells[hash(a, b, self.bits)];
+        *cell = cell.saturating_add(1);
+    }
+
+    /// Which pairs may have been seen so often.
+    pub fn often(&self, times: u8) -> Often {
+        let word = |cells: &[u8]| {
+            cells.iter().rev().fold(0, |word, &cell| word << 1 | u64::from(cell >= times))
+        };
+        Often { words: self.cells.chunks(64).map(word).collect(), bits: self.bits }
+    }
+
+    /// The fewest times, at least `floor`, with which all pairs that were seen so often take about
+    /// `most` bytes together, and how many those are; `cost` is what a pair takes that was seen so often.
+    pub fn threshold(&self, floor: u8, most: usize, cost: impl Fn(u32) -> usize) -> (u8, usize) {
+        let mut cells_with = [0usize; 256];
+        self.cells.iter().for_each(|&times| cells_with[usize::from(times)] += 1);
+        let mut bytes = 0;
+        for times in (floor.max(1)..=u8::MAX).rev() {
+            let seen = if times == u8::MAX { FULL_CELL } else { u32::from(times) };
+            let more = cells_with[usize::from(times)].saturating_mul(cost(seen));
+            if bytes + more > most && times < u8::MAX {
+                return (times + 1, bytes);
+            }
+            bytes += more;
+        }
+        (floor.max(1), bytes)
+    }
+}
+
+/// Pairs that were seen often, and some others: an eighth of the counts' memory, which is asked at random.
+pub(super) struct Often {
+    words: Vec<u64>,
+    bits: u32,
+}
+
+impl Often {
+    /// Whether the pair may be one of them.
+    #[inline]
+    pub fn has(&self, a: u32, b: u32) -> bool {
+        let cell = hash(a, b, self.bits);
+        self.words[cell / 64] >> (cell % 64) & 1 == 1
+    }
+}
+
+/// So many bits that both numbers decide.
+#[inline]
+pub(super) fn hash(a: u32, b: u32, bits: u32) -> usize {
+    let both = u64::from(a) << 32 | u64::from(b);
+    let mixed = both.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> (64 - bits)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_never_too_low_and_few_are_too_high() {
+        let mut sketch = Sketch::new(1 << 20);
+        let pairs = (0..300u32).flat_map(|a| (0..100u32).map(move |b| (a, b)));
+        pairs.clone().for_each(|(a, b)| (0..(a + b) % 9).for_each(|_| sketch.add(a, b)));
+        let often: Vec<Often> = (0..=9).map(|times| sketch.often(times)).collect();
+        let mut too_high = 0;
+        for (a, b) in pairs.clone() {
+            let times = (a + b) % 9;
+            assert!(often[times as usize].has(a, b));
+            too_high += usize::from(often[times as usize + 1].has(a, b));
+        }
+        assert!(too_high < 30_000 / 5, "{too_high}");
+        // Those that are seen 7 or 8 times fit, those that are seen 6 times do not.
+        let often = pairs.filter(|(a, b)| (a + b) % 9 >= 7).count();
+        let (times, bytes) = sketch.threshold(2, often * 13, |_| 10);
+        assert_eq!(times, 7);
+        assert!(bytes >= often * 9 && bytes <= often * 13, "{bytes}");
+        assert_eq!(sketch.threshold(2, usize::MAX, |_| 1).0, 2);
+    }
+}
