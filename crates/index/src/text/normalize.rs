@@ -47,6 +47,10 @@ impl Normalization {
         if text.is_ascii() {
             return self.apply_ascii(text);
         }
+        // Without NFKC one accent has all of the text composed anew.
+        if self.fold_accents && !self.nfkc {
+            return self.apply_whole(text);
+        }
         let mut normalized = String::with_capacity(text.len());
         for (ascii, rest) in ascii_runs(text) {
             let start = normalized.len();

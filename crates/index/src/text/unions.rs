@@ -169,6 +169,9 @@ struct SmallPostings {
     entries: Vec<Entry>,
 }
 
+/// Most postings that are decoded once, 64 MiB; those of later terms are decoded for each union.
+const MOST_ENTRIES: usize = 1 << 24;
+
 /// A document below 2^28 with less than 16 occurrences.
 #[derive(Clone, Copy)]
 struct Entry(u32);
@@ -211,7 +214,7 @@ impl SmallPostings {
         let Ok(begin) = u32::try_from(start) else { return Ok(()) };
         self.starts.resize(term as usize + 1, begin);
         let postings = Postings::open(records, offsets.start(term), doc_count)?;
-        if postings.is_small() {
+        if postings.is_small() && start < MOST_ENTRIES {
             let mut fit = true;
             postings.for_each(|doc, tf| match Entry::new(doc, tf) {
                 Some(entry) => self.entries.push(entry),
