@@ -59,7 +59,8 @@ pub(crate) fn fit_row(schema: &Schema, mut row: Row) -> Result<FittedRow> {
     Ok(FittedRow { row, paths })
 }
 
-fn fit_in_place(column: &ColumnDef, value: &mut Value) -> Result<()> {
+/// Makes a value that of its column's type where it is one of it.
+pub(crate) fn fit_in_place(column: &ColumnDef, value: &mut Value) -> Result<()> {
     if value.is_null() {
         if column.nullable {
             return Ok(());

@@ -19,7 +19,7 @@ pub(crate) use cell::{
     column_kind, decimal_of_cell, decode_cell, encode_cell, float_of_ordinal, int_of_ordinal,
     unpack_date, unpack_date_time,
 };
-pub(crate) use fit::{FittedRow, fit, fit_row};
+pub(crate) use fit::{FittedRow, fit, fit_in_place, fit_row};
 pub(crate) use joint::{TOO_MANY, joint_ranges, range_of_equal};
 pub(crate) use key::{append_key, decode_key, encode_key};
 pub(crate) use layout::{History, RowFormat, layout_of};

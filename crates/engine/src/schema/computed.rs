@@ -3,7 +3,10 @@
 //! The engine knows no expression. Who does tells it once for the whole process, as of the orders of texts
 //! (`text_order.rs`), what a definition needs for its keys, and how rows get the values.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
 
 use super::{HIDDEN_PREFIX, Schema};
 use crate::{Result, Row};
@@ -27,6 +30,12 @@ pub struct Computing {
 
 static COMPUTING: OnceLock<Computing> = OnceLock::new();
 
+/// Most definitions whose keys could not be computed of a row.
+const MAX_FAILED: usize = 1_024;
+
+/// Why the keys of definitions could not be computed of a row, by what they declare.
+static FAILED: LazyLock<RwLock<FxHashMap<Vec<String>, String>>> = LazyLock::new(RwLock::default);
+
 /// Tells who knows expressions; the first who tells is heard. Call it before tables are followed: without it keys over
 /// expressions are declared and answer nothing.
 pub fn register_computing(computing: Computing) {
@@ -43,6 +52,9 @@ impl Schema {
     /// and no key over an expression answers anything.
     pub fn complete(&mut self, previous: Option<&Self>) -> Result<Vec<String>> {
         let Some(computing) = COMPUTING.get() else { return Ok(Vec::new()) };
+        if let Some(why) = self.computing_failure() {
+            return Ok(vec![why]);
+        }
         let declared = self.clone();
         let left_out = (computing.complete)(self, previous);
         // A key that cannot be had here is no reason to refuse its table.
@@ -67,6 +79,31 @@ impl Schema {
         let columns = again.columns.len();
         again.indexes.retain(|index| index.columns.iter().all(|part| part.column < columns));
         again.complete(Some(self)).unwrap_or_else(|error| vec![error.to_string()])
+    }
+
+    /// Why its keys over expressions are not computed any more: one could not be of a row that came since the process began.
+    /// A table that is made now of the same declaration has none of them ([`Schema::complete`]), and takes that row.
+    pub fn computing_failure(&self) -> Option<String> {
+        FAILED.read().get(&self.computed_by()?).cloned()
+    }
+
+    /// Notes that its keys cannot be computed of every row.
+    pub(crate) fn note_computing_failure(&self, why: &str) {
+        let Some(by) = self.computed_by() else { return };
+        let mut failed = FAILED.write();
+        if failed.len() < MAX_FAILED {
+            failed.entry(by).or_insert_with(|| {
+                format!("keys over expressions are not used until a restart, or until they change: {why}")
+            });
+        }
+    }
+
+    /// What its computed columns follow from, whatever the table is called: its keys and the columns that are given.
+    fn computed_by(&self) -> Option<Vec<String>> {
+        let keys = self.declared.as_ref()?.keys.iter().cloned();
+        let columns = self.columns.iter().take(self.given_columns());
+        let columns = columns.map(|column| format!("{} {:?}", column.name, column.declared));
+        Some(keys.chain(columns).collect())
     }
 
     /// Whether a column has what the expression of a key gives. It is never shown, and its values are its writer's to

@@ -108,8 +108,7 @@ impl LargeBatch {
     pub fn add(&mut self, tables: Vec<TableChanges>) -> Result<()> {
         self.check_whole()?;
         let batch = ChangeBatch { tables, positions: Vec::new() };
-        let prepared =
-            prepare(batch, Brought::Visible, &self.shared.published.load(), &self.shared)?;
+        let prepared = prepare(batch, Brought::Given, &self.shared.published.load(), &self.shared)?;
         if prepared.inserts() {
             let message = "a batch that comes in parts inserts nothing: put the rows instead";
             return Err(Error::request(RequestPart::Row, message));

@@ -40,7 +40,7 @@ impl Pipeline {
             return Err(Error::Conflict("a batch before this one failed".to_owned()));
         }
         let snapshot = self.shared.published.load();
-        let mut prepared = prepare(batch, Brought::Visible, &snapshot, &self.shared)?;
+        let mut prepared = prepare(batch, Brought::Given, &snapshot, &self.shared)?;
         prepared.broken = Some(Arc::clone(&self.broken));
         let (waiter, pending) = Pending::new(&self.shared);
         self.shared.queue.push(Job::Apply(prepared, waiter))?;

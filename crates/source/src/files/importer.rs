@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use remora_engine::{Change, ChangeBatch, Schema, TableChanges};
+use remora_engine::{Change, ChangeBatch, Row, Schema, TableChanges};
 
 use super::{
     format::{Format, Reading, open_reader},
@@ -191,7 +191,10 @@ impl<'a> Importer<'a> {
         if part.rows.is_empty() && (source.is_none() || position == run.position) {
             return Ok(());
         }
-        let changes: Vec<_> = part.rows.iter().cloned().map(Change::Put).collect();
+        // What keys over expressions give is in no file: the engine computes it.
+        let given = self.schema.given_columns();
+        let put = |row: &Row| Change::Put(row.iter().take(given).cloned().collect());
+        let changes: Vec<_> = part.rows.iter().map(put).collect();
         let table = TableChanges { table: self.schema.name.as_str().into(), changes };
         let tables = if part.rows.is_empty() { Vec::new() } else { vec![table] };
         let positions = source.into_iter().collect();

@@ -4,7 +4,8 @@
 //! A refused batch does not say whose row it was. So the session begins again where the stored
 //! position is, and submits table by table, as parts of large batches, until the table is found. It
 //! is given up, and the next session passes its rows by; but a table that was altered here, and
-//! would be defined otherwise now, is copied into such a one.
+//! would be defined otherwise now, is copied into such a one. So is one of whose row a key over an expression cannot be
+//! computed: it goes on without its keys of that kind.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -92,6 +93,11 @@ impl Applier {
     /// was short, and is long at the source by now.
     fn is_outgrown(&self, name: &str, followed: &FollowedTable) -> bool {
         let Ok(here) = self.shared.database.schema(name) else { return false };
+        // Anew it has no such keys. A row that is refused then is refused for something else.
+        let computes = here.given_columns() < here.columns.len();
+        if computes && here.computing_failure().is_some() {
+            return true;
+        }
         let anew = schema(&self.shared.settings, &followed.source, name, None);
         let is_long = |column: &ColumnDef| {
             anew.columns.iter().any(|now| now.name == column.name && !now.indexed)
