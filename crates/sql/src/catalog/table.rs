@@ -80,6 +80,11 @@ impl SqlTable {
         table
     }
 
+    /// The same of a definition that is looked at once: it is not kept for others.
+    pub(crate) fn once(schema: Schema) -> Arc<Self> {
+        Arc::new(Self::read(&Arc::new(schema)))
+    }
+
     /// Reads what is declared; what cannot be read is taken for not declared.
     fn read(schema: &Arc<Schema>) -> Self {
         let declared = schema.declared.as_ref();

@@ -217,6 +217,15 @@ impl Called {
             return Some("it reads nothing");
         };
         let is_constant = |arg: &Node| matches!(arg, Node::Constant(..));
+        // What is to have more digits than there can be has fewer than it needs. A cast keeps within those that it says.
+        if self.definition.name != "cast_decimal"
+            && matches!(
+                self.kind.kind,
+                SqlType::Decimal(MAX_DIGITS, _) | SqlType::Decimal(_, MAX_SCALE)
+            )
+        {
+            return Some("it may have more digits than a DECIMAL");
+        }
         match self.definition.name {
             "+" | "*" => self.may_overflow().then_some("it may be too large"),
             "abs" => {
@@ -230,7 +239,7 @@ impl Called {
                     Some(Node::Constant(ScalarValue::Int64(Some(digits)), _)) => *digits >= 0,
                     Some(_) => false,
                 };
-                (self.kind.is_integer() && !is_up).then_some("it may be too large")
+                (!is_up).then_some("it may be too large")
             }
             "json_extract" | "->>" | "json_length" | "json_type" | "json_value"
             | "json_contains" => {
@@ -461,6 +470,8 @@ mod tests {
             "n" => Some((2, ExprType::column(SqlType::Int, false, 11, collation))),
             "big" => Some((3, ExprType::column(SqlType::BigInt, false, 20, collation))),
             "price" => Some((4, ExprType::column(SqlType::Decimal(10, 2), false, 12, collation))),
+            "widest" => Some((7, ExprType::column(SqlType::Decimal(65, 0), false, 66, collation))),
+            "finest" => Some((8, ExprType::column(SqlType::Decimal(30, 30), false, 32, collation))),
             "real" => Some((5, ExprType::column(SqlType::Double, false, 22, collation))),
             "at" => Some((6, ExprType::column(SqlType::Timestamp(0), false, 19, collation))),
             _ => None,
@@ -532,6 +543,16 @@ mod tests {
             (call("abs", vec![name("big")]), false),
             (call("round", vec![name("n"), number("2")]), true),
             (call("round", vec![name("big"), name("n")]), false),
+            (call("round", vec![name("price"), number("1")]), true),
+            (call("round", vec![name("price")]), true),
+            // 99999999.99 to hundreds of millions is 100000000.
+            (call("round", vec![name("price"), name("n")]), false),
+            (call("truncate", vec![name("price"), name("n")]), false),
+            (call("round", vec![name("real"), name("n")]), false),
+            (call("coalesce", vec![name("price"), number("1")]), true),
+            (call("coalesce", vec![name("widest"), number("1")]), false),
+            (call("coalesce", vec![name("widest"), name("finest")]), false),
+            (call("cast_decimal", vec![name("mail"), number("65"), number("30")]), true),
             (call("%", vec![name("big"), name("n")]), true),
             (path(name("doc"), "$.a[0]"), true),
             (path(name("doc"), "a b"), false),

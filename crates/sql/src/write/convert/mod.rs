@@ -223,6 +223,15 @@ pub(super) fn incorrect_text(slot: Slot<'_>, kind: &str, value: &Value) -> Strin
     format!("Incorrect {kind} value: '{shown}' for column '{}' at row {}", slot.name, slot.row)
 }
 
+/// A year that an expression gives, as a hidden column holds it: the column of a table would take fewer years, and others
+/// for those of two digits.
+pub(crate) fn year_as_given(value: Value) -> Value {
+    match value {
+        Value::Int(year) => u64::try_from(year).map_or(Value::Null, Value::Uint),
+        value => value,
+    }
+}
+
 /// A value as errors show it: bytes beyond ASCII as `\xFF`.
 pub(crate) fn shown(value: &Value) -> String {
     match value {

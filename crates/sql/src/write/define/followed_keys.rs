@@ -20,11 +20,11 @@ use super::{
     key_columns::{path_of, spec},
 };
 use crate::{
-    Column,
+    Column, SqlType,
     catalog::{Fixed, Key, KeyKind, PartOf, SqlTable, TypeSpec, fixed, key_column, plain_text},
     meaning::{Formula, expr_type},
     output,
-    write::convert::{Converter, Slot},
+    write::convert::{Converter, Slot, year_as_given},
 };
 
 /// Most columns of a table here.
@@ -40,7 +40,7 @@ fn complete(schema: &mut Schema, previous: Option<&Schema>) -> Vec<String> {
         matches!(key.kind, KeyKind::Unique | KeyKind::Plain)
             && key.parts.iter().any(|part| matches!(part.of, PartOf::Expression(_)))
     };
-    let table = SqlTable::of(&Arc::new(schema.clone()));
+    let table = SqlTable::once(schema.clone());
     let keys: Vec<&Key> = table.keys.iter().filter(over_expressions).collect();
     if keys.is_empty() {
         return Vec::new();
@@ -62,7 +62,7 @@ fn complete(schema: &mut Schema, previous: Option<&Schema>) -> Vec<String> {
             }
         }
     }
-    let table = SqlTable::of(&Arc::new(schema.clone()));
+    let table = SqlTable::once(schema.clone());
     for key in &keys {
         let columns = key.parts.iter().enumerate().map_while(|(nth, part)| {
             let column = table.key_part(key, nth)?;
@@ -136,8 +136,7 @@ struct Before {
 
 impl Before {
     fn of(schema: &Schema) -> Self {
-        let schema = Arc::new(schema.clone());
-        let table = SqlTable::of(&schema);
+        let table = SqlTable::once(schema.clone());
         let hidden = (schema.given_columns()..schema.columns.len()).collect();
         Self { table, hidden }
     }
@@ -219,7 +218,7 @@ fn add(
 fn with_column(table: &SqlTable, column: &ColumnDef) -> Arc<SqlTable> {
     let mut schema = Schema::clone(&table.schema);
     schema.columns.push(column.clone());
-    SqlTable::of(&Arc::new(schema))
+    SqlTable::once(schema)
 }
 
 fn formula(table: &SqlTable, expression: &str) -> Result<Formula, String> {
@@ -262,6 +261,7 @@ impl Computed {
             value @ (Value::Text(_) | Value::Bytes(_) | Value::Date(_) | Value::DateTime(_)) => {
                 Ok(value)
             }
+            value if self.kind.sql == SqlType::Year => Ok(year_as_given(value)),
             value => {
                 let slot = Slot { name: &self.name, kind: &self.kind, row: 1 };
                 converter.fit(slot, value).map_err(|error| failed(error.message))
@@ -488,6 +488,56 @@ mod tests {
             compute(&mut row).unwrap();
             let expected = expected.map(|text| Value::Text(text.into()));
             assert_eq!(row.get(4..).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn years_are_those_that_queries_compute() {
+        let mut schema = table(&[KEYS[0], "KEY `k` ((year(`day`)))"]);
+        schema.columns.push(ColumnDef {
+            id: 9,
+            name: "day".to_owned(),
+            kind: ColumnType::Date,
+            nullable: true,
+            indexed: true,
+            declared: Some("date DEFAULT NULL".to_owned()),
+        });
+        assert_eq!(complete(&mut schema, None), Vec::<String>::new());
+        let compute = computation(&Arc::new(schema)).unwrap();
+        for year in [1, 69, 99, 100, 1900, 1901, 2155, 2156, 9999] {
+            let day = Value::Date(remora_engine::Date { year, month: 1, day: 2 });
+            let mut row = vec![Value::Int(1), Value::Null, Value::Null, Value::Null, day];
+            compute(&mut row).unwrap();
+            assert_eq!(row[5], Value::Uint(u64::from(year)));
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_too_wide_have_no_index() {
+        for (key, is_used) in [
+            ("KEY `k` ((round(`price`,1)))", true),
+            ("KEY `k` ((round(`price`,`n`)))", false),
+            ("KEY `k` ((truncate(`price`,`n`)))", false),
+            ("KEY `k` ((coalesce(`price`,`n`)))", true),
+            ("KEY `k` ((coalesce(`widest`,`price`)))", false),
+        ] {
+            let mut schema = table(&[KEYS[0], key]);
+            for (id, name, digits, scale) in [(8, "price", 10, 2), (9, "widest", 65, 0)] {
+                schema.columns.push(ColumnDef {
+                    id,
+                    name: name.to_owned(),
+                    kind: ColumnType::Decimal(digits, scale),
+                    nullable: true,
+                    indexed: true,
+                    declared: Some(format!("decimal({digits},{scale}) DEFAULT NULL")),
+                });
+            }
+            let left_out = complete(&mut schema, None);
+            assert_eq!(
+                (left_out.is_empty(), schema.columns.len() == 7),
+                (is_used, is_used),
+                "{key}"
+            );
         }
     }
 

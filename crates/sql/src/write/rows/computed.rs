@@ -10,11 +10,11 @@ use remora_mysql::ErrorCode;
 
 use super::{Query, RowMaker, TargetTable};
 use crate::{
-    Error, Result,
+    Error, Result, SqlType,
     catalog::{ROW_NUMBER, SqlTable, TableName, quoted_name},
     state::SessionState,
     transaction::{Key, Overlay, TemporaryTable},
-    write::convert::Slot,
+    write::convert::{Slot, year_as_given},
 };
 
 /// What the names of a new row's columns begin with, where the row that is there is read beside it.
@@ -59,9 +59,14 @@ impl Computed {
             let values = self.over(session, target, rows, expression).await?;
             let Some(spec) = target.table.columns.get(*position) else { continue };
             let name = super::column_name(target, *position);
+            let is_hidden = target.table.schema.is_computed(*position);
             for ((row, value), number) in rows.iter_mut().zip(values).zip(1..) {
                 let slot = Slot { name, kind: &spec.kind, row: number };
-                let value = maker.converter.fit(slot, value)?;
+                // What a key is over is compared with what queries compute, and not shown.
+                let value = match spec.kind.sql == SqlType::Year && is_hidden {
+                    true => year_as_given(value),
+                    false => maker.converter.fit(slot, value)?,
+                };
                 if let Some(slot) = row.get_mut(*position) {
                     *slot = value;
                 }
