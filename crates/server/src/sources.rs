@@ -29,6 +29,10 @@ const WAIT_STEP: Duration = Duration::from_millis(50);
 pub(crate) trait Source: Send + Sync {
     /// What it says of itself.
     fn status(&self) -> FollowerStatus;
+    /// The same with what is missing of keys, which is looked for in what every table declares.
+    fn whole_status(&self) -> FollowerStatus {
+        self.status()
+    }
     /// Ends following until [`Source::resume`]; nothing is written any more on return.
     fn stop(&self) -> Result<(), remora_source::Error>;
     /// The same without waiting.
@@ -52,6 +56,10 @@ pub(crate) trait Source: Send + Sync {
 impl Source for Follower {
     fn status(&self) -> FollowerStatus {
         Follower::status(self)
+    }
+
+    fn whole_status(&self) -> FollowerStatus {
+        Follower::whole_status(self)
     }
 
     fn stop(&self) -> Result<(), remora_source::Error> {
@@ -149,7 +157,12 @@ impl Sources {
         self.all().iter().map(|one| (one.name.as_str(), one.source.status())).collect()
     }
 
-    /// The source that a table comes from and its full name.
+    /// The same with what is missing of keys: where that is told.
+    fn whole_statuses(&self) -> Vec<(&str, FollowerStatus)> {
+        self.all().iter().map(|one| (one.name.as_str(), one.source.whole_status())).collect()
+    }
+
+    /// The source that a table comes from and its full name. Every statement that writes asks for it.
     pub(crate) fn source_of(&self, name: &str) -> Option<(&Followed, String, TableState)> {
         let is_named = |table: &str| {
             table == name || table.split_once('.').is_some_and(|(_, bare)| bare == name)

@@ -27,7 +27,7 @@ impl Sources {
 
     /// REPLICATION STATUS: all sources together and, if asked, a line for each and its tables.
     pub(crate) fn replication_status(&self, lines: bool) -> Option<ReplicationStatus> {
-        let statuses = self.statuses();
+        let statuses = if lines { self.whole_statuses() } else { self.statuses() };
         if statuses.is_empty() {
             return None;
         }

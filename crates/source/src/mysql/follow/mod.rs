@@ -111,7 +111,19 @@ impl Follower {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// What it does, how far it is and what became of each table.
+    /// [`Follower::status`], and which keys over expressions answer nothing ([`TableStatus::keys_missing`]). Cost: what the
+    /// tables declare is read.
+    pub fn whole_status(&self) -> FollowerStatus {
+        let mut status = self.status();
+        for table in &mut status.tables {
+            let Ok(schema) = self.shared.database.schema(&table.table) else { continue };
+            let missing = schema.keys_left_out();
+            table.keys_missing = (!missing.is_empty()).then(|| missing.join("; "));
+        }
+        status
+    }
+
+    /// What it does, how far it is and what became of each table, but for the keys that answer nothing.
     pub fn status(&self) -> FollowerStatus {
         let settings = &self.shared.settings;
         let applied = self.shared.database.source_position(&settings.name);
@@ -143,11 +155,6 @@ impl Follower {
             tables: Vec::new(),
         };
         self.shared.board.fill(&mut status);
-        for table in &mut status.tables {
-            let Ok(schema) = self.shared.database.schema(&table.table) else { continue };
-            let missing = schema.keys_left_out();
-            table.keys_missing = (!missing.is_empty()).then(|| missing.join("; "));
-        }
         status
     }
 

@@ -91,7 +91,8 @@ pub struct TableStatus {
     pub copied: Option<Copied>,
     /// What of the words that are declared for it cannot be had, and why.
     pub words_missing: Option<String>,
-    /// Which of its keys over expressions answer nothing here, and why.
+    /// Which of its keys over expressions answer nothing here, and why, where that is asked for
+    /// ([`super::Follower::whole_status`]).
     pub keys_missing: Option<String>,
 }
 
