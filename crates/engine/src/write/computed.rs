@@ -81,7 +81,11 @@ fn completed(schema: &Schema, mut row: Row, brought: Brought, compute: &ComputeR
 }
 
 /// Whether the columns take what was computed: else it is the key that is wrong, and not the row.
-fn fit_computed(schema: &Schema, row: &mut Row, given: usize) -> std::result::Result<(), String> {
+fn fit_computed(
+    schema: &Schema,
+    row: &mut [Value],
+    given: usize,
+) -> std::result::Result<(), String> {
     for (column, value) in schema.columns.iter().zip(row).skip(given) {
         fit_in_place(column, value).map_err(|error| error.to_string())?;
         let bytes = match value {
