@@ -71,6 +71,17 @@ pub trait Host: Send + Sync {
         Err(nobody_followed())
     }
 
+    /// Whether other servers may ask as that account for parts of their tables (`CALL REMORA_PART`), which costs memory that
+    /// no query of a reader does.
+    fn serves_parts(&self, _account: &str) -> bool {
+        true
+    }
+
+    /// How many other servers are asked at a time at most.
+    fn most_agents(&self) -> usize {
+        0
+    }
+
     /// Connects to the SQL port of another server, in whose tables parts of tables lie, and logs in, within the limit. The
     /// connection may be one that was kept if it `is_kept`, and is kept for others then when it is let go.
     ///

@@ -13,7 +13,7 @@ use remora_sql::{
 };
 
 use super::{agents::AgentClients, processes::Processes};
-use crate::{settings::User, shared::ServerState, sources::NotReached};
+use crate::{settings::{self, User}, shared::ServerState, sources::NotReached};
 
 /// The server, as the SQL side sees it.
 pub(super) struct SqlHost {
@@ -74,6 +74,14 @@ impl Host for SqlHost {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_string()))
         .to_vec()
+    }
+
+    fn serves_parts(&self, account: &str) -> bool {
+        settings::serves(&self.shared.settings.load(), account)
+    }
+
+    fn most_agents(&self) -> usize {
+        self.shared.settings.load().agents.max_connections
     }
 
     fn agent(

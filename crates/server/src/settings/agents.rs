@@ -18,6 +18,9 @@ pub struct Agents {
     pub user: Option<String>,
     /// Its password.
     pub password: String,
+    /// The accounts here as which other servers ask for parts of their tables: no others may. Where there are neither users nor a
+    /// token everybody may.
+    pub serves: Vec<String>,
     /// Most connections to all of them together, those that wait for the next statement among them.
     pub max_connections: usize,
     /// Most connections to one of them that are used at a time.
@@ -30,6 +33,7 @@ impl Default for Agents {
             addresses: Vec::new(),
             user: None,
             password: String::new(),
+            serves: Vec::new(),
             max_connections: 256,
             max_connections_per_server: 64,
         }
@@ -42,6 +46,7 @@ impl fmt::Debug for Agents {
         out.debug_struct("Agents")
             .field("addresses", &self.addresses)
             .field("user", &self.user)
+            .field("serves", &self.serves)
             .field("max_connections", &self.max_connections)
             .field("max_connections_per_server", &self.max_connections_per_server)
             .finish_non_exhaustive()
@@ -54,6 +59,7 @@ pub(super) struct TypedAgents {
     addresses: Option<Vec<String>>,
     user: Option<String>,
     password: Option<String>,
+    serves: Option<Vec<String>>,
     max_connections: Option<usize>,
     max_connections_per_server: Option<usize>,
 }
@@ -63,9 +69,16 @@ impl TypedAgents {
         set(&mut agents.addresses, self.addresses);
         set(&mut agents.user, self.user.map(Some));
         set(&mut agents.password, self.password);
+        set(&mut agents.serves, self.serves);
         set(&mut agents.max_connections, self.max_connections);
         set(&mut agents.max_connections_per_server, self.max_connections_per_server);
     }
+}
+
+/// Whether other servers may ask as that account for parts of their tables.
+pub(crate) fn serves(settings: &Settings, account: &str) -> bool {
+    let is_open = settings.users.is_empty() && settings.admin_token.is_empty();
+    is_open || settings.agents.serves.iter().any(|served| served == account)
 }
 
 /// Why these settings cannot be served, with the mend.
@@ -77,6 +90,12 @@ pub(super) fn refusal(settings: &Settings) -> Option<String> {
     let is_name = |user: &String| !user.is_empty() && !user.contains('\0');
     if agents.user.as_ref().is_some_and(|user| !is_name(user)) {
         return Some("agents.user is no name of an account".to_owned());
+    }
+    let is_known = |name: &String| settings.users.iter().any(|user| user.name == *name);
+    // Where a token alone is asked for it comes with any name.
+    let unknown = agents.serves.iter().find(|name| !is_known(name));
+    if let Some(name) = unknown.filter(|_| !settings.users.is_empty()) {
+        return Some(format!("agents.serves '{name}' is none of [[users]]"));
     }
     let counts = [
         ("max_connections", agents.max_connections),

@@ -34,6 +34,7 @@ use remora_source::{
 };
 
 pub use agents::Agents;
+pub(crate) use agents::serves;
 pub use cidr::Cidr;
 pub(crate) use mygramdb::help as mygramdb_help;
 pub use mygramdb::{MYGRAMDB_VERSION, MygramFile};

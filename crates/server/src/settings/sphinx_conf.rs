@@ -48,7 +48,8 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
             }
         }
     }
-    // Sphinx asks as nobody; who has users gives this one the right to those tables and no other.
+    // Sphinx asks as nobody; a server that has users gives this one the right to those tables and no other, and names it in
+    // agents.serves.
     settings.agents.user = Some(AGENTS_USER.to_owned());
     settings.sphinx_conf = Some(more);
     Ok(settings)

@@ -28,7 +28,9 @@ use crate::{
 
 /// Longest answer.
 const MAX_ANSWER_BYTES: u32 = 1 << 30;
-/// Most columns that are read, some of them keys that are read again.
+/// The longest request: one that hides as many keys as may be.
+const MAX_REQUEST_BYTES: usize = 40 << 20;
+/// Most columns that are read.
 const MAX_COLUMNS: usize = 8_192;
 /// Most scores of a row.
 const MAX_SCORES: usize = 64;
@@ -49,6 +51,10 @@ pub(super) async fn run<R: Reply>(
     let text = tokens.text()?;
     tokens.need(")")?;
     tokens.expect_end()?;
+    check_served(session)?;
+    if text.len() > MAX_REQUEST_BYTES {
+        return Err(refused(&format!("a request has {MAX_REQUEST_BYTES} bytes at most")));
+    }
     let request: Request = serde_json::from_slice(&text).map_err(|error| {
         let message = format!("what another server asks is not understood: {error}");
         Error::new(ErrorCode::ParseError, message)
@@ -91,6 +97,18 @@ async fn answer(session: &mut SessionState, request: Request) -> Result<Vec<u8>>
             Ok(answer)
         }
     }
+}
+
+/// 1227 for accounts as which no other server asks: what a part is asked for may cost memory that no statement does.
+fn check_served(session: &SessionState) -> Result<()> {
+    let account = &session.identity.user;
+    if session.shared.host.serves_parts(account) {
+        return Ok(());
+    }
+    let message = format!(
+        "Access denied: other servers do not ask as '{account}' for parts of their tables: name it in agents.serves of remora.toml"
+    );
+    Err(Error::new(ErrorCode::SpecificAccessDenied, message))
 }
 
 /// Works in a thread that may be kept busy.

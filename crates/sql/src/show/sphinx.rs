@@ -122,7 +122,10 @@ pub(super) fn agents(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<
         }
     }
     let mut grid = Grid::new(&PAIR);
-    for (address, health) in session.shared.agents.health() {
+    // Which other servers there are is told to those who may do everything.
+    let is_told = session.identity.rights.is_none();
+    let known = if is_told { session.shared.agents.health() } else { Vec::new() };
+    for (address, health) in known {
         if wanted.as_ref().is_some_and(|wanted| *wanted != address) {
             continue;
         }

@@ -375,7 +375,8 @@ fn waiting_for_a_silent_server_is_ended_by_kill_and_by_time() {
 
 #[test]
 fn only_servers_that_are_named_are_asked_and_as_whom_the_settings_say() {
-    let users = "[[users]]\nname = \"reader\"\npassword = \"secret\"\nread = [\"remora.t\"]\n\
+    let users = "[agents]\nserves = [\"reader\"]\n\
+                 [[users]]\nname = \"reader\"\npassword = \"secret\"\nread = [\"remora.t\"]\n\
                  [[users]]\nname = \"owner\"\npassword = \"owner\"\n";
     let shard = TestServer::start_empty(users);
     let mut there = connect_as(shard.sql_address(), "owner", "owner");
@@ -402,9 +403,15 @@ fn only_servers_that_are_named_are_asked_and_as_whom_the_settings_say() {
     assert!(wrong.contains("1430"), "{wrong}");
     let unnamed = of(&TestServer::start_empty(""), "t");
     assert!(unnamed.contains("agents.addresses"), "{unnamed}");
+    // Other accounts are not those of other servers, whatever they may do.
+    let open = r#"CALL REMORA_PART('{"open":{"version":1,"tables":["remora.t"],"trail":[],"is_partial":false}}')"#;
+    let denied = sets(&mut there, open);
+    assert!(denied.contains("1227") && denied.contains("agents.serves"), "{denied}");
+    let mut there = connect_as(address, "reader", "secret");
+    assert!(sets(&mut there, open).contains(r#""rows":1"#));
     // What is asked of a part is not asked otherwise.
     for request in ["{}", "[]", r#"{"next":{"cursor":1}}"#, r#"{"keys":{"from":"0g"}}"#] {
         let refused = sets(&mut there, &format!("CALL REMORA_PART('{request}')"));
-        assert!(refused.contains("ERROR"), "{request}: {refused}");
+        assert!(refused.contains("ERROR") && !refused.contains("1227"), "{request}: {refused}");
     }
 }

@@ -629,7 +629,7 @@ fn only_administrators_declare_agents_and_nobody_is_asked_without_a_user() {
     there.query_drop(format!("CREATE TABLE secret {TABLE}")).unwrap();
     let address = shard.sql_address();
     let settings = format!(
-        "[agents]\naddresses = [\"{address}\"]\nuser = \"root\"\n\
+        "[agents]\naddresses = [\"{address}\"]\nuser = \"root\"\nserves = [\"reader\"]\n\
          [[users]]\nname = \"owner\"\npassword = \"owner\"\n\
          [[users]]\nname = \"maker\"\npassword = \"maker\"\ndefine = [\"remora.*\"]\n\
          [[users]]\nname = \"reader\"\npassword = \"reader\"\nread = [\"remora.d\"]\n"
@@ -660,6 +660,9 @@ fn only_administrators_declare_agents_and_nobody_is_asked_without_a_user() {
         r#"CALL REMORA_PART('{"open":{"version":1,"tables":["remora.e"],"trail":[],"is_partial":false}}')"#,
     );
     assert!(asked.contains("1142"), "{asked}");
+    // How other servers answered is not told to those who may not do everything.
+    assert_eq!(sets(&mut reader, "SHOW AGENT STATUS"), "--\n");
+    assert!(sets(&mut owner, "SHOW AGENT STATUS").contains(" asked|"));
     // There is no account by default.
     let nobody = TestServer::start_empty(&format!("[agents]\naddresses = [\"{address}\"]\n"));
     let mut conn = connect(&nobody);
