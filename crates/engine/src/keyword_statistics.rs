@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use remora_words::matching::Counts;
 use serde::{Deserialize, Serialize};
 
+use crate::{Error, RequestPart};
+
 /// Rows, and occurrences in them.
 type Pair = (u64, u64);
 
@@ -28,6 +30,21 @@ pub struct KeywordStatistics {
 
 /// Most sets of keywords that planning a query asks for: several for each of its words.
 pub(crate) const MAX_UNIONS: usize = 65_536;
+
+/// Most words with wildcards that are asked for at a time.
+pub const MAX_PATTERNS: usize = 64;
+/// Most keywords that those stand for, in a table with parts in other servers, and bytes of them.
+pub(crate) const MAX_EXPANDED: usize = 32_768;
+pub(crate) const MAX_EXPANDED_BYTES: usize = 2 << 20;
+
+/// The error for more.
+pub(crate) fn too_many_expanded() -> Error {
+    let message = format!(
+        "words with wildcards stand for more than {MAX_EXPANDED} keywords, or {MAX_EXPANDED_BYTES} bytes of them, of a table \
+         with rows in other servers: write more letters of them"
+    );
+    Error::request(RequestPart::Expression, message)
+}
 
 /// What is asked of the parts of a table, beside their number of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +83,7 @@ impl KeywordStatistics {
         wanted: &WantedStatistics,
         rows: u64,
         fields: usize,
-    ) -> Result<(), &'static str> {
+    ) -> std::result::Result<(), &'static str> {
         let totals = answer.totals.as_ref();
         if answer.counts.len() != wanted.keywords.len()
             || answer.expansions.len() != wanted.patterns.len()

@@ -44,7 +44,7 @@ pub use encode::{Node, decode_rows, encode_rows, walk_path};
 pub use error::{Ending, Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
 pub use interrupt::{Interrupt, Unless};
-pub use keyword_statistics::{KeywordStatistics, WantedStatistics};
+pub use keyword_statistics::{KeywordStatistics, MAX_PATTERNS, WantedStatistics};
 pub use options::{Durability, Options};
 pub use read::{
     Answer, ColumnBatch, ColumnData, ColumnValues, Elsewhere, GatheredTable, LocalPart, Part,

@@ -318,6 +318,8 @@ pub struct ScanRequest {
     pub scores: Vec<TextQuery>,
     /// Most rows of a batch; one with many megabytes of strings is given out sooner.
     pub batch_rows: usize,
+    /// A batch with this many bytes of strings is given out sooner; 16 MiB is the most, and is meant by `None`.
+    pub batch_bytes: Option<usize>,
     /// Whether the rows come in key order; otherwise they do within each segment only.
     pub in_key_order: bool,
     /// Most rows in all.

@@ -78,6 +78,7 @@ pub(crate) struct ViewScan {
     sources: Sources,
     way: Way,
     batch_rows: usize,
+    batch_bytes: usize,
     /// How many rows are still to come.
     rows: u64,
 }
@@ -113,7 +114,8 @@ impl ViewScan {
             (Way::Segments(walk), selected.total)
         };
         let rows = rows.min(request.limit.unwrap_or(u64::MAX));
-        Ok(Self { view, sources, way, batch_rows: request.batch_rows.max(1), rows })
+        let (batch_rows, batch_bytes) = (request.batch_rows.max(1), bytes_of(request.batch_bytes));
+        Ok(Self { view, sources, way, batch_rows, batch_bytes, rows })
     }
 
     /// The same where at most `most` documents are looked at; else `None`.
@@ -134,7 +136,8 @@ impl ViewScan {
         let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
         let walk = SegmentWalk::new(docs, Vec::new(), request.in_key_order, chunk);
         let way = Way::Segments(walk);
-        Ok(Some(Self { view, sources, way, batch_rows: request.batch_rows.max(1), rows }))
+        let (batch_rows, batch_bytes) = (request.batch_rows.max(1), bytes_of(request.batch_bytes));
+        Ok(Some(Self { view, sources, way, batch_rows, batch_bytes, rows }))
     }
 
     fn read_batch(&mut self) -> Result<ColumnBatch> {
@@ -150,7 +153,7 @@ impl ViewScan {
         let kinds = self.sources.iter().map(Source::kind);
         let kinds = kinds.chain(scores.iter().map(Told::kind));
         let columns = kinds.map(new).collect();
-        let mut batch = Batch { columns, rows: 0, most };
+        let mut batch = Batch { columns, rows: 0, most, most_bytes: self.batch_bytes };
         match &mut self.way {
             Way::Rows(walk) => walk.read(&self.view, &self.sources, &mut batch)?,
             Way::Segments(walk) => walk.read(&self.view, &self.sources, &mut batch)?,
@@ -174,6 +177,11 @@ impl Iterator for ViewScan {
         };
         batch.map(|batch| (batch.rows > 0).then_some(batch)).transpose()
     }
+}
+
+/// How many bytes of strings a batch has at most before its last row.
+pub(super) fn bytes_of(asked: Option<usize>) -> usize {
+    asked.map_or(BATCH_BYTES, |asked| asked.clamp(1, BATCH_BYTES))
 }
 
 /// What a text condition tells of rows.
@@ -242,12 +250,16 @@ struct Batch {
     columns: Vec<ColumnBuilder>,
     rows: usize,
     most: usize,
+    most_bytes: usize,
 }
 
 impl Batch {
     fn is_full(&self) -> bool {
-        let bytes = || self.columns.iter().map(ColumnBuilder::string_bytes).sum::<usize>();
-        self.rows >= self.most || bytes() >= BATCH_BYTES
+        self.rows >= self.most || self.is_heavy()
+    }
+
+    fn is_heavy(&self) -> bool {
+        self.columns.iter().map(ColumnBuilder::string_bytes).sum::<usize>() >= self.most_bytes
     }
 }
 
@@ -342,8 +354,12 @@ impl SegmentWalk {
         }
     }
 
-    /// Appends the asked columns of the chunk.
-    fn gather(&self, view: &TableView, sources: &[Source], batch: &mut Batch) -> Result<()> {
+    /// Appends the asked columns of the chunk, as far as there is room for its rows.
+    fn gather(&mut self, view: &TableView, sources: &[Source], batch: &mut Batch) -> Result<()> {
+        if sources.iter().any(|source| !matches!(source, Source::Column { .. })) {
+            let taken = self.gather_rows(view, sources, batch)?;
+            self.give_back(taken);
+        }
         for (source, out) in sources.iter().zip(&mut batch.columns) {
             let Source::Column { id, .. } = source else { continue };
             for (segment, docs) in self.runs(view) {
@@ -353,18 +369,50 @@ impl SegmentWalk {
                 }
             }
         }
-        if sources.iter().all(|source| matches!(source, Source::Column { .. })) {
-            return Ok(());
-        }
-        let mut key = Vec::new();
+        Ok(())
+    }
+
+    /// Appends what of the chunk's rows is not in columns until the batch has bytes enough; of how many rows.
+    fn gather_rows(
+        &self,
+        view: &TableView,
+        sources: &[Source],
+        batch: &mut Batch,
+    ) -> Result<usize> {
+        let (mut key, mut taken) = (Vec::new(), 0);
         for (segment, docs) in self.runs(view) {
             for &doc in docs {
                 key.clear();
                 segment.keys().read(doc, &mut key);
                 gather_behind_key(view, &key, sources, batch)?;
+                taken += 1;
+                // Each may have megabytes.
+                if batch.is_heavy() {
+                    return Ok(taken);
+                }
             }
         }
-        Ok(())
+        Ok(taken)
+    }
+
+    /// The documents of the chunk behind its first so many come next.
+    fn give_back(&mut self, taken: usize) {
+        let mut first = None;
+        for (segment, run) in &self.runs {
+            let rest = self.docs.get(run.start.max(taken)..run.end).unwrap_or_default();
+            if let (Some(doc), Some(next)) = (rest.first(), self.next.get_mut(*segment)) {
+                *next = (*doc).min(*next);
+                first = first.or(Some(*segment));
+            }
+        }
+        if let (Some(segment), false) = (first, self.in_key_order) {
+            self.segment = segment;
+        }
+        self.docs.truncate(taken);
+        self.runs.retain_mut(|(_, run)| {
+            run.end = run.end.min(taken);
+            run.start < run.end
+        });
     }
 
     /// Appends the scores and factors of the chunk to the columns behind the first ones.

@@ -24,7 +24,7 @@ const MAX_KNOWN_BYTES: usize = 2 * MAX_HIDDEN_BYTES;
 /// For each part the keys that are hidden in it.
 type Hidden = Vec<Vec<Vec<u8>>>;
 
-/// Which keys parts share, by the versions of those, as far as it was found out.
+/// Which keys parts share, by the names and versions of those, as far as it was found out.
 #[derive(Default)]
 pub struct SharedKeys(Mutex<Known>);
 
@@ -53,7 +53,9 @@ impl SharedKeys {
         parts: Vec<Arc<dyn Part>>,
         unless: &Unless,
     ) -> std::result::Result<Vec<Arc<dyn Part>>, Unopened> {
-        let versions: Vec<String> = parts.iter().map(|part| part.version().to_owned()).collect();
+        // A server says itself what it knows its rows by, and may not answer for others.
+        let version = |part: &Arc<dyn Part>| format!("{}\0{}", part.name(), part.version());
+        let versions: Vec<String> = parts.iter().map(version).collect();
         let known = self.0.lock().tables.get(&versions).cloned();
         let hidden = match known {
             Some(hidden) => hidden,

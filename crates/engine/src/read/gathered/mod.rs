@@ -25,14 +25,17 @@ pub(super) use rows::GatheredRows;
 use super::ranked::Ranked;
 use crate::{
     Error, KeywordCounts, KeywordQuery, KeywordReport, KeywordStatistics, RequestPart, Result,
-    ScanRequest, Schema, Selection, TextQuery, WantedStatistics, interrupt::Unless,
-    keyword_statistics::MAX_UNIONS,
+    ScanRequest, Schema, Selection, TextQuery, WantedStatistics,
+    interrupt::Unless,
+    keyword_statistics::{
+        MAX_EXPANDED, MAX_EXPANDED_BYTES, MAX_PATTERNS, MAX_UNIONS, too_many_expanded,
+    },
 };
 
 /// Numbers are gathered in so many rounds at most: keywords, sets of them, sets at certain places.
-const MAX_ROUNDS: usize = 8;
-/// Most rows of a table: what a COUNT can tell.
-const MAX_ROWS: u64 = i64::MAX as u64;
+const MAX_ROUNDS: usize = 16;
+/// Most rows of a table: more than any has, and few enough for all that is planned by it.
+const MAX_ROWS: u64 = 1 << 40;
 /// Queries whose numbers are kept.
 const MAX_KNOWN: usize = 256;
 
@@ -187,8 +190,17 @@ impl GatheredTable {
         };
         all.add(&nothing, wanted, 0, fields).map_err(|what| Error::Elsewhere(what.to_owned()))?;
         for (part, answer) in self.each(|part| part.statistics(asked, wanted, unless))? {
-            let added = all.add(&answer, wanted, part.rows(), fields);
+            let is_right = Ranked::are_expansions(&self.schema, wanted, &answer)?;
+            let added = match is_right {
+                true => all.add(&answer, wanted, part.rows(), fields),
+                false => Err("it gave keywords that a word does not stand for"),
+            };
             added.map_err(|what| lie(part.name(), what))?;
+            let found = || all.expansions.values().flatten();
+            let bytes: usize = found().map(|(keyword, ..)| keyword.len()).sum();
+            if found().count() > MAX_EXPANDED || bytes > MAX_EXPANDED_BYTES {
+                return Err(too_many_expanded());
+            }
         }
         all.documents = self.rows();
         Ok(all)
@@ -209,7 +221,8 @@ impl GatheredTable {
         let mut statistics =
             KeywordStatistics { documents: self.rows(), ..KeywordStatistics::default() };
         for _ in 0..MAX_ROUNDS {
-            let wanted = Ranked::missing(&self.schema, asked, &statistics, needs_hits)?;
+            let mut wanted = Ranked::missing(&self.schema, asked, &statistics, needs_hits)?;
+            wanted.patterns.truncate(MAX_PATTERNS);
             if wanted.is_nothing() {
                 let statistics = Arc::new(statistics);
                 let mut known = self.known.lock();

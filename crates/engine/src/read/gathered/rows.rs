@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use super::{
     super::{
         column_batch::{ColumnBatch, ColumnBuilder},
+        scan::bytes_of,
         source::{Sources, sources},
     },
     GatheredTable, lie,
@@ -18,8 +19,8 @@ use crate::{
     interrupt::Unless,
 };
 
-/// A batch with this much in strings is given out before it has all its rows.
-const BATCH_BYTES: usize = 16 << 20;
+/// The least that a part's batch may have in strings.
+const LEAST_BYTES: usize = 64 << 10;
 
 /// The rows of a table of several parts, in the order of their keys.
 pub(crate) struct GatheredRows {
@@ -31,6 +32,7 @@ pub(crate) struct GatheredRows {
     columns: Vec<usize>,
     scores: Vec<ColumnType>,
     batch_rows: usize,
+    batch_bytes: usize,
     /// How many rows are still wanted.
     left: u64,
     /// Whether they were counted, and nothing of them is read.
@@ -70,6 +72,9 @@ impl GatheredRows {
         let scores = request.scores.iter().map(kind).collect();
         request.columns.extend(&schema.primary_key);
         request.in_key_order = true;
+        // What is read ahead of all parts together has the bytes of one batch.
+        let batch_bytes = bytes_of(request.batch_bytes);
+        request.batch_bytes = Some((batch_bytes / table.parts.len().max(1)).max(LEAST_BYTES));
         let mut all = Self {
             table: Arc::clone(table),
             parts: Vec::new(),
@@ -77,6 +82,7 @@ impl GatheredRows {
             columns,
             scores,
             batch_rows: request.batch_rows.max(1),
+            batch_bytes,
             left: request.limit.unwrap_or(u64::MAX),
             is_counted: false,
             last: None,
@@ -107,6 +113,7 @@ impl GatheredRows {
             columns: Vec::new(),
             scores: Vec::new(),
             batch_rows: batch_rows.max(1),
+            batch_bytes: bytes_of(None),
             left: count,
             is_counted: true,
             last: None,
@@ -169,7 +176,7 @@ impl GatheredRows {
             kinds.map(|kind| ColumnBuilder::new(kind, most.min(1 << 16))).collect();
         let mut rows = 0;
         while rows < most
-            && columns.iter().map(ColumnBuilder::string_bytes).sum::<usize>() < BATCH_BYTES
+            && columns.iter().map(ColumnBuilder::string_bytes).sum::<usize>() < self.batch_bytes
             && let Some(Reverse((key, at))) = self.next.pop()
         {
             let Some(stream) = self.parts.get_mut(at) else { continue };

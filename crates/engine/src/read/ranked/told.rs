@@ -161,6 +161,27 @@ impl Ranked {
         Ok(WantedStatistics { totals, needs_hits, ..told.missing() })
     }
 
+    /// Whether the words with wildcards that were asked for stand for the keywords that a part says they do.
+    pub(crate) fn are_expansions(
+        schema: &Schema,
+        wanted: &WantedStatistics,
+        answer: &KeywordStatistics,
+    ) -> Result<bool> {
+        if wanted.patterns.is_empty() {
+            return Ok(true);
+        }
+        let analyzer = words_of(schema)?.analyzer()?;
+        for pattern in &wanted.patterns {
+            let wildcard = Wildcard::new(pattern, analyzer.settings());
+            let wildcard = wildcard.map_err(|warning| refused(WordsError::Query(warning)))?;
+            let mut found = answer.expansions.get(pattern).into_iter().flatten();
+            if found.any(|(keyword, ..)| wildcard.is_nothing() || !wildcard.matches(keyword)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// What a part of a table adds to its numbers; `asked` has those that are known.
     pub(crate) fn counted(
         view: &TableView,
@@ -170,7 +191,7 @@ impl Ranked {
     ) -> Result<KeywordStatistics> {
         let words = words_of(&view.schema)?;
         let analyzer = words.analyzer()?;
-        let mut vocabulary = ViewVocabulary::new(view, words, &analyzer, unless);
+        let mut vocabulary = ViewVocabulary::new(view, words, &analyzer, unless).of_a_part();
         if wanted.needs_hits {
             vocabulary = vocabulary.with_hits();
         }

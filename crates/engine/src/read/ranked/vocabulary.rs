@@ -14,6 +14,7 @@ use super::{refused, until};
 use crate::{
     Error, Result, WordsDef,
     interrupt::{Looks, Unless},
+    keyword_statistics::{MAX_EXPANDED, MAX_EXPANDED_BYTES, too_many_expanded},
     read::docs::count_live,
     snapshot::{SegmentView, TableView},
 };
@@ -26,6 +27,8 @@ pub(super) struct ViewVocabulary<'v> {
     /// Whether it is asked how often plain keywords stand in documents, which costs a look at all of them.
     needs_hits: bool,
     looks: Looks,
+    /// How many keywords, and bytes of them, words with wildcards may still stand for.
+    room: (usize, usize),
     /// What failed while a query was planned.
     failed: Option<Error>,
 }
@@ -42,7 +45,13 @@ impl<'v> ViewVocabulary<'v> {
         unless: &Unless,
     ) -> Self {
         let looks = Looks::new(unless);
-        Self { view, id: words.segment_id(), analyzer, needs_hits: false, looks, failed: None }
+        let (id, room) = (words.segment_id(), (usize::MAX, usize::MAX));
+        Self { view, id, analyzer, needs_hits: false, looks, room, failed: None }
+    }
+
+    /// The same of a part of a table, which tells others what words with wildcards stand for: of bounded length.
+    pub(super) fn of_a_part(self) -> Self {
+        Self { room: (MAX_EXPANDED, MAX_EXPANDED_BYTES), ..self }
     }
 
     /// The same, which tells how often plain keywords stand in documents.
@@ -148,9 +157,13 @@ impl<'v> ViewVocabulary<'v> {
         let mut found: BTreeMap<String, Counts> = BTreeMap::new();
         for (view, words) in self.segments() {
             let (mut numbers, mut failed) = (Vec::new(), None);
-            let looks = &mut self.looks;
+            let (looks, mut room) = (&mut self.looks, self.room);
             let mut note = |keyword: &str, number| {
                 if pattern.matches(keyword) {
+                    match take(room, keyword) {
+                        Some(left) => room = left,
+                        None => return until(Err(too_many_expanded()), &mut failed),
+                    }
                     numbers.push((keyword.to_owned(), number));
                 }
                 until(looks.step(), &mut failed)
@@ -166,6 +179,9 @@ impl<'v> ViewVocabulary<'v> {
                 all.documents += counts.documents;
                 all.hits += counts.hits;
             }
+        }
+        for keyword in found.keys() {
+            self.room = take(self.room, keyword).ok_or_else(too_many_expanded)?;
         }
         let live = found.into_iter().filter(|(_, counts)| counts.documents > 0);
         Ok(live.map(|(keyword, counts)| Expansion { keyword, counts }).collect())
@@ -239,6 +255,11 @@ impl Vocabulary for ViewVocabulary<'_> {
         let united = self.united(keywords, counts);
         self.noted(united)
     }
+}
+
+/// What of the room for keywords and their bytes is left behind one; `None` if it has none.
+fn take((keywords, bytes): (usize, usize), keyword: &str) -> Option<(usize, usize)> {
+    Some((keywords.checked_sub(1)?, bytes.checked_sub(keyword.len())?))
 }
 
 /// Adds the documents in which the keyword stands at a place that counts.

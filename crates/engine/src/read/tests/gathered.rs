@@ -309,6 +309,7 @@ fn asked(random: &mut Random) -> ScanRequest {
         filter: request.selection.filter,
         columns,
         batch_rows: 1 + random.below(50),
+        batch_bytes: random.one(&[None, Some(0), Some(40), Some(400)]),
         in_key_order: true,
         limit: random.chance(30).then(|| random.below(20) as u64),
         ..ScanRequest::default()
@@ -557,4 +558,29 @@ fn too_many_keys_of_two_parts_are_refused() {
     }
     let error = spread.reader(Fault::None).row_count(ALL).unwrap_err();
     assert!(error.to_string().contains("have keys that later parts have too"), "{error}");
+}
+
+#[test]
+fn keywords_that_a_word_does_not_stand_for_are_a_lie() {
+    let mut random = Random::new(11);
+    let pattern = "often*".to_owned();
+    let wanted =
+        WantedStatistics { patterns: vec![pattern.clone()], ..WantedStatistics::default() };
+    let mut seen = 0;
+    for _ in 0..200 {
+        let schema = ranked::ranked_schema(&mut random);
+        let is_right = |keyword: &str| {
+            let found = vec![(keyword.to_owned(), 1, 1)];
+            let expansions = [(pattern.clone(), found)].into();
+            let told = KeywordStatistics { expansions, ..KeywordStatistics::default() };
+            crate::read::ranked::Ranked::are_expansions(&schema, &wanted, &told)
+        };
+        // Not all tables have such words.
+        if is_right("often").is_ok_and(|is_right| is_right) {
+            seen += 1;
+            assert!(!is_right("rare").unwrap());
+            assert!(!is_right("xoften").unwrap());
+        }
+    }
+    assert!(seen > 0, "no table has words with wildcards");
 }

@@ -47,6 +47,7 @@ fn request(random: &mut Random, rows: &[Row]) -> ScanRequest {
         columns: (0..count).map(|_| random.below(columns)).collect(),
         scores: Vec::new(),
         batch_rows: random.one(&[0, 1, 7, 100, 10_000]),
+        batch_bytes: random.one(&[None, None, Some(0), Some(30), Some(300)]),
         in_key_order: random.chance(50),
         limit: random.chance(30).then(|| random.below(60) as u64),
         ..ScanRequest::default()
