@@ -79,14 +79,15 @@ pub trait Host: Send + Sync {
 
     /// How many other servers are asked at a time at most.
     fn most_agents(&self) -> usize {
-        0
+        256
     }
 
     /// Connects to the SQL port of another server, in whose tables parts of tables lie, and logs in, within the limit. The
     /// connection may be one that was kept if it `is_kept`, and is kept for others then when it is let go.
     ///
     /// # Errors
-    /// [`ErrorCode::NotSupported`] if this host asks no others, or not that one; [`ErrorCode::ForeignQuery`] if it
+    /// [`ErrorCode::NotSupported`] if this host asks no others, or not that one; [`ErrorCode::TooManyConnections`] if it has too
+    /// many connections to others; [`ErrorCode::ForeignQuery`] if it
     /// does not answer, or refuses the login.
     fn agent(
         &self,

@@ -13,7 +13,11 @@ use remora_sql::{
 };
 
 use super::{agents::AgentClients, processes::Processes};
-use crate::{settings::{self, User}, shared::ServerState, sources::NotReached};
+use crate::{
+    settings::{self, User},
+    shared::ServerState,
+    sources::NotReached,
+};
 
 /// The server, as the SQL side sees it.
 pub(super) struct SqlHost {

@@ -20,6 +20,9 @@ const MAX_MIRRORS: usize = 16;
 const MAX_TABLES: usize = 64;
 /// Most often that all mirrors are tried again.
 const MAX_RETRIES: u64 = 100;
+/// How often a statement may have all tried again, and for how long it may wait between tries, where its table says no more.
+const MAX_ASKED_RETRIES: u64 = 10;
+const MAX_ASKED_PAUSES: Duration = Duration::from_secs(10);
 /// Longest time of any kind, in milliseconds: an hour.
 const MAX_MS: u64 = 3_600_000;
 
@@ -55,10 +58,14 @@ pub(crate) struct Agent {
     pub strategy: Strategy,
     /// How often all are tried again.
     pub retries: u64,
+    /// Whether the agent itself says so, and not its table or the statement.
+    pub has_retries: bool,
     /// Between those tries.
     pub retry_delay: Duration,
     /// How long each is waited for.
     pub times: Times,
+    /// Whether the statement waits for less long than the table says.
+    pub is_hasty: bool,
 }
 
 /// One of them.
@@ -71,6 +78,30 @@ pub(crate) struct Mirror {
 }
 
 impl Agent {
+    /// The same with what a statement says, which goes no further than this, or a little: whoever may read the table says it.
+    fn asked(mut self, asked: Asked) -> Self {
+        let most_retries = self.retries.max(MAX_ASKED_RETRIES);
+        let pauses = |it: &Self| {
+            it.retry_delay.saturating_mul(u32::try_from(it.retries).unwrap_or(u32::MAX))
+        };
+        let most_pauses = pauses(&self).max(MAX_ASKED_PAUSES);
+        if let Some(retries) = asked.retries.filter(|_| !self.has_retries) {
+            self.retries = retries.min(most_retries);
+        }
+        if let Some(delay_ms) = asked.retry_delay_ms {
+            self.retry_delay = Duration::from_millis(delay_ms.min(MAX_MS));
+        }
+        if pauses(&self) > most_pauses {
+            self.retry_delay = most_pauses / u32::try_from(self.retries).unwrap_or(u32::MAX).max(1);
+        }
+        if let Some(query_ms) = asked.query_timeout_ms {
+            let query = Duration::from_millis(query_ms.clamp(1, MAX_MS));
+            self.is_hasty = query < self.times.query;
+            self.times.query = query;
+        }
+        self
+    }
+
     /// What people know it by.
     pub(crate) fn name(&self) -> String {
         self.mirrors.iter().map(Mirror::name).collect::<Vec<_>>().join("|")
@@ -145,22 +176,23 @@ pub(crate) fn agents(schema: &Schema, asked: Asked, database: &str) -> Result<Ve
         let default = NUMBERS.iter().find(|(known, ..)| *known == name).map_or(0, |it| it.1);
         said(name).and_then(|(_, value)| value.parse().ok()).unwrap_or(default)
     };
-    let ms = |name: &str, over: Option<u64>| {
-        Duration::from_millis(over.unwrap_or_else(|| number(name)).min(MAX_MS))
-    };
+    let ms = |name: &str| Duration::from_millis(number(name).min(MAX_MS));
     let retries = number("agent_retry_count").max(number("mirror_retry_count"));
     let usual = Agent {
         mirrors: Vec::new(),
         strategy: said(HA_STRATEGY).and_then(|(_, it)| Strategy::named(it)).unwrap_or_default(),
-        retries: asked.retries.unwrap_or(retries).min(MAX_RETRIES),
-        retry_delay: ms("agent_retry_delay", asked.retry_delay_ms),
+        retries: retries.min(MAX_RETRIES),
+        has_retries: false,
+        retry_delay: ms("agent_retry_delay"),
         times: Times {
-            connect: ms("agent_connect_timeout", None).max(Duration::from_millis(1)),
-            query: ms("agent_query_timeout", asked.query_timeout_ms).max(Duration::from_millis(1)),
+            connect: ms("agent_connect_timeout").max(Duration::from_millis(1)),
+            query: ms("agent_query_timeout").max(Duration::from_millis(1)),
             is_kept: false,
         },
+        is_hasty: false,
     };
-    schema.agents().iter().map(|agent| parse(agent, &usual, database)).collect()
+    let agents = schema.agents().iter().map(|agent| parse(agent, &usual, database));
+    agents.map(|agent| Ok(agent?.asked(asked))).collect()
 }
 
 /// An agent as it is kept: with a database for each table, that of the distributed table where none is said.
@@ -173,8 +205,10 @@ pub(crate) fn normalised(said: &str, database: &str, is_kept: bool) -> Result<St
         mirrors: Vec::new(),
         strategy: Strategy::default(),
         retries,
+        has_retries: false,
         retry_delay: times,
         times: Times { connect: times, query: times, is_kept: false },
+        is_hasty: false,
     };
     let agent = parse(said, &usual, database)?;
     let mirrors: Vec<String> = agent.mirrors.iter().map(Mirror::name).collect();
@@ -218,6 +252,7 @@ fn parse(said: &str, usual: &Agent, database: &str) -> Result<Agent> {
             "retry_count" => {
                 check_setting("agent_retry_count", value)?;
                 agent.retries = value.parse().unwrap_or(0);
+                agent.has_retries = true;
             }
             _ => return Err(wrong(said, &format!("'{name}' is no option of an agent"))),
         }
@@ -327,6 +362,23 @@ mod tests {
         let asked = Asked { query_timeout_ms: Some(7), retries: Some(1), ..Asked::default() };
         let told = agents(&schema, asked, "d").unwrap();
         assert_eq!((told[0].times.query, told[0].retries), (ms(7), 1));
+        assert!(told[0].is_hasty);
+        // Whoever may read the table keeps nobody waiting for hours.
+        let asked = Asked {
+            query_timeout_ms: Some(21),
+            retries: Some(100),
+            retry_delay_ms: Some(3_600_000),
+            ..Asked::default()
+        };
+        let told = agents(&schema, asked, "d").unwrap();
+        let pauses: Vec<_> = told.iter().map(|it| (it.retries, it.retry_delay)).collect();
+        assert_eq!(pauses, [(10, ms(1_000)), (9, ms(10_000) / 9)]);
+        assert!(!told[0].is_hasty);
+        let patient = [("agent_retry_count", "50"), ("agent_retry_delay", "60000")];
+        let patient = patient.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let schema = schema.with_agents(vec!["a:1:d.t".to_owned()], patient.to_vec());
+        let told = agents(&schema, asked, "d").unwrap();
+        assert_eq!((told[0].retries, told[0].retry_delay), (50, ms(60_000)));
         for (name, value) in
             [("agent_query_timeout", "-1"), ("agent_retry_count", "101"), (HA_STRATEGY, "x")]
         {

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     aside::wait_aside,
     host::{AgentConnection, AgentLimit},
-    shared::InstanceState,
+    shared::{AgentsState, InstanceState, Place},
 };
 
 /// How soon who waits notices that he is not to.
@@ -38,6 +38,10 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const STACK_BYTES: usize = 512 << 10;
 /// The most bytes of what a server sends before it is asked for a part.
 const GREETING_BYTES: usize = 64 << 10;
+
+/// What is told of a connection whose time is over.
+const LATE: &str =
+    "it was not asked in time: agent_query_timeout is for all that a statement asks of a server";
 
 /// An answer, or why there is none.
 type Answered = std::result::Result<Vec<u8>, String>;
@@ -95,6 +99,8 @@ pub(super) struct Awaited {
 
 /// What the thread of a connection knows.
 struct Work {
+    /// Counts the thread as long as there is one.
+    _place: Place,
     instance: Arc<InstanceState>,
     agent: Agent,
     /// The statement's begin.
@@ -104,12 +110,21 @@ struct Work {
 
 impl Connecting {
     /// Begins to connect, to one mirror after the other until one answers what opens its part. The statement began at `begun`.
+    ///
+    /// # Errors
+    /// [`Error::Elsewhere`] where as many threads ask other servers as there may be connections.
     pub(super) fn begin(
         instance: &Arc<InstanceState>,
         agent: Agent,
         begun: Instant,
         open: impl Fn(&Mirror) -> Request + Send + 'static,
     ) -> Result<Self> {
+        let full = |most: usize| {
+            let why =
+                "threads ask other servers: agents.max_connections of remora.toml allows no more";
+            Error::Elsewhere(format!("{}: {most} {why}", agent.name()))
+        };
+        let place = AgentsState::place(instance).map_err(full)?;
         let (commands, taken) = channel();
         let (answer, ready) = sync_channel(1);
         let tries = u32::try_from(agent.retries).unwrap_or(u32::MAX).saturating_add(1);
@@ -125,7 +140,7 @@ impl Connecting {
             until: later(Instant::now(), opening.saturating_add(GRACE)),
             name: agent.name(),
         };
-        let work = Work { instance: Arc::clone(instance), agent, begun, shared };
+        let work = Work { _place: place, instance: Arc::clone(instance), agent, begun, shared };
         let run = move || {
             let opened = work.connect(&open);
             let (connection, told) = match opened {
@@ -189,6 +204,7 @@ impl Work {
                 thread::sleep(STEP.min(agent.retry_delay));
             }
             lost += pause.elapsed();
+            let mut has_asked = false;
             for place in instance.agents.order(agent.strategy, &addresses) {
                 let Some(mirror) = agent.mirrors.get(place) else { continue };
                 if self.is_left() {
@@ -196,21 +212,35 @@ impl Work {
                 }
                 let begun = Instant::now();
                 let opened = self.open(mirror, &open(mirror));
-                // One that may not be asked was not.
-                if !opened.as_ref().is_err_and(|error| error.code == ErrorCode::NotSupported) {
-                    instance.agents.note(&mirror.address, opened.is_ok(), begun.elapsed());
+                let took = begun.elapsed();
+                if opened.as_ref().err().is_none_or(|error| self.is_its_failure(error, took)) {
+                    instance.agents.note(&mirror.address, opened.is_ok(), took);
                 }
                 match opened {
                     Ok((connection, answer)) => {
                         let until = later(self.begun, lost.saturating_add(agent.times.query));
                         return Ok((connection, Ready { mirror: mirror.clone(), answer, until }));
                     }
-                    Err(error) => last = format!("{}: {}", mirror.name(), error.message),
+                    Err(error) => {
+                        has_asked |= !is_own(&error);
+                        last = format!("{}: {}", mirror.name(), error.message);
+                    }
                 }
                 lost += begun.elapsed();
             }
+            // Nobody is asked again who was not asked.
+            if !has_asked {
+                break;
+            }
         }
         Err(last)
+    }
+
+    /// Whether it is the server that failed: not where nobody waits for it, it was not asked, or the statement had less patience
+    /// than the table.
+    fn is_its_failure(&self, error: &crate::Error, took: Duration) -> bool {
+        let is_hasty = self.agent.is_hasty && took >= self.agent.times.query;
+        !(self.is_left() || is_own(error) || is_hasty)
     }
 
     fn open(
@@ -227,14 +257,15 @@ impl Work {
         Ok((connection, answer))
     }
 
-    /// Asks what comes until nobody asks any more.
+    /// Asks what comes until nobody asks any more, or nothing may be asked any more: who reads slowly holds no connection.
     fn serve(
         &self,
         mut connection: Box<dyn AgentConnection>,
         until: Instant,
         commands: &Receiver<Command>,
     ) {
-        while let Ok(Command { statement, most_bytes, reply }) = commands.recv() {
+        let left = || until.saturating_duration_since(Instant::now());
+        while let Ok(Command { statement, most_bytes, reply }) = commands.recv_timeout(left()) {
             let answered = connection.ask(&statement, &self.limit(until, most_bytes));
             let has_failed = answered.is_err();
             if let Some(reply) = reply {
@@ -283,7 +314,8 @@ impl Link {
             wire::statement(request).map_err(|error| Error::Elsewhere(error.message))?;
         let most_bytes = request.most_answer_bytes();
         let sent = self.commands.send(Command { statement, most_bytes, reply });
-        sent.map_err(|_| Error::Elsewhere(format!("{}: the connection broke off", self.name)))
+        let why = if Instant::now() < self.until { "the connection broke off" } else { LATE };
+        sent.map_err(|_| Error::Elsewhere(format!("{}: {why}", self.name)))
     }
 }
 
@@ -301,6 +333,11 @@ impl Awaited {
         let answered = receive(&self.reply, &self.name, self.until, unless)?;
         answered.map_err(|error| Error::Elsewhere(format!("{}: {error}", self.name)))
     }
+}
+
+/// Whether this server refused to ask: the other is not named, or there are too many connections already.
+fn is_own(error: &crate::Error) -> bool {
+    matches!(error.code, ErrorCode::NotSupported | ErrorCode::TooManyConnections)
 }
 
 /// Waits for what another thread sends of a server of that name.

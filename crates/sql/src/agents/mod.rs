@@ -36,7 +36,19 @@ pub(crate) struct Agents {
     begun: Instant,
     /// Is told of those that do not answer, by name, and why.
     lost: Lost,
+    /// What it was told.
+    left_out: Mutex<Vec<Left>>,
+    /// Who is not asked; where it is some, everybody else has to answer.
+    without: Option<Vec<String>>,
     opened: Mutex<HashMap<String, Opened>>,
+}
+
+/// What is left out of a table.
+struct Left {
+    name: String,
+    why: String,
+    /// Whether it is a server behind the one of that name, which answers without it.
+    is_behind: bool,
 }
 
 /// Is told of a server that is left out, and why.
@@ -65,7 +77,30 @@ impl Agents {
         lost: Lost,
     ) -> Self {
         let begun = Instant::now();
-        Self { shared, asked, trail, begun, lost, opened: Mutex::default() }
+        let (left_out, opened) = (Mutex::default(), Mutex::default());
+        Self { shared, asked, trail, begun, lost, left_out, without: None, opened }
+    }
+
+    /// The same for what is asked again of a statement before, of the same servers: without those that were left out of it.
+    pub(crate) fn again(self, without: Vec<String>) -> Self {
+        Self { without: Some(without), ..self }
+    }
+
+    /// The servers that are left out, to ask the others again; `None` where servers behind others are.
+    pub(crate) fn missing(&self) -> Option<Vec<String>> {
+        let left_out = self.left_out.lock();
+        let name = |left: &Left| (!left.is_behind).then(|| left.name.clone());
+        left_out.iter().map(name).collect()
+    }
+
+    /// Whether who does not answer is left out.
+    fn is_partial(&self) -> bool {
+        self.asked.is_partial && self.without.is_none()
+    }
+
+    /// Tells again who is left out: each facet of a SELECT is a statement with warnings of its own.
+    pub(crate) fn tell_again(&self) {
+        self.left_out.lock().iter().for_each(|left| (self.lost)(&left.name, &left.why));
     }
 
     /// What the statement says.
@@ -99,19 +134,23 @@ impl Agents {
         let agents = definition::agents(declared, self.asked, &database);
         let mut agents =
             agents.map_err(|error| EngineError::request(RequestPart::Schema, error.message))?;
-        let mut lost: Vec<(String, String)> = Vec::new();
+        let is_asked = |agent: &Agent| !self.without.iter().flatten().any(|it| *it == agent.name());
+        agents.retain(is_asked);
+        let mut lost: Vec<Left> = Vec::new();
         loop {
             let mut left_out = Vec::new();
             match self.open_all(declared, reader, &agents, &trail, &mut left_out) {
                 Ok(table) => {
                     lost.append(&mut left_out);
-                    lost.iter().for_each(|(name, why)| (self.lost)(name, why));
+                    lost.iter().for_each(|left| (self.lost)(&left.name, &left.why));
+                    self.left_out.lock().append(&mut lost);
                     return Ok(table);
                 }
                 Err(Failed { agent: Some(at), error })
-                    if self.asked.is_partial && at < agents.len() =>
+                    if self.is_partial() && at < agents.len() =>
                 {
-                    lost.push((agents.remove(at).name(), error.to_string()));
+                    let (name, why) = (agents.remove(at).name(), error.to_string());
+                    lost.push(Left { name, why, is_behind: false });
                     // Somebody has to answer.
                     if agents.is_empty() && declared.parts().is_empty() {
                         return Err(error);
@@ -129,12 +168,12 @@ impl Agents {
         reader: &Reader,
         agents: &[Agent],
         trail: &[String],
-        left_out: &mut Vec<(String, String)>,
+        left_out: &mut Vec<Left>,
     ) -> std::result::Result<GatheredTable, Failed> {
         let unless = reader.ending().clone();
         let begin = |agent: &Agent| {
             let (agent, trail) = (agent.clone(), trail.to_vec());
-            Opening::begin(&self.shared, agent, self.begun, trail, self.asked.is_partial)
+            Opening::begin(&self.shared, agent, self.begun, trail, self.is_partial())
         };
         let opening: Vec<Opening> = agents.iter().map(begin).collect::<EngineResult<_>>()?;
         let mut parts: Vec<Arc<dyn Part>> = Vec::new();
@@ -150,14 +189,15 @@ impl Agents {
             match opening.finish(&unless) {
                 Ok((part, without)) => {
                     let name = part.name().to_owned();
-                    left_out.extend(without.into_iter().map(|why| (name.clone(), why)));
+                    let left = |why| Left { name: name.clone(), why, is_behind: true };
+                    left_out.extend(without.into_iter().map(left));
                     parts.push(Arc::new(part));
                     places.push(Some(at));
                 }
                 // Nothing is hidden yet: the others can do without it as they are.
-                Err(error @ EngineError::Elsewhere(_)) if self.asked.is_partial => {
+                Err(error @ EngineError::Elsewhere(_)) if self.is_partial() => {
                     let name = agents.get(at).map(Agent::name).unwrap_or_default();
-                    lost.push((name, error.to_string()));
+                    lost.push(Left { name, why: error.to_string(), is_behind: false });
                     last = Some(error);
                 }
                 Err(error) => {

@@ -17,7 +17,10 @@ use serde::de::DeserializeOwned;
 use super::{
     definition::Agent,
     link::{Awaited, Connecting, Link},
-    wire::{Opened, PAGE_KEYS, Query, Request, Text, VERSION, bytes_of, digits, page_rows},
+    wire::{
+        MAX_PAGE_BYTES, Opened, PAGE_KEYS, Query, Request, Text, VERSION, bytes_of, digits,
+        page_rows, row_bytes,
+    },
 };
 use crate::shared::InstanceState;
 
@@ -160,21 +163,34 @@ impl Part for AgentPart {
     fn scan(&self, request: ScanRequest, unless: &Unless) -> Result<PartRows> {
         let scores = request.scores.iter().map(|score| texts(Some(score)));
         let scores: Vec<Option<Text>> = scores.collect::<Result<_>>()?;
-        let columns = request.columns.len() + request.scores.len();
+        // Each column comes once.
+        let (mut asked_columns, mut places) = (Vec::new(), Vec::new());
+        for column in &request.columns {
+            let known = asked_columns.iter().position(|asked| asked == column);
+            places.push(known.unwrap_or(asked_columns.len()));
+            if known.is_none() {
+                asked_columns.push(*column);
+            }
+        }
+        let columns = asked_columns.len() + request.scores.len();
+        places.extend(asked_columns.len()..columns);
         let cursor = self.scans.fetch_add(1, Ordering::Relaxed);
         let page_rows = page_rows(request.batch_rows, columns);
+        let page_bytes = request.batch_bytes.unwrap_or(MAX_PAGE_BYTES).min(MAX_PAGE_BYTES);
         let asked = Request::Scan {
             cursor,
             text: texts(request.text.as_ref())?,
             filter: request.filter,
-            columns: request.columns,
+            columns: asked_columns,
             scores: scores.into_iter().flatten().collect(),
             limit: request.limit,
             page_rows,
+            page_bytes,
         };
         let awaited = Some(self.link.send(&asked)?);
         let (link, unless) = (Arc::clone(&self.link), unless.clone());
-        Ok(Box::new(Pages { link, cursor, awaited, columns, page_rows, is_over: false, unless }))
+        let most = (page_rows, page_bytes);
+        Ok(Box::new(Pages { link, cursor, awaited, columns, places, most, is_over: false, unless }))
     }
 }
 
@@ -183,8 +199,12 @@ struct Pages {
     link: Arc<Link>,
     cursor: u32,
     awaited: Option<Awaited>,
+    /// How many come.
     columns: usize,
-    page_rows: usize,
+    /// Where each that was asked for is among them.
+    places: Vec<usize>,
+    /// Rows of a page, and bytes of all but the last.
+    most: (usize, usize),
     /// Whether the last page has come.
     is_over: bool,
     unless: Unless,
@@ -195,8 +215,14 @@ impl Pages {
         let answer = awaited.wait(&self.unless)?;
         let malformed = || lie(&self.link, "it sent a page that is none");
         let (has_more, rest) = answer.split_first().ok_or_else(malformed)?;
-        let rows = decode_rows(rest, self.columns, self.page_rows);
+        let rows = decode_rows(rest, self.columns, self.most.0);
         let rows = rows.map_err(|error| lie(&self.link, &error.to_string()))?;
+        let all_but_last = rows.split_last().map_or(&[][..], |(_, rows)| rows);
+        // With as many the page would have ended sooner.
+        let bytes: usize = all_but_last.iter().map(|row| row_bytes(row)).sum();
+        if !all_but_last.is_empty() && bytes >= self.most.1 {
+            return Err(malformed());
+        }
         match (has_more, rows.is_empty()) {
             (0, _) => self.is_over = true,
             (1, false) => {
@@ -204,7 +230,13 @@ impl Pages {
             }
             _ => return Err(malformed()),
         }
-        Ok(rows)
+        if self.places.len() == self.columns {
+            return Ok(rows);
+        }
+        let whole = |row: Row| -> Row {
+            self.places.iter().filter_map(|&at| row.get(at).cloned()).collect()
+        };
+        Ok(rows.into_iter().map(whole).collect())
     }
 }
 

@@ -1,18 +1,34 @@
 //! A part of a table that this server has for another, at the moment that was pinned when it was opened.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use remora_engine::{
-    Error, Reader, RequestPart, Result, Row, Scan, ScanRequest, Value, encode_rows,
+    Error, Reader, RequestPart, Result, Row, Scan, ScanRequest, Selection, Value, encode_rows,
 };
 
-use super::wire::{Opened, PAGE_KEYS, digits, page_rows};
+use super::wire::{MAX_PAGE_BYTES, Opened, PAGE_KEYS, digits, page_rows, row_bytes};
 
 /// Most scans of a connection that go on.
 const MAX_SCANS: usize = 64;
 /// How often rows may be hidden: each server between this one and the first may do it once, and once for itself.
 const MAX_HIDES: usize = 8;
+
+/// Most weights that the scans of a part that go on have together.
+const MAX_SCORED: u64 = 1 << 25;
+
+/// A scan that goes on.
+struct Going {
+    scan: Scan,
+    /// Rows that were read and had no room in the last page.
+    ahead: VecDeque<Row>,
+    page_bytes: usize,
+    /// How many weights it has.
+    scored: u64,
+}
 
 /// An open part.
 pub(crate) struct ServedPart {
@@ -22,7 +38,7 @@ pub(crate) struct ServedPart {
     pub table: String,
     /// Parts of it that did not answer when it was opened: later they are errors.
     lost: Arc<Mutex<Vec<String>>>,
-    scans: HashMap<u32, Scan>,
+    scans: HashMap<u32, Going>,
     hides: usize,
 }
 
@@ -67,7 +83,12 @@ impl ServedPart {
     }
 
     /// Begins a scan and gives its first page.
-    pub(crate) fn scan(&mut self, cursor: u32, request: ScanRequest) -> Result<Vec<u8>> {
+    pub(crate) fn scan(
+        &mut self,
+        cursor: u32,
+        request: ScanRequest,
+        page_bytes: usize,
+    ) -> Result<Vec<u8>> {
         let refused = |message: String| Err(Error::request(RequestPart::Other, message));
         if self.scans.len() >= MAX_SCANS {
             return refused(format!("a connection has {MAX_SCANS} scans of a part already"));
@@ -75,28 +96,75 @@ impl ServedPart {
         if self.scans.contains_key(&cursor) {
             return refused(format!("there is a scan {cursor} of this part already"));
         }
-        let batch_rows =
-            page_rows(request.batch_rows, request.columns.len() + request.scores.len());
-        let request = ScanRequest { table: self.table.clone(), batch_rows, ..request };
+        let columns: HashSet<usize> = request.columns.iter().copied().collect();
+        if columns.len() < request.columns.len() {
+            return refused("a column is asked for twice".to_owned());
+        }
+        let columns = request.columns.len() + request.scores.len();
+        let page_bytes = page_bytes.min(MAX_PAGE_BYTES);
+        let rows_of_bytes = page_bytes / row_bytes(&[Value::Null]) / columns.max(1);
+        let batch_rows = page_rows(request.batch_rows.min(rows_of_bytes), columns);
+        let (table, batch_bytes) = (self.table.clone(), Some(page_bytes));
+        let request = ScanRequest { table, batch_rows, batch_bytes, ..request };
+        let scored = self.scored(&request)?;
         let scan = self.reader.scan(request)?;
-        self.scans.insert(cursor, scan);
+        let ahead = VecDeque::new();
+        self.scans.insert(cursor, Going { scan, ahead, page_bytes, scored });
         self.page(cursor)
+    }
+
+    /// How many weights a scan has; refused where there are too many with those of the others.
+    fn scored(&self, request: &ScanRequest) -> Result<u64> {
+        let scores = request.scores.len() as u64;
+        if scores == 0 {
+            return Ok(0);
+        }
+        let others: u64 = self.scans.values().map(|going| going.scored).sum();
+        let left = MAX_SCORED.saturating_sub(others);
+        let every = self.reader.row_count(&self.table)?.saturating_mul(scores);
+        if every <= left {
+            return Ok(every);
+        }
+        let selection = Selection {
+            table: self.table.clone(),
+            text: request.text.clone(),
+            filter: request.filter.clone(),
+            ..Selection::default()
+        };
+        let scored = self.reader.count(&selection)?.count.saturating_mul(scores);
+        if scored > left {
+            let message = format!(
+                "the scans of a part have {MAX_SCORED} weights at most together, and this one would have {scored}"
+            );
+            return Err(Error::request(RequestPart::Other, message));
+        }
+        Ok(scored)
     }
 
     /// The next page of a scan, which is over behind its last one.
     pub(crate) fn page(&mut self, cursor: u32) -> Result<Vec<u8>> {
-        let Some(mut scan) = self.scans.remove(&cursor) else {
+        let Some(mut going) = self.scans.remove(&cursor) else {
             let message = format!("there is no scan {cursor} of this part, or it is over");
             return Err(Error::request(RequestPart::Other, message));
         };
-        let batch = scan.next().transpose()?;
+        if going.ahead.is_empty()
+            && let Some(batch) = going.scan.next().transpose()?
+        {
+            going.ahead = batch.to_rows().into();
+        }
+        let (mut rows, mut bytes): (Vec<Row>, usize) = (Vec::new(), 0);
+        while bytes < going.page_bytes.max(1)
+            && let Some(row) = going.ahead.pop_front()
+        {
+            bytes += row_bytes(&row);
+            rows.push(row);
+        }
         // Of rows of other servers it is known at the next page whether more come.
-        let has_more = batch.is_some() && scan.rows() > 0;
-        let rows = batch.map_or_else(Vec::new, |batch| batch.to_rows());
+        let has_more = !rows.is_empty() && (!going.ahead.is_empty() || going.scan.rows() > 0);
         let mut page = vec![u8::from(has_more)];
         page.extend(encode_rows(&rows));
         if has_more {
-            self.scans.insert(cursor, scan);
+            self.scans.insert(cursor, going);
         }
         Ok(page)
     }

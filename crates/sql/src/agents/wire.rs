@@ -12,7 +12,8 @@
 use std::sync::Arc;
 
 use remora_engine::{
-    FactorsForm, Filter, KeywordQuery, KeywordStatistics, Schema, TextQuery, WantedStatistics,
+    FactorsForm, Filter, KeywordQuery, KeywordStatistics, Schema, TextQuery, Value,
+    WantedStatistics,
 };
 use remora_words::rank::IdfKind;
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,11 @@ pub(crate) const MAX_PAGE_ROWS: usize = 8_192;
 pub(crate) const MAX_PAGE_VALUES: usize = 1 << 20;
 /// Keys of a page.
 pub(crate) const PAGE_KEYS: usize = 16_384;
-/// The most bytes of answers: a page ends behind 16 MiB of texts, of which its last row may have more.
+/// The most bytes of a page before its last row.
+pub(crate) const MAX_PAGE_BYTES: usize = 16 << 20;
+/// What a value has beside its text.
+const VALUE_BYTES: usize = 16;
+/// The most bytes of answers: the last row of a page may have more than all before it.
 const PAGE_BYTES: usize = 64 << 20;
 const TOLD_BYTES: usize = 16 << 20;
 const SHORT_BYTES: usize = 64 << 10;
@@ -61,6 +66,8 @@ pub(crate) enum Request {
         scores: Vec<Text>,
         limit: Option<u64>,
         page_rows: usize,
+        /// A page ends behind the row with which it has so many.
+        page_bytes: usize,
     },
     /// The next page.
     Next { cursor: u32 },
@@ -84,6 +91,16 @@ impl Request {
 /// How many rows a page has at most, where that many are asked for, of so many columns.
 pub(crate) fn page_rows(asked: usize, columns: usize) -> usize {
     asked.clamp(1, MAX_PAGE_ROWS.min(MAX_PAGE_VALUES / columns.max(1)).max(1))
+}
+
+/// What a row counts in a page.
+pub(crate) fn row_bytes(row: &[Value]) -> usize {
+    let bytes = |value: &Value| match value {
+        Value::Text(text) | Value::Json(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    row.iter().map(|value| VALUE_BYTES + bytes(value)).sum()
 }
 
 /// The answer to Open and Hide.

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::run::collect;
 use crate::{
-    Result,
+    Error, Result,
     catalog::{SqlTable, TableName},
     parse::Source,
     state::SessionState,
@@ -31,6 +31,10 @@ pub(super) async fn protect(
         }
         let engine_name = name.engine_name(&session.shared);
         let Ok(schema) = session.reader().schema(&engine_name) else { continue };
+        if !schema.agents().is_empty() {
+            let what = "FOR UPDATE and FOR SHARE of a table with rows in other servers";
+            return Err(Error::unsupported(what));
+        }
         let table = SqlTable::of(&schema);
         if table.row_number.is_some() {
             continue;

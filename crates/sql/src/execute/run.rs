@@ -140,11 +140,12 @@ impl Query {
         }
         let is_light = is_light(&query);
         Box::pin(views::describe_for(session, &query)).await?;
-        sought::settle(session, &mut query, source).await?;
-        let is_client = matches!(purpose, Purpose::Run | Purpose::Explain);
+        // Before what is sought for is read, which may be of other servers too.
         if let Some(asked) = asked_of_agents(&query) {
             session.ask_agents(asked);
         }
+        sought::settle(session, &mut query, source).await?;
+        let is_client = matches!(purpose, Purpose::Run | Purpose::Explain);
         let catalog = SessionCatalog::new(session, source);
         let catalog = if is_client { catalog.for_client() } else { catalog };
         let limit = session.variables.sql_select_limit;

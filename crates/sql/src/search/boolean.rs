@@ -55,6 +55,10 @@ pub(super) fn parsed(text: &str, boolean: bool) -> Result<TextQuery> {
 
 /// The text indexes that together hold these columns and no others.
 fn indexes(table: &SqlTable, columns: &[usize]) -> Result<Vec<u32>> {
+    if !table.schema.agents().is_empty() {
+        let what = "MATCH … AGAINST of a table with rows in other servers, whose text indexes are not asked: say MATCH('…')";
+        return Err(Error::unsupported(what));
+    }
     let within =
         |text: &&remora_engine::TextDef| text.columns.iter().all(|column| columns.contains(column));
     let fitting: Vec<_> = table.schema.texts.iter().filter(within).collect();

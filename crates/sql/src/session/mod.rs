@@ -356,6 +356,7 @@ impl SessionState {
         if !diagnostics::are_kept_by(statement) {
             self.warnings.clear();
         }
+        self.tell_lost_again();
         self.warn_of_bytes(statement);
         self.begin_reading(kind).await?;
         let outcome = self.dispatch(kind, statement, reply).await?;
@@ -423,6 +424,7 @@ impl SessionState {
 
     /// Counts what the last search found, if that is not known.
     async fn count_found(&mut self) -> Result<()> {
+        self.ask_agents_again();
         let Some(meta) = &mut self.meta else { return Ok(()) };
         if let Some(selection) = meta.uncounted.take() {
             meta.counting = None;
@@ -447,7 +449,11 @@ impl SessionState {
                 (meta.total_found, meta.is_counted, meta.counting) = (count, true, None);
                 Ok(())
             }
-            (Err(error), _) if error.code == ErrorCode::QueryTimeout => Err(error),
+            (Err(error), _)
+                if matches!(error.code, ErrorCode::QueryTimeout | ErrorCode::ForeignQuery) =>
+            {
+                Err(error)
+            }
             _ => Ok(()),
         }
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use remora_engine::{
-    Filter, KeywordQuery, Reader, ScanRequest, Schema, Selection, TextQuery, united_name,
+    Filter, KeywordQuery, MAX_PATTERNS, Reader, ScanRequest, Schema, Selection, TextQuery,
+    united_name,
 };
 use remora_mysql::ErrorCode;
 use serde::Serialize;
@@ -36,6 +37,8 @@ const MAX_COLUMNS: usize = 8_192;
 const MAX_SCORES: usize = 64;
 /// Most keywords, or sets of them, whose numbers are asked for.
 const MAX_WANTED: usize = 65_536;
+/// Most keys that are hidden at a time.
+const MAX_HIDDEN: usize = 1 << 18;
 /// Most fields whose weights are told.
 const MAX_FIELD_WEIGHTS: usize = 4_096;
 /// Most tables that are one.
@@ -191,6 +194,9 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
     let table = part.table.clone();
     match request {
         Request::Hide { keys } => {
+            if keys.len() > MAX_HIDDEN {
+                return Err(refused(&format!("{MAX_HIDDEN} keys are hidden at most")));
+            }
             let keys: Option<Vec<Vec<u8>>> = keys.iter().map(|key| bytes_of(key)).collect();
             part.hide(&keys.ok_or_else(|| refused("a key has no digits"))?).map_err(engine)?;
             json(&part.opened(false, run).map_err(engine)?)
@@ -200,9 +206,14 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
             part.keys(&from).map_err(engine)
         }
         Request::Statistics { query, wanted } => {
-            let listed = [wanted.keywords.len(), wanted.patterns.len(), wanted.unions];
+            let listed = [wanted.keywords.len(), wanted.unions];
             if listed.iter().any(|count| *count > MAX_WANTED) {
                 return Err(refused(&format!("a query has {MAX_WANTED} keywords at most")));
+            }
+            if wanted.patterns.len() > MAX_PATTERNS {
+                let most =
+                    format!("{MAX_PATTERNS} words with wildcards may be asked for at a time");
+                return Err(refused(&most));
             }
             let query = keywords(&schema, &query)?;
             json(&part.reader.keyword_statistics(&table, &query, &wanted).map_err(engine)?)
@@ -213,7 +224,7 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
             let selection = Selection { table, text, filter, ..Selection::default() };
             json(&part.reader.count(&selection).map_err(engine)?.count)
         }
-        Request::Scan { cursor, text, filter, columns, scores, limit, page_rows } => {
+        Request::Scan { cursor, text, filter, columns, scores, limit, page_rows, page_bytes } => {
             check_filter(filter.as_ref())?;
             if columns.len() > MAX_COLUMNS || scores.len() > MAX_SCORES {
                 let most = format!("{MAX_COLUMNS} columns and {MAX_SCORES} scores of a row may be");
@@ -230,7 +241,7 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
                 in_key_order: true,
                 ..ScanRequest::default()
             };
-            part.scan(cursor, request).map_err(engine)
+            part.scan(cursor, request, page_bytes).map_err(engine)
         }
         Request::Next { cursor } => part.page(cursor).map_err(engine),
         Request::End { cursor } => {

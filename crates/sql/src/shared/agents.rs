@@ -4,11 +4,17 @@
 use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use parking_lot::Mutex;
 use remora_engine::SharedKeys;
+
+use super::InstanceState;
 
 /// So many failures in a row make a server a dead one, which is asked last.
 const DEAD_AFTER: u32 = 3;
@@ -65,6 +71,17 @@ pub(crate) struct AgentsState {
     pub run: String,
     health: Mutex<HashMap<String, Health>>,
     turn: Mutex<usize>,
+    /// Threads that ask other servers.
+    asking: AtomicUsize,
+}
+
+/// The place of a thread that asks another server.
+pub(crate) struct Place(Arc<InstanceState>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.agents.asking.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Default for AgentsState {
@@ -72,11 +89,23 @@ impl Default for AgentsState {
         let (one, other) = (RandomState::new(), RandomState::new());
         let run = format!("{:016x}{:016x}", one.hash_one(0), other.hash_one(1));
         let (health, turn) = (Mutex::default(), Mutex::default());
-        Self { shared_keys: SharedKeys::default(), run, health, turn }
+        let asking = AtomicUsize::new(0);
+        Self { shared_keys: SharedKeys::default(), run, health, turn, asking }
     }
 }
 
 impl AgentsState {
+    /// A place for a thread that asks another server; how many there are if all are taken.
+    pub(crate) fn place(instance: &Arc<InstanceState>) -> Result<Place, usize> {
+        let most = instance.host.most_agents();
+        let asking = &instance.agents.asking;
+        let one_more = |count| (count < most).then_some(count + 1);
+        match asking.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+            Ok(_) => Ok(Place(Arc::clone(instance))),
+            Err(_) => Err(most),
+        }
+    }
+
     /// Notes how a server answered the first question, and what that took.
     pub(crate) fn note(&self, address: &str, answered: bool, took: Duration) {
         let mut all = self.health.lock();

@@ -15,7 +15,7 @@ use std::{
 use parking_lot::RwLock;
 use remora_engine::Database;
 
-pub(crate) use agents::{AgentsState, Strategy};
+pub(crate) use agents::{AgentsState, Place, Strategy};
 pub(crate) use counters::{Counters, position_name};
 pub(crate) use locks::{LocksOwner, NamedLocks, SessionLocks, lock_name};
 pub(crate) use plans::{Known, Plans};

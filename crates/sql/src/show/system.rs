@@ -220,6 +220,9 @@ pub(super) fn table_row(
     started: &Value,
 ) -> Result<Vec<Value>> {
     let statistics = known.statistics(session)?;
+    // How many there are is known to those servers alone that have them.
+    let is_here = known.table.schema.agents().is_empty();
+    let of_rows = |count| if is_here { Value::Uint(count) } else { Value::Null };
     let average = statistics.store_bytes.checked_div(statistics.rows).unwrap_or(0);
     let options = &known.table.options;
     let others = options.others.iter().map(|option| option.to_lowercase());
@@ -231,8 +234,8 @@ pub(super) fn table_row(
         text(known.engine()),
         Value::Int(10),
         text("Dynamic"),
-        Value::Uint(statistics.rows),
-        Value::Uint(average),
+        of_rows(statistics.rows),
+        of_rows(average),
         Value::Uint(statistics.store_bytes),
         Value::Uint(0),
         Value::Uint(statistics.index_bytes),

@@ -35,6 +35,28 @@ impl SessionState {
         made
     }
 
+    /// Asks the servers of the last search again, and no others, for what SHOW META tells of it.
+    pub(crate) fn ask_agents_again(&self) {
+        let Some(meta) = &self.meta else { return };
+        let Some(without) = meta.without.clone().filter(|_| meta.asked.is_partial) else { return };
+        let nobody: Lost = Arc::new(|_: &str, _: &str| {});
+        let made = Agents::new(Arc::clone(&self.shared), meta.asked, Vec::new(), nobody);
+        *self.agents.lock() = Some(Arc::new(made.again(without)));
+    }
+
+    /// The servers that the statement leaves out; `None` where servers behind others are too.
+    pub(crate) fn missing_agents(&self) -> Option<Vec<String>> {
+        self.agents.lock().as_ref().map_or_else(|| Some(Vec::new()), |agents| agents.missing())
+    }
+
+    /// Warns again of other servers that are left out: each facet of a SELECT has warnings of its own.
+    pub(crate) fn tell_lost_again(&self) {
+        let known = self.agents.lock().clone();
+        if let Some(agents) = known {
+            agents.tell_again();
+        }
+    }
+
     /// Lets go of what the statement opened.
     pub(crate) fn forget_agents(&self) {
         *self.agents.lock() = None;

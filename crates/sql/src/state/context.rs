@@ -7,7 +7,7 @@ use std::{
     cell::RefCell,
     fmt,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -29,6 +29,7 @@ use rustc_hash::FxHashMap;
 use super::{Chances, Level, SessionState, Warning, Warnings};
 use crate::{
     Error, Result,
+    agents::Agents,
     shared::{InstanceState, SessionLocks},
 };
 
@@ -125,6 +126,8 @@ pub(crate) struct Context {
     pub row_count: i64,
     /// User variables, of which assignments are seen at once.
     pub user_variables: UserVariables,
+    /// What the statement opened in other servers, as long as it runs.
+    pub agents: Weak<Agents>,
     /// Where to warn.
     pub warnings: Warnings,
     /// Set when the statement is to end.
@@ -235,6 +238,7 @@ impl Context {
             found_rows: session.found_rows,
             row_count: session.row_count,
             user_variables: session.user_variables.clone(),
+            agents: session.agents.lock().as_ref().map(Arc::downgrade).unwrap_or_default(),
             warnings: session.warnings.clone(),
             interrupted: Arc::clone(&session.interrupted),
             ended: Arc::default(),

@@ -30,6 +30,8 @@ pub(crate) struct Meta {
     pub table: String,
     /// How other servers were asked for it, which are asked again for its words.
     pub asked: Asked,
+    /// Those that were left out then, if that is known of each, and are not asked.
+    pub without: Option<Vec<String>>,
     /// Its words, of which each is counted when they are shown.
     pub words: Vec<TextQuery>,
 }
@@ -63,6 +65,7 @@ impl SessionState {
             }
         }
         self.warn_of_keywords(&meta)?;
+        meta.without = self.missing_agents();
         self.meta = Some(Box::new(meta));
         Ok(())
     }
@@ -132,6 +135,7 @@ impl SessionState {
             report: report.clone(),
             table,
             asked: self.asked_of_agents(),
+            without: self.missing_agents(),
             words,
         }));
     }

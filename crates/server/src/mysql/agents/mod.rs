@@ -56,6 +56,17 @@ impl Pool {
         self.idle.values().map(Vec::len).sum()
     }
 
+    /// Takes out those that waited for too long, whomever they are to.
+    fn take_old(&mut self) -> Vec<Idle> {
+        let mut old = Vec::new();
+        self.idle.retain(|_, idle| {
+            let is_old = |it: &mut Idle| it.since.elapsed() >= IDLE_TIME;
+            old.extend(idle.extract_if(.., is_old));
+            !idle.is_empty()
+        });
+        old
+    }
+
     /// Counts a connection that will be used; what is closed for it.
     fn take_place(&mut self, address: &str, settings: &Agents) -> Result<Option<Vec<Idle>>> {
         let used: usize = self.used.values().sum();
@@ -68,7 +79,7 @@ impl Pool {
                 let message = format!(
                     "{count} connections to other servers are used: agents.{name} of remora.toml allows no more"
                 );
-                return Err(Error::new(ErrorCode::ForeignQuery, message));
+                return Err(Error::new(ErrorCode::TooManyConnections, message));
             }
         }
         *self.used.entry(address.to_owned()).or_default() += 1;
@@ -145,6 +156,8 @@ impl AgentClients {
                  those tables and nothing else"
             ));
         };
+        let old = self.0.lock().take_old();
+        drop(old);
         drop(self.0.lock().take_place(address, settings)?);
         let account = (user, settings.password.clone());
         let mut client = AgentClient {
@@ -208,10 +221,11 @@ impl Drop for AgentClient {
         pool.give_back(&self.address);
         let kept = self.stream.take().filter(|_| self.is_clean && self.is_kept);
         let (account, since) = (self.account.clone(), Instant::now());
+        let old = pool.take_old();
         let rest =
             kept.and_then(|stream| pool.keep(&self.address, Idle { stream, account, since }));
         drop(pool);
-        drop(rest);
+        drop((old, rest));
     }
 }
 

@@ -424,12 +424,60 @@ fn connections_are_bounded() {
     .unwrap();
     let refused = sets(&mut conn, "SELECT COUNT(*) FROM d JOIN e ON d.id = e.id");
     assert!(refused.contains("agents.max_connections_per_server"), "{refused}");
+    // So are those that are waited for.
+    let made = (0..3).map(|_| format!("agent='{address}:t'")).collect::<Vec<_>>().join(" ");
+    conn.query_drop(format!("CREATE TABLE many type='distributed' {made}")).unwrap();
+    let refused = sets(&mut conn, "SELECT COUNT(*) FROM many");
+    assert!(refused.contains("1430") && refused.contains("agents.max_connections"), "{refused}");
     // Counted only as long as they are used.
     let begun = Instant::now();
     while sets(&mut conn, "SELECT COUNT(*) FROM d") != "4\n--\n" {
         assert!(begun.elapsed() < Duration::from_secs(10));
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+#[test]
+fn facets_tell_who_is_left_out_too_and_nothing_here_stands_for_rows_elsewhere() {
+    let (first, _first_conn) = shard(0..4);
+    let (second, _second_conn) = shard(10..14);
+    let proxy = Proxy::new(second.sql_address(), None);
+    let server = head(&[first.sql_address(), proxy.address], "");
+    let mut conn = connect(&server);
+    conn.query_drop(format!("CREATE TABLE t {TABLE}")).unwrap();
+    conn.query_drop("INSERT INTO t VALUES (1, 1, 1, NULL, 'often', 'often rare')").unwrap();
+    conn.query_drop(format!(
+        "CREATE TABLE d type='distributed' agent='{}:t' agent='{}:t' agent_query_timeout='4000' agent_connect_timeout='4000'",
+        first.sql_address(),
+        proxy.address
+    ))
+    .unwrap();
+    let excerpt = sets(&mut conn, "SELECT SNIPPET(body, 'rare') FROM d WHERE id = 1");
+    assert_eq!(excerpt, sets(&mut conn, "SELECT SNIPPET(body, 'rare') FROM t WHERE id = 1"));
+    assert!(excerpt.contains("rare"), "{excerpt}");
+    let refused = sets(&mut conn, "SELECT id FROM d WHERE MATCH(body) AGAINST('often')");
+    assert!(refused.contains("1235"), "{refused}");
+    let refused = sets(&mut conn, "UPDATE t JOIN d ON t.id = d.id SET n = 5");
+    assert!(refused.contains("1052"), "{refused}");
+    conn.query_drop("BEGIN").unwrap();
+    let refused = sets(&mut conn, "SELECT id FROM d FOR UPDATE");
+    assert!(refused.contains("1235"), "{refused}");
+    conn.query_drop("ROLLBACK").unwrap();
+    let rows = "SELECT TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_NAME = 'd'";
+    assert_eq!(sets(&mut conn, rows), "NULL\n--\n");
+    proxy.set(|bytes| if holds(bytes, "open") { Way::Close } else { Way::Pass });
+    let faceted = "SELECT id FROM d WHERE MATCH('often') LIMIT 2 OPTION partial=1 FACET g FACET n";
+    conn.query_drop("SET sql_dialect = 'sphinx'").unwrap();
+    let answer = sets(&mut conn, faceted);
+    assert!(answer.starts_with("0\n1\n--\n"), "{answer}");
+    let warned = sets(&mut conn, "SHOW WARNINGS");
+    assert!(warned.contains("is left out"), "{warned}");
+    conn.query_drop("SET sql_dialect = 'mysql'").unwrap();
+    // SHOW META is of the same servers, also where the other has come back.
+    assert_eq!(sets(&mut conn, &format!("{FOUND} OPTION partial=1")).lines().count(), 5);
+    proxy.set(|_| Way::Pass);
+    let meta = sets(&mut conn, "SHOW META");
+    assert!(meta.contains("docs[0]|4") && meta.contains("total_found|4"), "{meta}");
 }
 
 #[test]
@@ -520,7 +568,7 @@ fn parts_are_bounded() {
     // Scans that are ended make room for others.
     let scan = |cursor: u32| {
         format!(
-            r#"{{"scan":{{"cursor":{cursor},"text":null,"filter":null,"columns":[0],"scores":[],"limit":null,"page_rows":1}}}}"#
+            r#"{{"scan":{{"cursor":{cursor},"text":null,"filter":null,"columns":[0],"scores":[],"limit":null,"page_rows":1,"page_bytes":65536}}}}"#
         )
     };
     for cursor in 0..200 {
@@ -566,6 +614,39 @@ fn parts_are_bounded() {
     let refused = ask(&mut conn, &format!(r#"{{"count":{{"text":{deep},"filter":null}}}}"#));
     assert!(refused.contains("ERROR"), "{refused}");
     assert_eq!(sets(&mut conn, "SELECT 1"), "1\n--\n");
+}
+
+#[test]
+fn pages_have_as_many_bytes_as_were_asked_for() {
+    let (_shard, mut conn) = shard(0..40);
+    // Each column once, and as many bytes as a page may have, but one row at least.
+    let scan = |cursor: u32, columns: &str, bytes: usize| {
+        let asked = format!(
+            r#"{{"scan":{{"cursor":{cursor},"text":null,"filter":null,"columns":[{columns}],"scores":[],"limit":null,"page_rows":40,"page_bytes":{bytes}}}}}"#
+        );
+        format!("CALL REMORA_PART('{asked}')")
+    };
+    assert!(ask(&mut conn, OPEN).contains(r#""rows":40"#));
+    let mut page = |statement: String| -> usize {
+        let page: Option<Vec<u8>> = conn.query_first(statement).unwrap();
+        page.unwrap().windows(10).filter(|bytes| bytes == b"often rare").count()
+    };
+    // A row has 3 * 16 bytes and its 15 of texts.
+    for (cursor, bytes, rows) in [(1, 0, 1), (2, 63, 1), (3, 126, 2), (4, 480, 8), (5, 1 << 20, 40)]
+    {
+        assert_eq!(page(scan(cursor, "0,4,5", bytes)), rows, "{bytes}");
+    }
+    // What was read and had no room comes next.
+    assert_eq!(page(r#"CALL REMORA_PART('{"next":{"cursor":4}}')"#.to_owned()), 2);
+    let twice = sets(&mut conn, &scan(6, "0,4,0", 1 << 20));
+    assert!(twice.contains("twice"), "{twice}");
+    assert!(ask(&mut conn, OPEN).contains(r#""rows":40"#));
+    let patterns = vec![r#""a*""#; 65].join(",");
+    let many = format!(
+        r#"{{"statistics":{{"query":{{"text":"a","ranker":"none","expression":null,"field_weights":[],"table_weight":null,"is_plain":false,"is_divided":true,"factors":null,"statistics":null}},"wanted":{{"keywords":[],"patterns":[{patterns}],"unions":0,"totals":false,"needs_hits":false}}}}}}"#
+    );
+    let refused = ask(&mut conn, &many);
+    assert!(refused.contains("64 words with wildcards"), "{refused}");
 }
 
 /// The first keys of the table, in hexadecimal digits: those of whole numbers of 32 bits stand in order.

@@ -76,7 +76,13 @@ pub(super) struct Words {
 impl Words {
     /// Those of the table that the engine calls so; `None` if it has none any more.
     pub(super) fn of(context: &Context, table: &str) -> Result<Option<Self>> {
-        let schema = context.shared.database.schema(table).map_err(|error| from_engine(&error))?;
+        let database = &context.shared.database;
+        // Of a table with rows in other servers they are what those say.
+        let schema = match context.agents.upgrade() {
+            Some(agents) => database.reader().reaching(agents).schema(table),
+            None => database.schema(table),
+        };
+        let schema = schema.map_err(|error| from_engine(&error))?;
         let Some(words) = &schema.words else { return Ok(None) };
         let analyzer = words.analyzer().map_err(|error| from_engine(&error))?;
         let name = |&place: &usize| schema.columns.get(place).map(|column| column.name.clone());

@@ -4,7 +4,7 @@
 use super::{
     evaluate::Query,
     literal::Parameters,
-    target::{TargetTable, table_of},
+    target::{TargetTable, check_lockable, table_of},
     update::{key_items, key_of, named_tables},
 };
 use crate::{Result, catalog::Verb, parse::Tokens, state::SessionState, transaction::TableStorage};
@@ -42,6 +42,7 @@ pub(super) async fn protect(
     let rest = tokens.skip_until(|tokens| grouped(tokens) || begins_lock(tokens))?;
     let rest = start..rest.end;
     for one in &named {
+        check_lockable(session, &one.name)?;
         let Ok(table) = table_of(session, &one.name, Verb::Select) else { continue };
         let place = TableStorage::Engine(one.name.engine_name(&session.shared).into());
         let is_temporary = session.transaction.temporary(&one.name).is_some();

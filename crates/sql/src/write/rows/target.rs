@@ -8,6 +8,7 @@ use remora_mysql::ErrorCode;
 use crate::{
     Error, Result,
     catalog::{ROW_NUMBER, SqlTable, TableName, Verb, View, not_a_table},
+    error::from_engine,
     parse::Tokens,
     state::SessionState,
     transaction::{Key, TableStorage},
@@ -337,5 +338,23 @@ pub(crate) fn table_of(
     let engine_name = name.engine_name(&session.shared);
     let schema = session.reader().schema(&engine_name);
     let schema = schema.map_err(|_| no_table(session, name, verb))?;
-    Ok(SqlTable::of(&schema))
+    // What is defined like it is defined by what it declares; columns are those that its servers tell.
+    if schema.agents().is_empty() || verb == Verb::Alter {
+        return Ok(SqlTable::of(&schema));
+    }
+    let gathered = session.reading().schema(&engine_name).map_err(|error| from_engine(&error))?;
+    Ok(SqlTable::of(&gathered))
+}
+
+/// 1235 for a table with rows in other servers, where those of a transaction are kept from others.
+pub(crate) fn check_lockable(session: &SessionState, name: &TableName) -> Result<()> {
+    // Who may not read it is told so by what reads it.
+    let may_read = name.check(&session.identity, Verb::Select).is_ok();
+    let schema = session.reader().schema(&name.engine_name(&session.shared));
+    match may_read && schema.is_ok_and(|schema| !schema.agents().is_empty()) {
+        true => Err(Error::unsupported(
+            "FOR UPDATE and FOR SHARE of a table with rows in other servers",
+        )),
+        false => Ok(()),
+    }
 }
