@@ -629,7 +629,7 @@ fn pages_have_as_many_bytes_as_were_asked_for() {
     assert!(ask(&mut conn, OPEN).contains(r#""rows":40"#));
     let mut page = |statement: String| -> usize {
         let page: Option<Vec<u8>> = conn.query_first(statement).unwrap();
-        page.unwrap().windows(10).filter(|bytes| bytes == b"often rare").count()
+        page.unwrap().windows(10).filter(|bytes| *bytes == b"often rare").count()
     };
     // A row has 3 * 16 bytes and its 15 of texts.
     for (cursor, bytes, rows) in [(1, 0, 1), (2, 63, 1), (3, 126, 2), (4, 480, 8), (5, 1 << 20, 40)]
