@@ -164,7 +164,7 @@ impl Part for AgentPart {
         let scores = request.scores.iter().map(|score| texts(Some(score)));
         let scores: Vec<Option<Text>> = scores.collect::<Result<_>>()?;
         // Each column comes once.
-        let (mut asked_columns, mut places) = (Vec::new(), Vec::new());
+        let (mut asked_columns, mut places): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         for column in &request.columns {
             let known = asked_columns.iter().position(|asked| asked == column);
             places.push(known.unwrap_or(asked_columns.len()));

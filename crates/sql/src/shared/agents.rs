@@ -99,7 +99,7 @@ impl AgentsState {
     pub(crate) fn place(instance: &Arc<InstanceState>) -> Result<Place, usize> {
         let most = instance.host.most_agents();
         let asking = &instance.agents.asking;
-        let one_more = |count| (count < most).then_some(count + 1);
+        let one_more = |count: usize| (count < most).then_some(count + 1);
         match asking.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
             Ok(_) => Ok(Place(Arc::clone(instance))),
             Err(_) => Err(most),
