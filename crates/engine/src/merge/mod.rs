@@ -156,7 +156,8 @@ pub(crate) fn optimize(shared: &DatabaseState, table: &str) -> Result<()> {
         };
         let mut is_whole = true;
         for group in groups.iter().filter(|group| !is_done(group)) {
-            is_whole &= merge_inputs(shared, &claim.table, group)? == Extent::Whole;
+            let merged = merge_inputs(shared, &claim.table, group, Deletions::Freed)?;
+            is_whole &= merged == Extent::Whole;
         }
         if is_whole {
             return Ok(());
@@ -237,8 +238,17 @@ enum Extent {
     Stopped,
 }
 
+/// What a merge does with the few deletions of a segment that would be the same without them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deletions {
+    /// They stay: a segment that is written to would be made again for each.
+    Stay,
+    /// What they left is freed.
+    Freed,
+}
+
 fn merge_claimed(shared: &DatabaseState, claim: &Claim<'_>) -> Result<Extent> {
-    merge_inputs(shared, &claim.table, &claim.views)
+    merge_inputs(shared, &claim.table, &claim.views, Deletions::Stay)
 }
 
 /// Merges claimed segments of a table into one, or as many of their documents as may be one with the paths that they
@@ -247,6 +257,7 @@ fn merge_inputs(
     shared: &DatabaseState,
     table: &TableView,
     inputs: &[SegmentView],
+    deletions: Deletions,
 ) -> Result<Extent> {
     let mut left_out = Vec::new();
     loop {
@@ -258,7 +269,7 @@ fn merge_inputs(
             Made::TooMuch(one) => {
                 left_out.push(one);
                 if let [alone] = inputs
-                    && gains_nothing(table, alone, &left_out)
+                    && gains_nothing(table, alone, &left_out, deletions)
                 {
                     leave_without(shared, table, &alone.segment, &left_out);
                     return Ok(Extent::Whole);
@@ -297,11 +308,20 @@ fn tell_failure(shared: &DatabaseState, table: &TableView, inputs: &[SegmentView
     }
 }
 
-/// Whether a segment merged alone would be the same, with these paths left out.
-fn gains_nothing(table: &TableView, view: &SegmentView, left_out: &[LeftOut]) -> bool {
+/// Whether a segment merged alone would be the same, with these paths left out, but for deletions that may stay.
+fn gains_nothing(
+    table: &TableView,
+    view: &SegmentView,
+    left_out: &[LeftOut],
+    deletions: Deletions,
+) -> bool {
+    let may_stay = match deletions {
+        Deletions::Stay => view.deleted_count <= view.live_count(),
+        Deletions::Freed => view.deleted_count == 0,
+    };
     let has =
         |spec| view.segment.has_path(spec) || left_out.iter().any(|one| one.too_much.spec == *spec);
-    view.deleted_count == 0
+    may_stay
         && path_specs(&table.schema).iter().all(has)
         && !lacks_an_index(&view.segment, &stored_indexes(&table.schema))
 }

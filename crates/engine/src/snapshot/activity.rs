@@ -30,7 +30,7 @@ pub(crate) struct Activity {
 }
 
 /// A segment that is left without a path.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct WithoutPath {
     segment: Weak<Segment>,
     spec: PathSpec,
@@ -144,6 +144,22 @@ impl Activity {
                 && !view.is_deleted(one.doc)
         };
         all.iter().find(stands).map(|one| one.why.clone())
+    }
+
+    /// Keeps of a segment what is known of another with the same documents, in whose place it comes. Older snapshots
+    /// have that one still, so that it stays known for as long as it is there.
+    pub fn exchanged(&self, old: &Arc<Segment>, new: &Arc<Segment>) {
+        let is_old = |segment: &Weak<Segment>| std::ptr::eq(segment.as_ptr(), Arc::as_ptr(old));
+        let mut all = self.without_path.lock();
+        let of_old = all.iter().filter(|one| is_old(&one.segment));
+        let of_new: Vec<WithoutPath> =
+            of_old.map(|one| WithoutPath { segment: Arc::downgrade(new), ..one.clone() }).collect();
+        all.extend(of_new);
+        drop(all);
+        if let Some(failure) = &mut *self.merge_failure.lock() {
+            let inputs = failure.inputs.iter_mut().filter(|input| is_old(input));
+            inputs.for_each(|input| *input = Arc::downgrade(new));
+        }
     }
 
     pub fn done(&self) -> Done {

@@ -73,9 +73,11 @@ impl Published {
             if !table.segments.iter().any(is_old) {
                 continue;
             }
+            let activity = Arc::clone(&table.activity);
             for view in &mut Arc::make_mut(table).segments {
                 let exchange = same.iter().find(|(old, _)| view.is_of(old) && !claims.has(old));
-                if let Some((_, new)) = exchange {
+                if let Some((old, new)) = exchange {
+                    activity.exchanged(old, new);
                     view.segment = Arc::clone(new);
                 }
             }

@@ -3,7 +3,7 @@
 use std::{cell::Cell, path::Path, sync::Arc};
 
 use super::super::{
-    Extent, Limit, goes_on, merge_inputs, merge_live,
+    Deletions, Extent, Limit, goes_on, merge_inputs, merge_live,
     portion::{Bounds, PathRows, Portion, Took, take},
 };
 use crate::{
@@ -147,7 +147,7 @@ fn what_is_written_during_a_portion_is_carried_over() {
     let table = database.view("notes");
     // The first documents are those of the portion.
     apply(&database, vec![delete(4), delete(5), put(6), delete(DOCUMENTS - 1), put(1)]);
-    assert_eq!(merge_inputs(shared, &table, &claim.views).unwrap(), Extent::Part);
+    assert_eq!(merge_inputs(shared, &table, &claim.views, Deletions::Stay).unwrap(), Extent::Part);
     let now = database.view("notes");
     let old = |view: &&SegmentView| view.is_of(&claim.views[0].segment);
     let left = now.segments.iter().find(old).unwrap();
@@ -205,7 +205,10 @@ fn what_nobody_wants_any_more_is_given_up() {
     assert!(goes_on(shared, &table), "the paths are there, and one more");
     some.remove(0);
     define(&database, some);
-    assert_eq!(merge_inputs(shared, &table, &claim.views).unwrap(), Extent::Stopped);
+    assert_eq!(
+        merge_inputs(shared, &table, &claim.views, Deletions::Stay).unwrap(),
+        Extent::Stopped
+    );
     let now = database.view("notes");
     assert!(now.segments.iter().zip(&claim.views).all(|(now, view)| now.is_of(&view.segment)));
     assert_eq!((now.segments.len(), now.activity.merge_failure()), (claim.views.len(), None));
@@ -215,7 +218,65 @@ fn what_nobody_wants_any_more_is_given_up() {
     assert!(!goes_on(shared, &table));
     database.create_table(schema(paths())).unwrap();
     assert!(!goes_on(shared, &table), "it is another table");
-    assert_eq!(merge_inputs(shared, &table, &claim.views).unwrap(), Extent::Stopped);
+    assert_eq!(
+        merge_inputs(shared, &table, &claim.views, Deletions::Stay).unwrap(),
+        Extent::Stopped
+    );
     shared.published.stop(crate::Error::Closed);
     assert!(!goes_on(shared, &database.view("notes")));
+}
+
+/// That a segment is left without a path is known of it when documents of it are replaced, and when a checkpoint has
+/// exchanged it for what its file holds: it is not made again.
+#[test]
+fn what_is_left_without_a_path_is_known_behind_a_checkpoint() {
+    let directory = tempfile::tempdir().unwrap();
+    let options =
+        Options { durability: Durability::None, path_index_bytes: 2_000, ..Options::default() };
+    let store = Arc::new(FaultyStore::default());
+    let database = Database::start(directory.path(), options, store, None).unwrap();
+    let path = PathDef::new(1, vec!["n".to_owned()]);
+    let texts = PathDef::of_texts(1, vec![vec!["text".to_owned()]]).unwrap();
+    database.create_table(schema(vec![path.clone()])).unwrap();
+    // Of different values so many that the segment is one of those that are left in files.
+    let of_many_bytes = |id: i64| {
+        let value = format!("{:016x}", id.wrapping_mul(0x1e37_79b9_7f4a_7c15));
+        let text = "word ".repeat(if id == 0 { 1_000 } else { 1 });
+        let document = format!("{{\"n\": \"{}\", \"text\": \"{text}\"}}", value.repeat(10));
+        Change::Put(vec![Value::Int(id), Value::Json(document.into())])
+    };
+    apply(&database, (0..DOCUMENTS).map(of_many_bytes).collect());
+    database.optimize(Some("notes")).unwrap();
+    let shared = database.shared();
+    let claim = shared.published.claim_all("notes").unwrap().unwrap();
+    define(&database, vec![path, texts]);
+    apply(&database, vec![of_many_bytes(7)]);
+    let table = database.view("notes");
+    let old = table.segments.iter().find(|view| view.is_of(&claim.views[0].segment)).unwrap();
+    assert!(old.deleted_count == 1 && old.bytes() >= 256 << 10, "{}", old.bytes());
+    let one = std::slice::from_ref(old);
+    let merged = merge_inputs(shared, &table, one, Deletions::Stay).unwrap();
+    assert_eq!(merged, Extent::Whole);
+    let of_old = |view: &SegmentView| view.is_of(&old.segment);
+    assert!(database.view("notes").segments.iter().any(of_old), "it would be the same again");
+    let spec = &path_specs(&table.schema)[1];
+    let told = table.activity.why_without(old, spec);
+    assert!(told.is_some());
+    drop(claim);
+    database.checkpoint().unwrap();
+    let now = database.view("notes");
+    let is_same = |view: &&SegmentView| view.segment.doc_count() == old.segment.doc_count();
+    let new = now.segments.iter().find(is_same).unwrap();
+    assert!(!of_old(new), "a checkpoint leaves it in its file");
+    assert_eq!(now.activity.why_without(new, spec), told);
+    assert_eq!(now.activity.why_without(old, spec), told, "older snapshots have it still");
+    apply(&database, vec![of_many_bytes(9)]);
+    assert_eq!(database.merge_failures().len(), 1);
+    let is_new = |view: &SegmentView| view.is_of(&new.segment) && view.deleted_count == 2;
+    assert!(database.view("notes").segments.iter().any(is_new), "it is as it was");
+    // Who asks for it has freed what deletions left.
+    database.optimize(Some("notes")).unwrap();
+    let freed = database.view("notes");
+    assert_eq!((freed.segments.len(), freed.segments[0].deleted_count), (1, 0));
+    assert_eq!(database.merge_failures().len(), 1);
 }
