@@ -12,7 +12,7 @@ use remora_index::{
 
 use super::plan::{Limit, live_size, sum};
 use crate::{
-    Result, Schema,
+    Result, Schema, Value,
     indexing::{MissingPaths, TooMuch, path_specs},
     snapshot::SegmentView,
     storage::rows::RowReader,
@@ -20,6 +20,8 @@ use crate::{
 
 /// After so many documents it is asked whether it goes on.
 const ASKED_DOCUMENTS: u32 = 1_024;
+/// After so many bytes of their rows too: one row may have as many as thousands of others.
+const ASKED_BYTES: usize = 4 << 20;
 
 /// What bounds a merge.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +62,8 @@ pub(super) struct Portion<'v> {
     pub inputs: Vec<MergeInput>,
     /// Whether no document is left that lacks a path.
     pub is_whole: bool,
+    /// Whether a bound was met: at the end of a segment as anywhere else.
+    is_full: bool,
     /// Bytes of paths that are held.
     pub held_bytes: u64,
     /// The most bytes that were held before they were put in order.
@@ -94,8 +98,7 @@ pub(super) fn take<'v>(
     for view in views {
         match missing(view) {
             None => others.push(view),
-            // What was taken of the one before filled the portion.
-            Some(_) if !portion.is_whole => {}
+            Some(_) if portion.is_full => portion.is_whole = false,
             Some(missing) => match portion.fill(view, missing, paths, bounds)? {
                 None => {}
                 Some(ended) => return Ok(ended),
@@ -114,6 +117,7 @@ impl Default for Portion<'_> {
             taken: Vec::new(),
             inputs: Vec::new(),
             is_whole: true,
+            is_full: false,
             held_bytes: 0,
             most_collected_bytes: 0,
             size: (0, 0),
@@ -144,15 +148,20 @@ impl<'v> Portion<'v> {
             let bytes = u128::from(live_bytes) * u128::from(taken) / u128::from(live.max(1));
             sum(self.size, (bytes as u64 + path_bytes, taken))
         };
+        let mut unasked_bytes = 0;
         while end < count {
-            if (end - first).is_multiple_of(ASKED_DOCUMENTS) && !(paths.goes_on)() {
-                return Ok(Some(Took::Stopped));
+            if (end - first).is_multiple_of(ASKED_DOCUMENTS) || unasked_bytes >= ASKED_BYTES {
+                unasked_bytes = 0;
+                if !(paths.goes_on)() {
+                    return Ok(Some(Took::Stopped));
+                }
             }
             let mut row = None;
             if !view.is_deleted(end) {
                 key.clear();
                 view.segment.keys().read(end, &mut key);
                 row = paths.rows.get(&key, &wanted)?;
+                unasked_bytes += row.as_deref().map_or(0, |row| bytes_of(row, &wanted));
                 taken += 1;
             }
             if let Some(too_much) = missing.add(row.as_deref())? {
@@ -161,6 +170,7 @@ impl<'v> Portion<'v> {
             end += 1;
             let held = self.held_bytes + missing.bytes();
             if held >= bounds.held_bytes || !bounds.limit.allows(size(taken, missing.bytes())) {
+                self.is_full = true;
                 break;
             }
         }
@@ -213,4 +223,14 @@ impl Taken<'_> {
         let gone: Vec<u32> = self.docs.clone().filter(|&doc| !now.is_deleted(doc)).collect();
         Some(now.without_docs(&gone, schema)).filter(|rest| rest.live_count() > 0)
     }
+}
+
+/// Bytes of a row's documents at the wanted positions.
+fn bytes_of(row: &[Value], wanted: &dyn Fn(usize) -> bool) -> usize {
+    let wanted = row.iter().enumerate().filter(|(column, _)| wanted(*column));
+    let bytes = wanted.map(|(_, value)| match value {
+        Value::Text(text) | Value::Json(text) => text.len(),
+        _ => 0,
+    });
+    bytes.sum()
 }

@@ -129,6 +129,35 @@ fn what_is_held_of_paths_is_bounded() {
     }
 }
 
+/// A portion that is full at the end of a segment takes nothing of the next.
+#[test]
+fn a_portion_that_ends_with_a_segment_is_full() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path(), 1 << 28);
+    let claim = database.shared().published.claim_all("notes").unwrap().unwrap();
+    apply(&database, (DOCUMENTS..DOCUMENTS + 5).map(put).collect());
+    let (view, schema) = (database.view("notes"), schema(paths()));
+    assert_eq!(view.segments.len(), 2);
+    drop(claim);
+    let live: Vec<u64> = view.segments.iter().map(|one| u64::from(one.live_count())).collect();
+    let taken_with = |documents: u64| {
+        let paths =
+            PathRows { schema: &schema, rows: &*view.rows, left_out: &[], goes_on: &|| true };
+        let limit = Limit { bytes: u64::MAX, documents };
+        let bounds = Bounds { limit, held_bytes: 1 << 28 };
+        let took = take(&view.segments, &paths, &bounds).unwrap();
+        let Took::Portion(portion) = took else { panic!() };
+        let ends = portion.taken.iter().map(|taken| taken.docs.end).collect::<Vec<_>>();
+        (ends, portion.is_whole)
+    };
+    let counts: Vec<u32> = view.segments.iter().map(|one| one.segment.doc_count()).collect();
+    // The document that goes beyond the limit is the last of the first segment.
+    assert_eq!(taken_with(live[0] - 1), (vec![counts[0]], false));
+    // It is the last of all.
+    assert_eq!(taken_with(live[0] + live[1] - 1), (counts.clone(), true));
+    assert_eq!(taken_with(u64::MAX), (counts, true));
+}
+
 fn of_five() -> Selection {
     let test = PathTest::In(vec![PathValue::Int(5)]);
     let filter = Some(Filter::Path("doc".to_owned(), vec!["n".to_owned()], test));
