@@ -130,6 +130,7 @@ fn state(reader: &Reader) -> Result<State> {
             columns,
             scores: Vec::new(),
             batch_rows: BATCH_ROWS,
+            batch_bytes: None,
             in_key_order: false,
             limit: None,
             indexes: AllowedIndexes::default(),

@@ -630,6 +630,7 @@ fn many_values_are_looked_up_where_few_rows_may_be_read() {
             columns: vec![0],
             scores: Vec::new(),
             batch_rows: 1_000,
+            batch_bytes: None,
             in_key_order: true,
             limit: None,
             indexes: AllowedIndexes::default(),

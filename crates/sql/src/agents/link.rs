@@ -127,17 +127,13 @@ impl Connecting {
         let place = AgentsState::place(instance).map_err(full)?;
         let (commands, taken) = channel();
         let (answer, ready) = sync_channel(1);
-        let tries = u32::try_from(agent.retries).unwrap_or(u32::MAX).saturating_add(1);
-        let mirrors = u32::try_from(agent.mirrors.len()).unwrap_or(u32::MAX);
-        let each = agent.times.connect.saturating_add(agent.times.query).saturating_mul(mirrors);
-        let opening = each.saturating_add(agent.retry_delay).saturating_mul(tries);
         let shared = Arc::<Shared>::default();
         let this = Self {
             commands,
             ready,
             shared: Arc::clone(&shared),
             is_taken: false,
-            until: later(Instant::now(), opening.saturating_add(GRACE)),
+            until: later(Instant::now(), longest_opening(&agent).saturating_add(GRACE)),
             name: agent.name(),
         };
         let work = Work { _place: place, instance: Arc::clone(instance), agent, begun, shared };
@@ -341,6 +337,14 @@ fn is_own(error: &crate::Error) -> bool {
 }
 
 /// Waits for what another thread sends of a server of that name.
+/// How long it may take until an agent is open, or given up.
+pub(super) fn longest_opening(agent: &Agent) -> Duration {
+    let tries = u32::try_from(agent.retries).unwrap_or(u32::MAX).saturating_add(1);
+    let mirrors = u32::try_from(agent.mirrors.len()).unwrap_or(u32::MAX);
+    let each = agent.times.connect.saturating_add(agent.times.query).saturating_mul(mirrors);
+    each.saturating_add(agent.retry_delay).saturating_mul(tries)
+}
+
 fn receive<T>(receiver: &Receiver<T>, name: &str, until: Instant, unless: &Unless) -> Result<T> {
     if let Ok(received) = receiver.try_recv() {
         return Ok(received);

@@ -23,6 +23,7 @@ pub(crate) use served::ServedPart;
 
 use crate::{catalog::TableName, shared::InstanceState};
 use definition::Agent;
+use link::longest_opening;
 use part::Opening;
 
 /// Opens the tables of a statement.
@@ -137,9 +138,11 @@ impl Agents {
         let is_asked = |agent: &Agent| !self.without.iter().flatten().any(|it| *it == agent.name());
         agents.retain(is_asked);
         let mut lost: Vec<Left> = Vec::new();
+        let mut begun = self.begun;
         loop {
             let mut left_out = Vec::new();
-            match self.open_all(declared, reader, &agents, &trail, &mut left_out) {
+            let asked = (agents.as_slice(), begun);
+            match self.open_all(declared, reader, asked, &trail, &mut left_out) {
                 Ok(table) => {
                     lost.append(&mut left_out);
                     lost.iter().for_each(|left| (self.lost)(&left.name, &left.why));
@@ -151,6 +154,7 @@ impl Agents {
                 {
                     let (name, why) = (agents.remove(at).name(), error.to_string());
                     lost.push(Left { name, why, is_behind: false });
+                    begun = Instant::now();
                     // Somebody has to answer.
                     if agents.is_empty() && declared.parts().is_empty() {
                         return Err(error);
@@ -161,19 +165,25 @@ impl Agents {
         }
     }
 
-    /// Opens a table over these agents, which are asked side by side. What of theirs is `left_out` is told.
+    /// Opens a table over these agents, which are asked side by side, for a statement that began then. What of theirs is
+    /// `left_out` is told.
     fn open_all(
         &self,
         declared: &Schema,
         reader: &Reader,
-        agents: &[Agent],
+        (agents, mut begun): (&[Agent], Instant),
         trail: &[String],
         left_out: &mut Vec<Left>,
     ) -> std::result::Result<GatheredTable, Failed> {
         let unless = reader.ending().clone();
+        // Who answers is not late for having waited for those that are left out.
+        if self.is_partial() {
+            let longest = agents.iter().map(longest_opening).max().unwrap_or_default();
+            begun = begun.checked_add(longest).unwrap_or(begun);
+        }
         let begin = |agent: &Agent| {
             let (agent, trail) = (agent.clone(), trail.to_vec());
-            Opening::begin(&self.shared, agent, self.begun, trail, self.is_partial())
+            Opening::begin(&self.shared, agent, begun, trail, self.is_partial())
         };
         let opening: Vec<Opening> = agents.iter().map(begin).collect::<EngineResult<_>>()?;
         let mut parts: Vec<Arc<dyn Part>> = Vec::new();

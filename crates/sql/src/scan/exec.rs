@@ -242,6 +242,7 @@ impl ScanExec {
             columns,
             scores: self.scores.clone(),
             batch_rows: self.batches.rows,
+            batch_bytes: None,
             in_key_order: self.batches.in_key_order,
             limit: self.shape.limit.map(|limit| limit as u64),
             indexes: self.indexes,

@@ -118,6 +118,7 @@ impl FewScan {
             columns: self.columns.clone(),
             scores: Vec::new(),
             batch_rows: BATCH_ROWS,
+            batch_bytes: None,
             in_key_order: true,
             limit: limit.into_iter().chain(self.limit).min(),
             indexes: self.indexes,

@@ -84,7 +84,11 @@ fn keys_that_cannot_be_computed_of_a_row_are_left_out_from_then_on() {
     let database = start(directory.path(), Arc::new(FaultyStore::default()), Durability::Always);
     let declared = |keys: &[&str]| {
         let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-        Some(DeclaredTable { keys, options: "ENGINE=InnoDB".to_owned(), parts: Vec::new() })
+        Some(DeclaredTable {
+            keys,
+            options: "ENGINE=InnoDB".to_owned(),
+            ..DeclaredTable::default()
+        })
     };
     let mut known = table("known");
     known.declared = declared(&["PRIMARY KEY (`id`)", "KEY `known` ((length(`text`)))"]);

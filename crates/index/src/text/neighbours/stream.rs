@@ -248,7 +248,7 @@ mod tests {
                 .collect();
             let (records, offsets, positions) = written(&documents, terms);
             let slot = |term: u32| match term % 2 {
-                0 => Slot::word(term + 1, 0, term % 4 == 0),
+                0 => Slot::word(term + 1, 0, term.is_multiple_of(4)),
                 _ => Slot::characters(term),
             };
             let source = Source {

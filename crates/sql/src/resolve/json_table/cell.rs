@@ -96,7 +96,7 @@ pub(super) fn fitted(value: &Json, kind: &DataType) -> Result<Option<String>, Mi
 }
 
 /// Whether a type is YEAR, which the parser has no name for.
-fn is_year(kind: &DataType) -> bool {
+pub(super) fn is_year(kind: &DataType) -> bool {
     matches!(kind, DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("year"))
 }
 
@@ -239,18 +239,22 @@ fn short(
     length: impl Fn(&str) -> usize,
 ) -> Result<String, Misfit> {
     let text = plain(value);
-    match most {
-        Some(most) if length(&text) as u64 > most => Err(Misfit::Range),
-        _ => Ok(text),
+    let Some(most) = most else { return Ok(text) };
+    if length(&text) as u64 <= most {
+        return Ok(text);
     }
+    // Spaces that stand too far behind are left out.
+    let bare = text.trim_end_matches(' ');
+    let spaces = most.checked_sub(length(bare) as u64).ok_or(Misfit::Range)?;
+    let end = bare.len() + usize::try_from(spaces).unwrap_or(usize::MAX);
+    Ok(text.get(..end).unwrap_or(&text).to_owned())
 }
 
 fn year(value: &Json) -> Result<String, Misfit> {
-    // Of a text too 0 is the year 0, not 2000.
+    // Of a text too 0 is the year 0, not 2000: it is a number that is cast.
     let number: u32 = whole(value, 0, 2_155)?.parse().map_err(|_| INTEGER)?;
     match number {
-        0 => Ok("0000".to_owned()),
-        1..=99 | 1_901.. => Ok(number.to_string()),
+        0..=99 | 1_901.. => Ok(number.to_string()),
         _ => Err(Misfit::Range),
     }
 }
@@ -296,6 +300,8 @@ mod tests {
         let text = DataType::Varchar(Some(length));
         assert_eq!(of("\"äöü\"", &text), Ok(Some("äöü".to_owned())));
         assert_eq!(of("true", &text), Err(Misfit::Range));
+        assert_eq!(of("\"ä     \"", &text), Ok(Some("ä  ".to_owned())));
+        assert_eq!(of("\" abc\"", &text), Err(Misfit::Range));
         assert_eq!(of("false", &DataType::Text), Ok(Some("false".to_owned())));
     }
 

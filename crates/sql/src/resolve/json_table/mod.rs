@@ -325,6 +325,11 @@ fn derived(columns: &[Column], inner: &str, unique: &str) -> TableFactor {
 }
 
 fn cast(value: Expr, kind: Option<DataType>) -> Expr {
+    let value = match &kind {
+        // The text 0 is the year 2000, the number is not.
+        Some(kind) if cell::is_year(kind) => cast(value, Some(DataType::BigInt(None))),
+        _ => value,
+    };
     let data_type = match kind {
         None => DataType::UnsignedInteger,
         Some(

@@ -339,6 +339,7 @@ mod tests {
                 options: "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci"
                     .to_owned(),
                 parts: Vec::new(),
+                ..DeclaredTable::default()
             }),
         };
         schema.add_index([IndexColumn { column: 2, descending: false, order: None }]);
