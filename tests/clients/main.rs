@@ -236,9 +236,10 @@ fn jdbc() {
 
 #[test]
 fn sphinx_search_of_perl() {
-    let settings = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(settings.path(), "[listen]\nsphinx_api = \"127.0.0.1:0\"\n").unwrap();
-    let serving = Serving::with(Some(settings.path()));
+    let directory = tempfile::tempdir().unwrap();
+    let settings = directory.path().join("remora.toml");
+    std::fs::write(&settings, "[listen]\nsphinx_api = \"127.0.0.1:0\"\n").unwrap();
+    let serving = Serving::with(Some(&settings));
     rows(
         Command::new("mariadb"),
         &serving.port,
