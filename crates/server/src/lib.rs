@@ -23,6 +23,7 @@ mod logging;
 mod mysql;
 mod open;
 mod process;
+mod random;
 mod report;
 mod requests;
 mod server;

@@ -5,6 +5,7 @@
 //! MygramDB file its own rule holds: the token guards administration, and reading is free.
 
 mod failures;
+mod web_tokens;
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -68,6 +69,8 @@ pub(crate) struct Claimed {
 #[derive(Default)]
 pub(crate) struct Logins {
     pub failures: Failures,
+    /// What the tokens are signed with that this process gives.
+    secret: web_tokens::Secret,
     /// Chooses, for a name that is not known, whose way of a password it is asked for.
     chance: RandomState,
 }

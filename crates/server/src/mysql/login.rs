@@ -14,8 +14,11 @@ use remora_protocol::mysql::{
 use remora_sql::{Access, Identity, Right};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{channel::Channel, side::SqlSide, tls};
-use crate::accounts::{Claimed, Demand, host_of};
+use super::{channel::Channel, side::SqlSide};
+use crate::{
+    accounts::{Claimed, Demand, host_of},
+    random::random,
+};
 
 /// Bytes of a message of a client that has not logged in.
 const MAX_LOGIN_BYTES: usize = 64 << 10;
@@ -64,7 +67,7 @@ pub(super) struct Gate<'g, S> {
 
 /// Random bytes for a connection's scrambles.
 pub(super) fn nonce() -> io::Result<Nonce> {
-    tls::random::<NONCE_BYTES>().map(Nonce::from_random)
+    random::<NONCE_BYTES>().map(Nonce::from_random)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {

@@ -61,14 +61,6 @@ fn openssl_name(name: &str) -> String {
     name.replace('_', "-")
 }
 
-/// Bytes that nobody can guess.
-pub(super) fn random<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    let random = ring::default_provider().secure_random;
-    random.fill(&mut bytes).map_err(|_| io::Error::other("the system gives no random bytes"))?;
-    Ok(bytes)
-}
-
 /// A stream that begins with bytes that were read before.
 pub(super) struct Rewound<S> {
     first: Vec<u8>,

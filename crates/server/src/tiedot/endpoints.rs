@@ -21,7 +21,7 @@ use super::{
     parameters::Parameters,
     queries,
     reply::{Refusal, Reply, shown},
-    server,
+    server, web_tokens,
 };
 use crate::{
     counters::CommandKind,
@@ -68,7 +68,7 @@ impl Endpoint {
 
 use CommandKind::{Count, Get, Info, Other, Save, Search};
 
-const ENDPOINTS: [Endpoint; 22] = [
+const ENDPOINTS: [Endpoint; 24] = [
     endpoint("/", &[], Info, server::welcome),
     endpoint("/version", &[], Info, server::version),
     endpoint("/memstats", &[], Info, server::memory),
@@ -92,6 +92,8 @@ const ENDPOINTS: [Endpoint; 22] = [
     endpoint("/indexes", &["col"], Info, collections::indexes),
     endpoint("/dump", &["dest"], Save, server::dump),
     endpoint("/shutdown", &[], Other, server::shutdown),
+    endpoint(web_tokens::LOGIN, &["user", "pass"], Other, web_tokens::unproved),
+    endpoint("/checkjwt", &[], Info, web_tokens::check),
 ];
 
 /// The path whose answer waits until its work is done.
@@ -112,12 +114,18 @@ pub(super) async fn answer(
 async fn find_and_answer(side: Side, client: Client, request: Request<Body>) -> Answer {
     let path = request.uri().path();
     let endpoint = ENDPOINTS.iter().find(|endpoint| endpoint.path == path);
-    let endpoint = endpoint.ok_or_else(|| no_endpoint(path))?;
+    let unknown = || Refusal::new(StatusCode::NOT_FOUND, "Invalid API endpoint");
+    let endpoint = endpoint.ok_or_else(unknown)?;
     let settings = side.shared.settings.load_full();
     let mut parameters = Parameters::read(request, &settings).await?;
     parameters.check(endpoint.parameters, endpoint.body)?;
+    let address = client.address;
     let caller = client.caller(side.shared);
     let ask = Ask { caller, library: side.library, settings, parameters };
+    if endpoint.path == web_tokens::LOGIN {
+        ask.caller.count_command(endpoint.kind);
+        return web_tokens::log_in(&ask, address).await;
+    }
     let run = || catch_unwind(AssertUnwindSafe(|| (endpoint.answer)(&ask)));
     let reply = blocking(run).unwrap_or_else(|_| {
         tracing::error!("{} of tiedot's API met a fault of the server", endpoint.path);
@@ -128,16 +136,6 @@ async fn find_and_answer(side: Side, client: Client, request: Request<Body>) -> 
         collections::wait_for_index(&ask).await?;
     }
     Ok(reply)
-}
-
-fn no_endpoint(path: &str) -> Refusal {
-    let text = match path {
-        "/getjwt" | "/checkjwt" => {
-            "Invalid API endpoint: there are no JSON web tokens here, log in by the token or as a user"
-        }
-        _ => "Invalid API endpoint",
-    };
-    Refusal::new(StatusCode::NOT_FOUND, text)
 }
 
 impl Ask {

@@ -12,26 +12,30 @@ use axum::{
 use remora_protocol::http::Credentials;
 use remora_sql::Identity;
 
-use super::{parameters, reply::Refusal};
+use super::{parameters, reply::Refusal, web_tokens};
 use crate::{
     accounts::Demand,
     requests::Caller,
     settings::Settings,
     shared::ServerState,
-    web::{self, NotHeard, Peer, Refused, client_address, refused_address, refused_foreign},
+    web::{self, Peer, Refused, client_address, refused_address, refused_foreign},
 };
 
-/// What tiedot tells everybody.
-const OPEN: [&str; 3] = ["/", "/version", "/memstats"];
+/// What tiedot tells everybody, and where one logs in.
+const OPEN: [&str; 4] = ["/", "/version", "/memstats", web_tokens::LOGIN];
 
 /// Who a client has proved to be.
 #[derive(Clone)]
-pub(super) struct Client(Option<Identity>);
+pub(super) struct Client {
+    identity: Option<Identity>,
+    /// Where it asks from.
+    pub(super) address: IpAddr,
+}
 
 impl Client {
     /// A caller of this client.
     pub(super) fn caller(self, shared: Arc<ServerState>) -> Caller {
-        Caller::new(shared, self.0)
+        Caller::new(shared, self.identity)
     }
 }
 
@@ -54,7 +58,8 @@ pub(super) async fn admit(
     let mut response = match admitted {
         Ok(_) if is_question => StatusCode::NO_CONTENT.into_response(),
         Ok(identity) => {
-            request.extensions_mut().insert(Client(identity));
+            let address = client_address(peer.address, request.headers(), &settings.http);
+            request.extensions_mut().insert(Client { identity, address });
             next.run(request).await
         }
         Err(refusal) => refusal.into_response(),
@@ -109,10 +114,13 @@ async fn log_in(
     login: Login,
 ) -> Result<Identity, Refusal> {
     let given = login.given.ok_or_else(|| unauthorized(login.demand))?;
-    let proved = web::prove(shared, settings, login.address, &given).await.map_err(|NotHeard| {
-        let text = "Too many failed logins, try again later";
-        Refusal::new(StatusCode::TOO_MANY_REQUESTS, text)
-    })?;
+    if let Credentials::Bearer(token) = &given
+        && let Some(identity) = shared.logins.prove_web_token(settings, token, login.address)
+    {
+        return Ok(identity);
+    }
+    let proved =
+        web::prove(shared, settings, login.address, &given).await.map_err(Refusal::from)?;
     proved.ok_or_else(|| unauthorized(login.demand))
 }
 
@@ -132,7 +140,9 @@ fn credentials(request: &Request<Body>) -> Option<Credentials> {
 
 fn unauthorized(demand: Demand) -> Refusal {
     let text = match demand {
-        Demand::User => "A user and their password are needed (Authorization: Basic)",
+        Demand::User => {
+            "A user and their password are needed (Authorization: Basic), or a token of /getjwt (Bearer)"
+        }
         _ => "The token is needed: Authorization: token ..., or the parameter access_token",
     };
     Refusal::new(StatusCode::UNAUTHORIZED, text)

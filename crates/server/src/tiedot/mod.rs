@@ -1,7 +1,7 @@
 //! tiedot's HTTP API over collections of JSON documents.
 //!
 //! A request passes `gate` (who may ask), its parameters are read (`parameters`), and `endpoints` finds what answers it:
-//! `collections`, `documents`, `queries` or `server`. `query/` reads and evaluates tiedot's query language.
+//! `collections`, `documents`, `queries`, `server` or `web_tokens`. `query/` reads and evaluates tiedot's query language.
 
 mod collections;
 mod documents;
@@ -12,6 +12,7 @@ mod queries;
 mod query;
 mod reply;
 mod server;
+mod web_tokens;
 
 use std::sync::Arc;
 

@@ -7,6 +7,8 @@ use axum::{
 use remora::Error;
 use remora_protocol::line::{LineError, code};
 
+use crate::web::NotHeard;
+
 /// So much of what a client sent is said back.
 const SHOWN_CHARS: usize = 200;
 
@@ -15,6 +17,8 @@ pub(super) struct Reply {
     status: StatusCode,
     kind: &'static str,
     body: Vec<u8>,
+    /// The client's proof from now on.
+    authorization: Option<HeaderValue>,
 }
 
 impl Reply {
@@ -25,12 +29,21 @@ impl Reply {
 
     /// 200 with a text.
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self { status: StatusCode::OK, kind: "text/plain", body: text.into().into_bytes() }
+        Self::new(StatusCode::OK, "text/plain", text.into().into_bytes())
     }
 
     /// 200 with JSON.
     pub(super) fn json(body: impl Into<Vec<u8>>) -> Self {
-        Self { status: StatusCode::OK, kind: "application/json", body: body.into() }
+        Self::new(StatusCode::OK, "application/json", body.into())
+    }
+
+    fn new(status: StatusCode, kind: &'static str, body: Vec<u8>) -> Self {
+        Self { status, kind, body, authorization: None }
+    }
+
+    /// The same with the header `Authorization`.
+    pub(super) fn with_authorization(self, value: HeaderValue) -> Self {
+        Self { authorization: Some(value), ..self }
     }
 
     /// The same with 201: something is there now.
@@ -42,7 +55,14 @@ impl Reply {
 impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         let mut response = (self.status, self.body).into_response();
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(self.kind));
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.kind));
+        if let Some(value) = self.authorization {
+            headers.insert(header::AUTHORIZATION, value);
+            // Pages of other origins may read it.
+            let shown = HeaderValue::from_static("Authorization");
+            headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, shown);
+        }
         response
     }
 }
@@ -88,6 +108,13 @@ impl From<Error> for Refusal {
     }
 }
 
+impl From<NotHeard> for Refusal {
+    fn from(_: NotHeard) -> Self {
+        let text = "Too many failed logins, try again later";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, text)
+    }
+}
+
 impl From<LineError> for Refusal {
     fn from(error: LineError) -> Self {
         let status = match error.code {
@@ -104,12 +131,8 @@ impl IntoResponse for Refusal {
         let mut text = self.text;
         // As tiedot's errors end.
         text.push('\n');
-        let mut response = Reply {
-            status: self.status,
-            kind: "text/plain; charset=utf-8",
-            body: text.into_bytes(),
-        }
-        .into_response();
+        let reply = Reply::new(self.status, "text/plain; charset=utf-8", text.into_bytes());
+        let mut response = reply.into_response();
         if self.status == StatusCode::UNAUTHORIZED {
             // Clients that know no other scheme ask their user for a name and a password.
             let scheme = HeaderValue::from_static("Basic realm=\"remora\"");

@@ -329,7 +329,8 @@ fn what_is_wrong_is_refused_in_the_words_of_tiedot() {
         ("/drop?col=%ff", 400, "is no percent-encoded UTF-8."),
         ("/dropped", 404, "Invalid API endpoint"),
         ("/create/", 404, "Invalid API endpoint"),
-        ("/getjwt?user=a", 404, "no JSON web tokens"),
+        ("/getjwt?user=a&pass=b", 404, "nobody logs in here"),
+        ("/checkjwt", 404, "nobody logs in here"),
         ("/shutdown", 403, "/shutdown is refused"),
         ("/dump?dest=x", 403, "/dump is refused"),
     ] {
@@ -471,6 +472,48 @@ fn users_have_their_rights_here_as_well() {
     // Without a token nobody stops the server.
     assert_eq!(ask(all, "/shutdown").status, 403);
     assert!(!server.is_asked_to_stop());
+}
+
+/// The token that a login gives.
+fn web_token(response: &Response) -> String {
+    assert_eq!(response.status, 200, "{}", response.body);
+    let head = "authorization: Bearer ";
+    let line = response.head.lines().find(|line| line.starts_with(head)).unwrap();
+    line[head.len()..].to_owned()
+}
+
+#[test]
+fn users_log_in_by_json_web_tokens() {
+    let users = "[[users]]\nname = 'reader'\npassword = 'r%3'\nread = ['remora.a']\n\
+                 [[users]]\nname = 'all'\npassword = 'a'\n";
+    let server = start(users);
+    let all = web_token(&get(&server, "/getjwt?user=all&pass=a"));
+    let reader = web_token(&post(&server, "/getjwt", FORM, "user=reader&pass=r%253"));
+    let ask = |token: &str, path: &str| {
+        request(&server, &format!("GET {path}"), &format!("authorization: Bearer {token}\r\n"), "")
+    };
+    assert_eq!(ask(&all, "/create?col=a").status, 201);
+    assert_eq!(ask(&reader, "/count?col=a&q=%22all%22").status, 200);
+    assert_eq!(ask(&reader, "/insert?col=a&doc={}").status, 403);
+    assert_eq!(get(&server, &format!("/insert?col=a&doc={{}}&access_token={all}")).status, 201);
+    for token in [&all, &reader] {
+        assert_eq!(ask(token, "/checkjwt").status, 200);
+        assert_eq!(get(&server, &format!("/checkjwt?access_token={token}")).status, 200);
+    }
+    for (path, status) in [
+        ("/checkjwt", 401),
+        ("/checkjwt?access_token=a.b.c", 401),
+        ("/getjwt?user=all", 400),
+        ("/getjwt?pass=a", 400),
+        ("/getjwt?user=all&pass=b", 401),
+        ("/getjwt?user=nobody&pass=a", 401),
+    ] {
+        assert_eq!(get(&server, path).status, status, "{path}");
+    }
+    // One user's signature proves no other.
+    let signature = |token: &str| token.rsplit_once('.').unwrap().1.to_owned();
+    let mixed = all.replace(&signature(&all), &signature(&reader));
+    assert_eq!(ask(&mixed, "/all").status, 401);
 }
 
 #[test]

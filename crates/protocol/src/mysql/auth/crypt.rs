@@ -27,6 +27,11 @@ pub struct CryptHash {
 }
 
 impl CryptHash {
+    /// The salt and the digest.
+    pub(super) fn bytes(&self) -> impl Iterator<Item = u8> {
+        self.salt.into_iter().chain(self.digest)
+    }
+
     /// Reads MySQL's `authentication_string`, as text or as `0x…`.
     pub fn parse(text: &str) -> Option<Self> {
         match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {

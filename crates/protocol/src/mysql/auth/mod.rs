@@ -104,6 +104,14 @@ impl Password {
         self.crypt.is_some()
     }
 
+    /// What is stored of the password, and changes with it. Secret as that is.
+    pub fn stored(&self) -> Vec<u8> {
+        let mut stored = vec![u8::from(self.is_empty)];
+        stored.extend(self.native.iter().flatten());
+        stored.extend(self.crypt.iter().flat_map(CryptHash::bytes));
+        stored
+    }
+
     /// Whether the password is the empty one.
     pub fn is_empty(&self) -> bool {
         self.is_empty

@@ -1,0 +1,13 @@
+//! Random bytes of the system, for secrets.
+
+use std::io;
+
+use tokio_rustls::rustls::crypto::ring;
+
+/// Bytes that nobody can guess.
+pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let random = ring::default_provider().secure_random;
+    random.fill(&mut bytes).map_err(|_| io::Error::other("the system gives no random bytes"))?;
+    Ok(bytes)
+}
