@@ -32,8 +32,6 @@ use crate::{
 
 /// Most values: of more it costs less to count all rows by value.
 const MAX_VALUES: usize = 4_096;
-/// Most texts of a segment of which keys are made to see whether some are one value.
-const MAX_TEXTS: usize = 256;
 /// Most rows of a run whose texts are compared, where texts of one key are one value.
 const MAX_COMPARED: u32 = 4_096;
 
@@ -204,7 +202,9 @@ impl<'v> Runs<'v> {
             index,
             column,
             order,
-            is_plain: order.is_none_or(|order| is_plain(column, order)),
+            is_plain: order
+                .zip(column)
+                .is_none_or(|(order, column)| column.has_distinct_keys(order)),
             next_column: next.and_then(|part| view.segment.column(part.column)),
             is_next_descending: next.is_some_and(|part| part.descending),
             parts,
@@ -290,16 +290,6 @@ impl<'v> Runs<'v> {
         let doc = self.index.doc(run.start);
         self.column.map_or(OwnedCell::Null, |column| OwnedCell::new(column.get(doc)))
     }
-}
-
-/// Whether no two texts of a column are one value, where that is seen by a look at few.
-fn is_plain(column: Option<&Column>, order: TextOrder) -> bool {
-    let Some(texts) = column.map(|column| column.distinct_values()) else { return true };
-    let Some(texts) = texts else { return false };
-    let mut keys: Vec<OwnedCell> =
-        texts.take(MAX_TEXTS + 1).map(|text| OwnedCell::keyed(text, Some(order))).collect();
-    keys.sort_unstable();
-    keys.len() <= MAX_TEXTS && keys.windows(2).all(|pair| pair.first() != pair.last())
 }
 
 /// What is wanted of each value.

@@ -6,7 +6,11 @@
 //! The codes have the width of the greatest code. Without NULLs the code is the value's index;
 //! with them it is the index plus one and NULL is code 0.
 
-use std::{cmp::Ordering, ops::Bound};
+use std::{
+    cmp::Ordering,
+    ops::Bound,
+    sync::{Arc, OnceLock},
+};
 
 use super::{
     Cell, Predicate,
@@ -16,10 +20,13 @@ use super::{
     packed::{self, PADDING_BYTES},
     values::Values,
 };
-use crate::{Bitmap, DocSet, IndexError, Result, Slice};
+use crate::{Bitmap, DocSet, IndexError, Result, Slice, TextOrder};
 
 /// The most values a dictionary has: sixteen bits count them and NULL.
 pub(super) const MAX_VALUES: u32 = u16::MAX as u32;
+
+/// The most values of which keys are made to see whether they are distinct.
+const MAX_KEYS: u32 = 1 << 12;
 
 /// A column held as codes.
 #[derive(Clone)]
@@ -30,6 +37,8 @@ pub(super) struct Dictionary {
     /// 1 if the column has NULLs, else 0: the code of the first value.
     first_code: u32,
     doc_count: u32,
+    /// The number of an order of texts, and whether no two of the values have one key in it.
+    distinct_keys: Arc<OnceLock<(u32, bool)>>,
 }
 
 /// Which codes satisfy a condition.
@@ -82,7 +91,8 @@ impl Dictionary {
         if codes.len() != packed::packed_bytes(doc_count, width) + PADDING_BYTES {
             return Err(IndexError::corrupt("a column has another number of codes"));
         }
-        Ok(Self { values, codes, width, first_code, doc_count })
+        let distinct_keys = Arc::default();
+        Ok(Self { values, codes, width, first_code, doc_count, distinct_keys })
     }
 
     /// The distinct values, sorted.
@@ -93,6 +103,29 @@ impl Dictionary {
     /// Each value that some document has, NULL first.
     pub fn distinct_values(&self) -> impl Iterator<Item = Cell<'_>> {
         (0..self.values.len().saturating_add(self.first_code)).map(|code| self.value(code))
+    }
+
+    /// Whether there are few values and no two of them have one key in this order. Of the first order that is asked for
+    /// the answer is kept.
+    pub fn has_distinct_keys(&self, order: TextOrder) -> bool {
+        let first = self.distinct_keys.get_or_init(|| (order.number, self.are_distinct(order)));
+        if first.0 == order.number { first.1 } else { self.are_distinct(order) }
+    }
+
+    fn are_distinct(&self, order: TextOrder) -> bool {
+        if self.values.len() > MAX_KEYS {
+            return false;
+        }
+        let key = |index: u32| {
+            let mut key = Vec::new();
+            if let Cell::Bytes(text) = self.values.get(index) {
+                order.write_key(text, &mut key);
+            }
+            key
+        };
+        let mut keys: Vec<Vec<u8>> = (0..self.values.len()).map(key).collect();
+        keys.sort_unstable();
+        keys.is_sorted_by(|a, b| a < b)
     }
 
     /// The code of a document, which orders as the values do.

@@ -217,6 +217,15 @@ impl Column {
         }
     }
 
+    /// Whether no two texts of the column have one key in an order of texts. False too where there are many different
+    /// ones. Cost: a key for each of up to 4,096 texts, once.
+    pub fn has_distinct_keys(&self, order: TextOrder) -> bool {
+        match &self.layout {
+            Layout::Dictionary(dictionary) => dictionary.has_distinct_keys(order),
+            Layout::Plain(_) => false,
+        }
+    }
+
     /// A number that orders this segment's documents as their values do (NULL is 0).
     ///
     /// The order is not strict: a lower rank means a lower value, but documents of equal rank may

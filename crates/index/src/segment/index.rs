@@ -278,11 +278,8 @@ impl<'s> SegmentIndex<'s> {
             return within;
         };
         let first = self.doc(if at_end { last } else { within.start });
-        let keys = cell::RefCell::new(Keys::default());
-        let is_equal = |doc: u32| {
-            let parts = self.parts.iter().take(parts).map(|&part| (part, part));
-            compare_parts(parts, first, doc, &mut keys.borrow_mut()).is_eq()
-        };
+        let is_equal =
+            |doc: u32| self.parts.iter().take(parts).all(|part| self.is_equal(part, first, doc));
         if !at_end {
             return within.start..self.near_first_without(within, is_equal);
         }
@@ -295,6 +292,23 @@ impl<'s> SegmentIndex<'s> {
             }
             (end, step) = (next, step.saturating_mul(2));
         }
+    }
+
+    /// Whether two documents are equal in a part; of the first one the key is kept.
+    fn is_equal(&self, part: &ReadPart<'_>, first: u32, doc: u32) -> bool {
+        let Some(column) = part.column else { return true };
+        if column.compare(first, doc).is_eq() {
+            return true;
+        }
+        let Some(order) = part.order else { return false };
+        let (Cell::Bytes(one), Cell::Bytes(other)) = (column.get(first), column.get(doc)) else {
+            return false;
+        };
+        let (mut last, mut key) = (self.key.take(), Vec::new());
+        order.write_key(other, &mut key);
+        let is_equal = last.of(one, order) == key;
+        self.key.set(last);
+        is_equal
     }
 
     /// The first of these positions whose document the test does not hold for; it holds for all
@@ -349,34 +363,4 @@ impl<'s> SegmentIndex<'s> {
             is_right
         })
     }
-}
-
-/// Two keys that are compared. Kept between comparisons for their memory.
-#[derive(Default)]
-struct Keys {
-    one: Vec<u8>,
-    other: Vec<u8>,
-}
-
-/// How two documents stand to each other in parts of theirs.
-fn compare_parts<'c>(
-    parts: impl Iterator<Item = (ReadPart<'c>, ReadPart<'c>)>,
-    a: u32,
-    b: u32,
-    keys: &mut Keys,
-) -> Ordering {
-    for (mine, theirs) in parts {
-        let ordering = match (mine.cell(a), theirs.cell(b), mine.order) {
-            (Cell::Bytes(one), Cell::Bytes(other), Some(order)) if one != other => {
-                order.write_key(one, &mut keys.one);
-                order.write_key(other, &mut keys.other);
-                keys.one.cmp(&keys.other)
-            }
-            (one, other, _) => one.cmp(&other),
-        };
-        if ordering.is_ne() {
-            return if mine.descending { ordering.reverse() } else { ordering };
-        }
-    }
-    Ordering::Equal
 }
