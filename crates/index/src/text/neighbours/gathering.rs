@@ -3,14 +3,16 @@
 //! The ends of so many lists are in no near cache. So what comes is noted in a log, and a full log is
 //! sorted by list before it is taken to the lists: each list is then touched once a log, not once a
 //! document.
+//!
+//! The lists have a bound of memory. Where they pass it, the least worthy ones are dropped and stay so.
 
 use super::lists::Growing;
 
 /// So much is noted before the lists are touched: 16 MiB with what sorting takes.
 const LOGGED: usize = 1 << 20;
-/// Lists of more bytes together are not collected.
+/// Lists take no more bytes together, but for a log's.
 const MOST_BYTES: usize = 96 << 20;
-/// What a list takes beside its documents.
+/// What a list takes beside its documents, dropped or not.
 const LIST_BYTES: usize = 64;
 
 /// Lists on their way.
@@ -18,7 +20,9 @@ pub(super) struct Gathering {
     /// (list, document), documents ascending.
     log: Vec<(u32, u32)>,
     sorted: Vec<(u32, u32)>,
-    lists: Vec<Growing>,
+    /// `None` for those that were dropped.
+    lists: Vec<Option<Growing>>,
+    worths: Vec<u32>,
     bytes: usize,
     most_bytes: usize,
 }
@@ -30,13 +34,14 @@ impl Gathering {
     }
 
     fn of_at_most(most_bytes: usize) -> Self {
-        let (log, sorted, lists) = (Vec::new(), Vec::new(), Vec::new());
-        Self { log, sorted, lists, bytes: 0, most_bytes }
+        let (log, sorted, lists, worths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { log, sorted, lists, worths, bytes: 0, most_bytes }
     }
 
-    /// Begins another list: its number.
-    pub fn begin(&mut self) -> u32 {
-        self.lists.push(Growing::default());
+    /// Begins another list of that worth: its number.
+    pub fn begin(&mut self, worth: u32) -> u32 {
+        self.lists.push(Some(Growing::default()));
+        self.worths.push(worth);
         self.bytes += LIST_BYTES;
         (self.lists.len() - 1) as u32
     }
@@ -50,13 +55,13 @@ impl Gathering {
         }
     }
 
-    /// Whether there is more than may be collected: what is added from now on is forgotten.
+    /// Whether there are so many lists that none is kept: what is added from now on is forgotten.
     pub fn is_full(&self) -> bool {
-        self.bytes > self.most_bytes
+        self.lists.len() * LIST_BYTES > self.most_bytes
     }
 
-    /// The lists, or none at all if they were too much.
-    pub fn finish(mut self) -> Option<Vec<Growing>> {
+    /// The lists, `None` for those that were dropped; none at all if they were too many.
+    pub fn finish(mut self) -> Option<Vec<Option<Growing>>> {
         self.take_log();
         (!self.is_full()).then_some(self.lists)
     }
@@ -76,14 +81,26 @@ impl Gathering {
         }
         self.log.clear();
         for documents in self.sorted.chunk_by(|a, b| a.0 == b.0) {
-            if self.bytes > self.most_bytes {
-                return;
-            }
-            if let Some(list) = self.lists.get_mut(documents[0].0 as usize) {
+            if let Some(Some(list)) = self.lists.get_mut(documents[0].0 as usize) {
                 let before = list.bytes();
                 documents.iter().for_each(|&(_, doc)| list.add(doc));
                 self.bytes += list.bytes() - before;
             }
+        }
+        if self.bytes > self.most_bytes {
+            self.drop_least_worthy();
+        }
+    }
+
+    /// Drops lists until a quarter of the memory is free again, so that it is not done for each log.
+    fn drop_least_worthy(&mut self) {
+        let mut order: Vec<usize> = (0..self.lists.len()).collect();
+        order.sort_unstable_by_key(|&at| (self.worths[at], at));
+        for at in order {
+            if self.bytes <= self.most_bytes - self.most_bytes / 4 {
+                break;
+            }
+            self.bytes -= self.lists[at].take().map_or(0, |list| list.bytes());
         }
     }
 }
@@ -95,7 +112,7 @@ mod tests {
     #[test]
     fn lists_hold_what_was_added_to_them() {
         let mut gathering = Gathering::new();
-        let lists: Vec<u32> = (0..7).map(|_| gathering.begin()).collect();
+        let lists: Vec<u32> = (0..7).map(|_| gathering.begin(1)).collect();
         let documents = LOGGED as u32 / 2;
         for doc in 0..documents {
             for &list in &lists {
@@ -105,7 +122,7 @@ mod tests {
             }
         }
         let made = gathering.finish().unwrap();
-        for (list, every) in made.iter().zip(1..) {
+        for (list, every) in made.iter().flatten().zip(1..) {
             let expected: Vec<u32> = (0..documents).step_by(every).collect();
             assert_eq!(list.count() as usize, expected.len());
             let mut bytes = Vec::new();
@@ -116,16 +133,26 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_given_up() {
+    fn the_least_worthy_lists_are_dropped_where_all_are_too_much() {
         let documents = LOGGED as u32 / 16;
-        for (most, is_given_up) in [(LOGGED, true), (LOGGED * 3, false)] {
+        let kept = |most: usize| {
             let mut gathering = Gathering::of_at_most(most);
-            let lists: Vec<u32> = (0..32).map(|_| gathering.begin()).collect();
+            // The worthiest ones come last.
+            let lists: Vec<u32> = (0..32).map(|worth| gathering.begin(worth / 2)).collect();
             for doc in 0..documents {
                 lists.iter().for_each(|&list| gathering.add(list, doc));
             }
-            assert_eq!(gathering.is_full(), is_given_up);
-            assert_eq!(gathering.finish().is_none(), is_given_up);
-        }
+            let made = gathering.finish()?;
+            let whole = |list: &Growing| assert_eq!(list.count(), documents);
+            made.iter().flatten().for_each(whole);
+            Some(made.iter().map(Option::is_some).collect::<Vec<_>>())
+        };
+        // A document takes a byte of each list.
+        assert_eq!(kept(documents as usize * 33), Some(vec![true; 32]));
+        let some = kept(documents as usize * 16).unwrap();
+        let dropped = some.iter().filter(|is_kept| !**is_kept).count();
+        assert!((16..24).contains(&dropped), "{dropped}");
+        assert!(some.is_sorted());
+        assert_eq!(kept(31 * LIST_BYTES), None);
     }
 }

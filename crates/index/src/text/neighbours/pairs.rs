@@ -35,8 +35,8 @@ pub(super) struct Pair {
     pub spared: u32,
     /// How often it stands as two whole words.
     pub exact: u32,
-    /// The documents that hold it.
-    pub docs: Growing,
+    /// The documents that hold it; `None` where there was no room for them.
+    pub docs: Option<Growing>,
 }
 
 /// Collects the documents of pairs.
@@ -98,7 +98,7 @@ impl<'w> Pairs<'w> {
                     let number = *self.numbers.entry((a, b)).or_insert_with(|| {
                         self.pairs.push((a, b));
                         self.exact.push(0);
-                        self.gathering.begin()
+                        self.gathering.begin(self.words.cost(a, b))
                     });
                     let is_self = (a, b) == (first, second);
                     self.told.push(number | if is_self { SELF } else { 0 });

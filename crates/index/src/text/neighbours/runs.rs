@@ -69,21 +69,24 @@ impl<'s> Threes<'s> {
             }
             let number = *self.numbers.entry(pair).or_insert_with(|| {
                 self.runs.push(pair);
-                self.gathering.begin()
+                let documents =
+                    |symbol: u32| self.symbols.get(symbol as usize).map_or(0, |one| one.1);
+                self.gathering.begin(documents(pair.0).min(documents(pair.1)))
             });
             self.gathering.add(number, doc);
         }
     }
 
-    /// The runs, ascending by their terms; none if they were too much.
+    /// The runs that there was room for, ascending by their terms.
     pub fn finish(self) -> Vec<Run> {
         let docs = self.gathering.finish().unwrap_or_default();
         let symbol = |number: u32| self.symbols.get(number as usize).copied().unwrap_or_default();
         let all = self.runs.into_iter().zip(docs);
         let mut made: Vec<Run> = all
-            .map(|((first, second), docs)| {
+            .filter_map(|((first, second), docs)| {
                 let (first, second) = (symbol(first), symbol(second));
-                Run { left: first.0, right: second.0, spared: first.1.min(second.1), docs }
+                let spared = first.1.min(second.1);
+                Some(Run { left: first.0, right: second.0, spared, docs: docs? })
             })
             .collect();
         made.sort_unstable_by_key(|run| (run.left, run.right));
@@ -197,14 +200,13 @@ impl Longer {
         let node = (self.threes.len() + self.nodes.len()) as u32;
         self.numbers.insert((parent, last), node);
         self.nodes.push(Node { parent, characters, last });
-        self.gathering.begin();
+        self.gathering.begin(self.threes.get(last as usize).map_or(0, |run| run.documents));
         Some(node)
     }
 
     /// What was collected.
     pub fn finish(self) -> LongerRuns {
         let docs = self.gathering.finish().unwrap_or_default();
-        let docs: Vec<Option<Growing>> = docs.into_iter().map(Some).collect();
         let mut known: Vec<Option<Known>> = self.threes.into_iter().map(Some).collect();
         let threes = known.len();
         known.resize_with(threes + docs.len(), || None);

@@ -34,18 +34,26 @@ impl Sketch {
     }
 
     /// The fewest times, at least `floor`, with which all pairs that were seen so often take about
-    /// `most` bytes together, and how many those are; `cost` is what a pair takes that was seen so often.
-    pub fn threshold(&self, floor: u8, most: usize, cost: impl Fn(u32) -> usize) -> (u8, usize) {
+    /// `most` bytes together and are about `most_pairs`, and how many bytes those are; `cost` is what a pair takes
+    /// that was seen so often.
+    pub fn threshold(
+        &self,
+        floor: u8,
+        (most, most_pairs): (usize, usize),
+        cost: impl Fn(u32) -> usize,
+    ) -> (u8, usize) {
         let mut cells_with = [0usize; 256];
         self.cells.iter().for_each(|&times| cells_with[usize::from(times)] += 1);
-        let mut bytes = 0;
+        let (mut bytes, mut pairs) = (0, 0);
         for times in (floor.max(1)..=u8::MAX).rev() {
             let seen = if times == u8::MAX { FULL_CELL } else { u32::from(times) };
-            let more = cells_with[usize::from(times)].saturating_mul(cost(seen));
-            if bytes + more > most && times < u8::MAX {
+            let more_pairs = cells_with[usize::from(times)];
+            let more = more_pairs.saturating_mul(cost(seen));
+            let is_too_much = bytes + more > most || pairs + more_pairs > most_pairs;
+            if is_too_much && times < u8::MAX {
                 return (times + 1, bytes);
             }
-            bytes += more;
+            (bytes, pairs) = (bytes + more, pairs + more_pairs);
         }
         (floor.max(1), bytes)
     }
@@ -93,9 +101,10 @@ mod tests {
         assert!(too_high < 30_000 / 5, "{too_high}");
         // Those that are seen 7 or 8 times fit, those that are seen 6 times do not.
         let often = pairs.filter(|(a, b)| (a + b) % 9 >= 7).count();
-        let (times, bytes) = sketch.threshold(2, often * 13, |_| 10);
+        let (times, bytes) = sketch.threshold(2, (often * 13, usize::MAX), |_| 10);
         assert_eq!(times, 7);
         assert!(bytes >= often * 9 && bytes <= often * 13, "{bytes}");
-        assert_eq!(sketch.threshold(2, usize::MAX, |_| 1).0, 2);
+        assert_eq!(sketch.threshold(2, (usize::MAX, often * 13 / 10), |_| 10), (times, bytes));
+        assert_eq!(sketch.threshold(2, (usize::MAX, usize::MAX), |_| 1).0, 2);
     }
 }

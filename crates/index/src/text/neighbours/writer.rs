@@ -31,6 +31,8 @@ pub(crate) const MIN_DOCUMENTS: u32 = 1 << 13;
 const FREQUENT_CHARACTERS_SHARE: u32 = 400;
 /// Words are frequent where more than one in this many documents holds them.
 const FREQUENT_WORD_SHARE: u32 = 400;
+/// And more than so many: fewer are gone through in some 50 us, and most pairs of words are of such a one.
+const LEAST_FREQUENT_WORD: u32 = 1_000;
 /// A run has a list where one in this many documents holds it.
 const RUN_SHARE: u32 = 60_000;
 /// A pair has a list where it stands as two whole words as often as once in this many documents.
@@ -39,6 +41,8 @@ const PAIR_SHARE: u32 = 12_000;
 const SHARE: usize = 6;
 /// And at most so many bytes, which bounds the memory that is taken while they are chosen.
 const MOST_LIST_BYTES: usize = 48 << 20;
+/// About so many pairs, and so many runs, are collected at most; each takes memory beside its list.
+const MOST_LISTS: usize = 1 << 19;
 /// Every pair of words that are in more than one in this many documents has an entry, if that fits into a part of
 /// the lists' bytes.
 const COMPLETE_SHARE: u32 = 64;
@@ -103,15 +107,16 @@ impl NeighboursWriter {
             }),
         }
         let df = postings.docs.len() as u32;
-        if df <= self.doc_count / FREQUENT_CHARACTERS_SHARE.max(FREQUENT_WORD_SHARE) {
+        let as_characters = self.doc_count / FREQUENT_CHARACTERS_SHARE;
+        let as_word = (self.doc_count / FREQUENT_WORD_SHARE).max(LEAST_FREQUENT_WORD);
+        if df <= as_characters.min(as_word) {
             return;
         }
         let Ok(term) = std::str::from_utf8(term) else { return };
-        if df > self.doc_count / FREQUENT_CHARACTERS_SHARE && two_characters(term).is_some() {
+        if df > as_characters && two_characters(term).is_some() {
             self.characters.push((number, df));
         }
-        let is_frequent = df > self.doc_count / FREQUENT_WORD_SHARE;
-        if is_frequent && term.len() <= MOST_WORD_BYTES && is_word(term) {
+        if df > as_word && term.len() <= MOST_WORD_BYTES && is_word(term) {
             self.words.push((number, df));
         }
     }
@@ -169,13 +174,14 @@ impl Making<'_> {
         })?;
         let cost = |times: u32| ENTRY_BYTES + lists::estimate(times, doc_count);
         let floor = |share: u32| (doc_count / share).clamp(2, u32::from(u8::MAX)) as u8;
-        let (least_run, bytes) = of_runs.threshold(floor(RUN_SHARE), lists.most, cost);
+        let room = |bytes: usize| (bytes, MOST_LISTS);
+        let (least_run, bytes) = of_runs.threshold(floor(RUN_SHARE), room(lists.most), cost);
         let for_words = (lists.most - bytes.min(lists.most)).max(lists.most / 3 * 2);
-        let (least, bytes) = of_words.threshold(floor(PAIR_SHARE), for_words, cost);
+        let (least, bytes) = of_words.threshold(floor(PAIR_SHARE), room(for_words), cost);
         let complete = self.frequent.all_above(doc_count / COMPLETE_SHARE, MOST_COMPLETE);
         let mut pairs = Pairs::new(self.frequent, of_words.often(least), complete);
         let rest = lists.most.saturating_sub(bytes);
-        let (least, _) = of_runs.threshold(least_run, rest, cost);
+        let (least, _) = of_runs.threshold(least_run, room(rest), cost);
         let mut threes = Threes::new(self.symbols, of_runs.often(least));
         let frequent = of_runs.often(Self::frequent_run(doc_count).min(u32::from(u8::MAX)) as u8);
         drop((of_words, of_runs));
@@ -270,10 +276,13 @@ impl Lists {
     /// both words are in more than `complete` documents, all others as far as they fit.
     /// `most` bytes are there for all of them.
     fn push_pairs(&mut self, pairs: &[Pair], complete: u32, most: usize) -> Result<()> {
-        let written = self.written(pairs.iter().map(|pair| &pair.docs))?;
+        let written = self.written(pairs.iter().map(|pair| pair.docs.as_ref()))?;
         // As a whole number, which is the same everywhere.
         let worth = |at: usize| {
-            let Pair { exact, spared, .. } = pairs[at];
+            let Pair { exact, spared, ref docs, .. } = pairs[at];
+            if docs.is_none() {
+                return 0;
+            }
             (u64::from(exact) * u64::from(spared)).saturating_mul(256) / written.cost(at) as u64
         };
         let best = written.best(worth, most - most / COMPLETE_PART);
@@ -307,7 +316,7 @@ impl Lists {
 
     /// The same of runs: which ones.
     fn push_runs<'r>(&mut self, runs: impl Iterator<Item = &'r Run> + Clone) -> Result<Vec<usize>> {
-        let written = self.written(runs.clone().map(|run| &run.docs))?;
+        let written = self.written(runs.clone().map(|run| Some(&run.docs)))?;
         let runs: Vec<&Run> = runs.collect();
         let used = self.lists.len() + self.entries as usize * ENTRY_BYTES;
         let worth = |at: usize| {
@@ -322,10 +331,13 @@ impl Lists {
         Ok(kept)
     }
 
-    fn written<'a>(&self, lists: impl Iterator<Item = &'a Growing>) -> Result<Written> {
+    /// The lists, empty where there is none.
+    fn written<'a>(&self, lists: impl Iterator<Item = Option<&'a Growing>>) -> Result<Written> {
         let mut written = Written::default();
         for list in lists {
-            list.write(self.doc_count, &mut written.bytes)?;
+            if let Some(list) = list {
+                list.write(self.doc_count, &mut written.bytes)?;
+            }
             written.ends.push(written.bytes.len());
         }
         Ok(written)
