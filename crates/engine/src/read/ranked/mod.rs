@@ -8,10 +8,10 @@ mod best;
 mod bounds;
 mod document;
 mod passes;
-mod race;
 mod shifts;
 mod tiers;
 mod told;
+mod top_k;
 mod vocabulary;
 
 use std::{ops::ControlFlow, sync::Arc};
