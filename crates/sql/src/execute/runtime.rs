@@ -67,7 +67,7 @@ impl<T: Send + 'static> Running<T> {
         let (sender, receiver) = channel(QUEUED);
         let missing = || Error::new(ErrorCode::Unknown, "There are no threads for queries");
         let runtime = RUNTIME.as_ref().ok_or_else(missing)?;
-        let (entered, made) = (session.shared.rooms.enter(), make(sender));
+        let (entered, made) = (session.shared.resources.enter(), make(sender));
         let task = runtime.spawn(async move {
             let _entered = entered;
             made.await;
