@@ -1,7 +1,7 @@
 //! Definitions of tables as the store and dumps hold them.
 //!
 //! ```text
-//! schema := JSON { "version": 1 | 2 | 3, "schema": the fields of `Schema` by name }
+//! schema := JSON { "version": 1 | 2 | 3 | 4, "schema": the fields of `Schema` by name }
 //! ```
 //! Version 2 is that of definitions with unique paths, version 3 that of those with texts of paths, or with paths that are
 //! indexed together: a program that does not know them must not write such a table.
