@@ -1,4 +1,4 @@
-//! A resolved query becomes a plan: what DataFusion's planner asks for, and the rules it runs by.
+//! From a resolved query to a plan: what DataFusion's planner asks for, and the rules that run.
 
 use std::sync::{Arc, LazyLock, atomic::AtomicBool};
 

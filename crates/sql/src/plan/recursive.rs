@@ -1,6 +1,5 @@
-//! Recursive common table expressions: what their rows are made of first and later must be of one
-//! type in every respect, so the columns get the plainest type of their kind. Their rounds are
-//! counted, and too many of them end the statement.
+//! Recursive common table expressions: the first and the later rows must have exactly the same types, so each column
+//! gets the plainest type of its kind. Iterations are counted; too many end the statement.
 
 use std::{
     fmt,

@@ -1,6 +1,6 @@
-//! The rows of a UNION come part by part, as MySQL gives them: DataFusion would take the batches of
-//! all parts as they are ready. Where partitions become one without an order, the parts are one partition from the
-//! UNION on: a join above them would wait for all to begin, which they do not while one is read after the other.
+//! UNION returns its parts one after the other, as MySQL does; DataFusion would interleave batches as they are ready.
+//! Where partitions are merged without an order, the parts form one partition from the UNION on: a join above them
+//! would wait for all parts to start, but they run one after the other.
 
 use std::{fmt, sync::Arc};
 

@@ -1,10 +1,9 @@
-//! What ends a running plan soon after nobody waits for it, and lets others run meanwhile.
+//! Ends a running plan soon after its statement ends, and lets other tasks run meanwhile.
 //!
-//! A task is taken from its thread only where it waits. A join can make batches for hours without
-//! waiting for anything, and evaluate a condition on pairs of rows for seconds without a batch. So
-//! the streams that rows begin in and that multiply them give the thread back after [`SLICE`], and
-//! end with the statement; conditions of joins end with it too. The rules that a plan is made by ask
-//! before each step.
+//! A task yields its thread only where it waits. A join can produce batches for hours without waiting, and evaluate a
+//! condition on pairs of rows for seconds without producing a batch. So the streams that start rows or multiply them
+//! yield after [`SLICE`] and end with the statement; join conditions end with it too. Planning rules check before each
+//! step.
 
 use std::{
     fmt,

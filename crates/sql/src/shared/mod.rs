@@ -1,5 +1,5 @@
-//! What all sessions of a server share: its tables, what the operator set, and what no session may
-//! have for itself.
+//! What all sessions of a server share: the database, the operator's settings, global variables, counters, locks,
+//! cached plans, and resource limits.
 
 mod agents;
 mod counters;

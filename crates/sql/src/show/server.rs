@@ -1,4 +1,4 @@
-//! What is told of the server itself: variables, figures, engines, plugins.
+//! Reports about the server: variables, status counters, engines, plugins.
 
 use remora_engine::{DateTime, Value};
 

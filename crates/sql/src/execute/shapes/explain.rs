@@ -1,4 +1,4 @@
-//! What EXPLAIN says of the shapes: what a statement would ask of the engine is asked how it would be answered.
+//! EXPLAIN of shapes: asks the engine how it would answer.
 
 use std::{sync::Arc, time::Instant};
 
