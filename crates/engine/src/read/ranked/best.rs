@@ -1,11 +1,11 @@
-//! The rows that weigh most, without weighing the others.
+//! The top k rows of a ranked query, without weighing the others.
 //!
-//! What a document can weigh at most follows from how many of the query's words it has, and in which fields: a run of
-//! words in a field is no longer than that, and BM25 is what the words' idf can sum up to ([`super::bounds`]). Documents
-//! with more of the words are taken first ([`super::tiers`]), of those the ones that have them in several fields; once
-//! enough of them weigh more than others can, those are not looked at. Within a tier the occurrences alone say what
-//! BM25 is, so that places are read only of documents that can still win; those say how long runs can be ([`super::shifts`]),
-//! so that hardly more are weighed than become one of the best. No answer depends on any of this.
+//! [`super::bounds`] gives an upper bound on the weight of a document: from how many of the query's words it has, and
+//! in which fields. A run of words in a field is no longer than that, and BM25 is at most the sum of the words' idf.
+//! Documents with more of the words are taken first ([`super::tiers`]), among them those with words in several fields.
+//! Documents below the threshold ([`super::top_k`]) are skipped. Within a tier, occurrences alone give BM25, so
+//! positions are read only of documents that can still win; they bound the length of runs ([`super::shifts`]), so that
+//! few more documents are weighed than become one of the best. No answer depends on any of this.
 
 use std::{cell::RefCell, cmp::Reverse, ops::ControlFlow};
 
