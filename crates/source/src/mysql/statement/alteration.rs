@@ -4,7 +4,7 @@
 //! ```text
 //! clauses := [WAIT n | NOWAIT] clause ("," clause)*
 //! ```
-//! A clause that is not understood is taken for one that moves rows.
+//! An unknown clause counts as one that changes rows.
 
 use crate::mysql::{scan::Scan, table_name::TableName};
 
