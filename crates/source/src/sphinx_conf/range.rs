@@ -16,6 +16,11 @@ pub(super) struct Pace {
     pub pause: Duration,
 }
 
+/// The query of a stretch: with its ends in the places of `$start` and `$end`.
+pub(super) fn of_stretch(query: &str, start: u64, end: u64) -> String {
+    query.replace("$start", &start.to_string()).replace("$end", &end.to_string())
+}
+
 /// Calls `read` for each stretch of the numbers that lie between the ends that a query gives; with `None` where it
 /// gives none.
 pub(super) fn ranged(
