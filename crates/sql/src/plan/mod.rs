@@ -12,6 +12,7 @@ mod late;
 mod lateral;
 mod lazy;
 mod measured;
+mod operator;
 mod partitions;
 mod planner;
 mod recursive;

@@ -11,7 +11,6 @@ use datafusion::{
     },
     error::Result,
     execution::{SendableRecordBatchStream, TaskContext},
-    physical_expr::PhysicalExpr,
     physical_plan::{
         ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
         ExecutionPlanProperties, Partitioning, PlanProperties, ReplaceChildrenOptions,
@@ -21,6 +20,8 @@ use datafusion::{
     },
 };
 use futures::{StreamExt, TryStreamExt};
+
+use super::operator::over_one_input;
 
 /// The plan with the parts of a UNION one after the other wherever partitions become one without an order.
 pub(super) fn in_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -81,24 +82,7 @@ impl ExecutionPlan for InTurn {
         &self.properties
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.parts]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
-    }
+    over_one_input!(parts);
 
     fn replace_children(
         self: Arc<Self>,

@@ -25,7 +25,7 @@ use datafusion::{
     common::{
         config::ConfigOptions,
         exec_err,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNode},
     },
     error::{DataFusionError, Result as PlanResult},
     execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext},
@@ -33,14 +33,13 @@ use datafusion::{
         ColumnarValue, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
         Signature, Volatility,
     },
-    physical_expr::PhysicalExpr,
     physical_plan::{
-        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-        ReplaceChildrenOptions,
+        DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
     },
 };
 use futures::{Stream, StreamExt};
 
+use super::operator::over_one_input;
 use crate::{Error, state::Context};
 
 /// How long a task keeps its thread.
@@ -116,16 +115,7 @@ impl ExecutionPlan for Watched {
         vec![true]
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
-    ) -> PlanResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    over_one_input!(input);
 
     fn replace_children(
         self: Arc<Self>,
@@ -137,14 +127,6 @@ impl ExecutionPlan for Watched {
             Some(input) => Ok(Arc::new(Self { input, watch })),
             None => exec_err!("what is watched has an input"),
         }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(
