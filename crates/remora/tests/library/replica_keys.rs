@@ -226,12 +226,7 @@ fn keys_over_expressions_find_rows_of_a_followed_table() -> Tested {
     ] {
         conn.query_drop(statement)?;
     }
-    let end = Instant::now() + PATIENCE;
-    while !is_found_by(&db, "n * 2 + id = 9002", "late") {
-        assert!(Instant::now() < end, "the new key is not used");
-        catch_up(kind, &mut conn, &replica)?;
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until_used((&mut conn, &db, &replica), "n * 2 + id = 9002", "late")?;
     let cases: &[Case] = &[
         ("n * 2 + id = 9002", Some("late")),
         ("7 MEMBER OF (doc->'$.sizes')", Some("sizes")),
