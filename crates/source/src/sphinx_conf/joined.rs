@@ -5,7 +5,7 @@
 //! from  := "query" ";" query                        gives pairs: a document's number and a text
 //!        | "ranged-query" ";" query ";" query       the first with $start and $end, the second gives their ends
 //! ```
-//! The texts of a document stand behind each other, in the order in which they come.
+//! The texts of a document are joined in the order in which they come.
 
 use std::collections::HashMap;
 

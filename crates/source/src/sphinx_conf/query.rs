@@ -1,7 +1,7 @@
-//! A mysql source: what `sql_query` selects, its first column the documents' numbers.
+//! A mysql source: the columns of `sql_query`, of which the first is the document's number.
 //!
-//! A column that no attribute names is a field; `sql_joined_field` adds fields of other queries. With `sql_query_range` the query runs once for each stretch of
-//! numbers, which stand in it as `$start` and `$end`.
+//! A column that no attribute names is a field; `sql_joined_field` adds fields of other queries. With `sql_query_range`
+//! the query runs once for each stretch of numbers, with the ends of the stretch in place of `$start` and `$end`.
 
 use std::time::Duration;
 

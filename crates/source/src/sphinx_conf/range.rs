@@ -1,4 +1,4 @@
-//! Stretches of the numbers of documents, which queries are asked of one after the other.
+//! Stretches of document numbers, for which a query runs one after the other.
 
 use std::time::Duration;
 

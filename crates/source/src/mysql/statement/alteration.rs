@@ -1,5 +1,5 @@
-//! The clauses of an ALTER TABLE, as far as `information_schema` does not tell what they did: which
-//! columns were renamed, which were dropped or made anew under an old name, what was done to partitions.
+//! The clauses of an ALTER TABLE, as far as `information_schema` does not show their effect: which columns were
+//! renamed, which were dropped or recreated under an old name, what was done to partitions.
 //!
 //! ```text
 //! clauses := [WAIT n | NOWAIT] clause ("," clause)*
