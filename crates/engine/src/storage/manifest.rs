@@ -6,7 +6,7 @@
 //! segment  := file:u64 bytes:u64 crc:u32 documents:u32 words:u32 deleted:u64*
 //! ```
 //! Little endian. The `crc` at the end covers everything before it; the `crc` of a segment covers the last 20 bytes of
-//! its file, which contain the checksums of the others. `deleted` is the bitmap of deleted documents (tombstones),
+//! its file, which hold the checksum of its directory of sections and so cover the whole file. `deleted` is the bitmap of deleted documents (tombstones),
 //! without its trailing zero words. The file is replaced whole. Like segments it is a cache: everything can be rebuilt
 //! from the rows, so an unreadable manifest costs only time.
 
