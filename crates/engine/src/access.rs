@@ -1,4 +1,4 @@
-//! By which indexes rows are found: what a request allows, and what is chosen.
+//! Access paths: the indexes that a request allows, and the ones that were chosen.
 
 /// An order in which a table's rows can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

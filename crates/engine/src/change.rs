@@ -1,4 +1,4 @@
-//! Changes: the only thing that enters a table.
+//! Changes: the only input of a table.
 
 use std::{collections::BTreeMap, sync::Arc};
 

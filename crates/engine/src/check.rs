@@ -1,9 +1,8 @@
 //! The check of a data directory: does the index say what the rows say?
 //!
-//! The directory is recovered as at a start, with what recovery found missing or damaged on the
-//! report. Then each row must be live in exactly one segment, each live document must have its
-//! row, and each segment must be, byte for byte, what indexing the rows of its live keys gives.
-//! What cannot be read is listed, and the check goes on behind it.
+//! The directory is recovered as at a start; the report lists what recovery found missing or damaged. Then each row
+//! must be live in exactly one segment, each live document must have its row, and each segment must be, byte for byte,
+//! what indexing the rows of its live keys gives. Unreadable parts are listed, and the check continues after them.
 
 use std::{collections::BTreeSet, path::Path};
 

@@ -1,4 +1,4 @@
-//! What ends a read before it is done: nobody waits for it any more, or its time is over.
+//! Cancellation of reads: the caller no longer waits, or its time limit is over.
 
 use std::{
     fmt,

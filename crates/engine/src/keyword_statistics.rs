@@ -1,6 +1,6 @@
-//! The numbers of a whole table by which a query by keywords is planned, where its rows lie in several places.
+//! Statistics of keywords over a whole table, by which a keyword query is planned when the rows lie in several places.
 //!
-//! All are sums over rows, so that those of a table are the sums of those of its parts, however it is cut.
+//! All are sums over rows, so a table's statistics are the sums of its parts', however it is divided.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What can be asked and what is answered: the one vocabulary of every wire.
+//! Requests and replies of the engine, the same for every protocol.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The figures of a table.
+//! Statistics of a table.
 
 use remora_index::segment::IndexSpec;
 

@@ -1,9 +1,8 @@
-//! Transactions: one moment to read, and a batch that is applied only if nobody was faster.
+//! Transactions: a snapshot to read, and a batch that is applied only if no other writer was faster.
 //!
-//! Optimistic snapshot isolation. Nothing is locked: a transaction's writes are its owner's until
-//! the commit, which the writer thread refuses if a key of it was written after the moment that
-//! was read (see `write::conflict`). Rows that were only read are not looked at, unless they are
-//! protected.
+//! Optimistic snapshot isolation. Nothing is locked: a transaction's writes stay with its owner until the commit. The
+//! writer thread refuses the commit if one of its keys was written after the snapshot (see `write::conflict`). Rows
+//! that were only read do not count, unless they are protected.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,6 +1,6 @@
-//! Paths whose values are unique: who has a value, and whether any two rows have the same.
+//! Unique paths: which row has a value, and whether two rows have the same.
 //!
-//! Both are asked of the segments' values of the path, which every live row is in: no document is read.
+//! Both look into the segments' indexes of the path, which contain every live row: no document is read.
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::Bound};
 

@@ -1,9 +1,9 @@
-//! Watching: committed changes in their order, from a position on.
+//! Watching (change data capture): committed changes in their order, from a position on.
 //!
-//! The writer keeps what it changes in the feed while somebody watches ([`crate::write`]); who watches
-//! reads it from the row store a page at a time, at his own pace, and only what readers can see. What
-//! nobody needs any more is dropped; beyond [`Options::max_watch_bytes`](crate::Options::max_watch_bytes)
-//! the oldest goes too, and who is that far behind is told so.
+//! While somebody watches, the writer stores its changes in the feed ([`crate::write`]). A watcher reads the feed from
+//! the row store a page at a time, at its own pace, up to the published position. Changes that no watcher needs are
+//! dropped. Beyond [`Options::max_watch_bytes`](crate::Options::max_watch_bytes) the oldest are dropped too, and a
+//! watcher that still needed them gets an error.
 
 use std::{
     collections::{HashMap, VecDeque},

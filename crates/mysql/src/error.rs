@@ -1,4 +1,4 @@
-//! The errors of MySQL and MariaDB that we tell or are told, by their numbers.
+//! The errors of MySQL and MariaDB that we send or receive, by number.
 
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $name:ident = $number:literal $state:literal,)*) => {

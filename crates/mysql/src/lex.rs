@@ -1,7 +1,6 @@
 //! The tokens of MySQL's statements: kinds and places in the text, nothing copied.
 //!
-//! Comments are passed over; what stands in `/*! … */` is read as if the comment were not there,
-//! where [`Comments`] says so.
+//! Comments are skipped. The content of `/*! … */` is read as text if [`Comments`] says so.
 
 use crate::{Charset, SqlMode};
 

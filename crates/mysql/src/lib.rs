@@ -1,8 +1,8 @@
-//! What MySQL is: the tokens of its statements, its errors, its modes, its types, its character sets
-//! and collations, its time zones.
+//! Facts about MySQL: the tokens of its statements, its errors, modes, types, character sets and collations, time
+//! zones.
 //!
-//! Knows neither tables nor sockets, and none of our other crates. Whoever reads MySQL's text or bytes
-//! (SQL, the wire, a source's binlog) reads it by what stands here, so that all read it alike.
+//! It knows no tables and no sockets, and imports none of our other crates. The SQL crate, the protocol and the binlog
+//! reader use it, so that all of them read MySQL's text and bytes alike.
 
 mod charset;
 mod collation;

@@ -4,9 +4,8 @@
 //! zone   := "SYSTEM" | offset | name of the IANA database     ; letters in any case
 //! offset := ("+" | "-") digit* ":" digit+                     ; -13:59 to +14:00, of 4 bytes or more
 //! ```
-//! A clock that is put forward passes over times that it never shows: they are the moment at which
-//! that happened. One that is put back shows times twice: they are the earlier moment. So MySQL has
-//! it.
+//! As in MySQL: a local time that a clock change skips is the moment of the change, and one that occurs twice is the
+//! earlier moment.
 
 use std::fmt;
 

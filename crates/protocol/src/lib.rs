@@ -1,4 +1,4 @@
-//! Remora's wires: bytes to requests of the engine and its replies to bytes, without sockets.
+//! Protocols without sockets: bytes to requests of the engine, and its replies to bytes.
 
 pub mod http;
 pub mod line;

@@ -1,4 +1,4 @@
-//! Changes of several tables and collections that are one step.
+//! Atomic changes of several tables and collections.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The door: an open database.
+//! The public entry: an open database.
 
 use std::{path::Path, sync::Arc};
 

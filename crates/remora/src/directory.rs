@@ -1,4 +1,4 @@
-//! A directory that is gone when its owner is.
+//! A directory that is removed with its owner.
 
 use std::{
     fs::DirBuilder,

@@ -1,4 +1,4 @@
-//! An open database, as all that is made of it shares it.
+//! An open database, shared by all objects made of it; the last one closes it.
 
 use std::sync::Arc;
 

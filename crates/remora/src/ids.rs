@@ -3,10 +3,9 @@
 //! ```text
 //! id := milliseconds since 2020-01-01 00:00:00 UTC << 22 | number within the millisecond
 //! ```
-//! An id is above every id before it, whatever the clock does. How far ids may have come is stored, as
-//! the position of a source whose name begins with `#ids.`, before they are given: a second ahead
-//! and once a second, so that most writes store nothing beside their rows. After a restart they go on
-//! above what was stored.
+//! An id is greater than every id before it, whatever the clock does. The upper limit of ids is stored, as a position
+//! under a source name that begins with `#ids.`, before ids are given: a second ahead and once a second, so that most
+//! writes store nothing beside their rows. After a restart ids continue above the stored limit.
 
 use std::{
     collections::HashMap,

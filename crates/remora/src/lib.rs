@@ -8,9 +8,9 @@
 //! # Ok::<(), remora::Error>(())
 //! ```
 //!
-//! [`Database`] is the door: [`Table`] has rows by key and searches, [`Collection`] documents by
-//! id and what is in them, `execute` and `query` take SQL. All see the same rows. What a call acknowledged is
-//! there after a crash; who reads never waits for who writes.
+//! [`Database`] is the entry: [`Table`] has rows by key and searches, [`Collection`] documents by id and by content,
+//! `execute` and `query` take SQL. All see the same rows. What a call acknowledged survives a crash. Readers never wait
+//! for writers.
 //!
 //! The feature `sql` (on unless `default-features = false`) brings statements and Arrow, and with them
 //! DataFusion, which takes most of the time to build. Without it there are tables, searches and collections. The feature

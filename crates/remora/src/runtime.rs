@@ -1,9 +1,9 @@
-//! Where statements run, which wait for others as tasks: called by whoever, a task of a runtime of
-//! the caller's too.
+//! Where SQL statements run. They are async tasks; a program may call them from anywhere, also within an async runtime
+//! of its own.
 //!
-//! A thread outside of any runtime runs a statement itself, at the cost of a few function calls. Within a runtime of
-//! the caller's, where nobody may wait in the same way, and for texts that may need more stack than the caller has,
-//! a thread of our own runs it.
+//! Outside a runtime, the calling thread runs the statement itself, at the cost of a few function calls. Within a
+//! runtime, where blocking is not allowed, and for texts that may need more stack than the caller has, a thread of our
+//! own runs it.
 
 use std::{
     future::Future,

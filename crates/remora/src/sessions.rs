@@ -1,5 +1,4 @@
-//! The SQL side of a database: sessions that are kept for the next statement, and statements that
-//! were prepared before.
+//! SQL sessions of a database: idle sessions kept for the next statement, and prepared statements.
 
 use std::{
     collections::HashMap,

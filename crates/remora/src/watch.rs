@@ -1,4 +1,4 @@
-//! Watching: what is committed, change by change, from a position on.
+//! Watching (change data capture): committed changes one by one, from a position on.
 
 use std::{
     sync::Arc,

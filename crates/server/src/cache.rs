@@ -1,9 +1,8 @@
 //! The query-result cache: replies by request, exact by construction.
 //!
-//! An entry remembers the version its table had before it was answered. It is given again only
-//! while that is still the newest version, so no entry ever has to be invalidated: a write makes
-//! every older one of its table unreachable. Such an entry goes when a request comes upon it, when
-//! somebody asks for the figures, or when room is needed.
+//! An entry remembers the table's version from before it was computed. It is returned only while that is still the
+//! newest version, so nothing needs invalidation: a write makes older entries of its table unreachable. They are
+//! removed when a request meets them, when the figures are read, or when room is needed.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

@@ -1,10 +1,10 @@
 //! Remora's server: settings, sessions and commands, and the command line that puts the engine,
 //! the wires and the sources of changes together.
 //!
-//! A request comes in by `listen`, within `limits`, at one of five doors: `line`, `http`,
-//! `mysql`, `sphinx` or `tiedot`; `web` is what those that speak HTTP have in common. Who asks is in `accounts`; what `line` and `http` do alike is in `requests`; `shared`
-//! is what a running server has once. Imports go one way: [`cli`], [`Server`], the doors, what they
-//! share, [`settings`].
+//! A request arrives through `listen`, within `limits`, at one of five doors (protocols): `line`, `http`, `mysql`,
+//! `sphinx` or `tiedot`; `web` is common to those that speak HTTP. `accounts` identifies the client; `requests` has
+//! what `line` and `http` do alike; `shared` is the state of a running server. Imports go one way: [`cli`], [`Server`],
+//! the doors, what they share, [`settings`].
 
 #![warn(missing_docs)]
 

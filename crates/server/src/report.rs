@@ -1,4 +1,4 @@
-//! The server's true figures, as INFO and HTTP tell them.
+//! The server's figures for INFO and HTTP.
 
 use remora_engine::{IndexAnswers, Reader, TableStatistics};
 use remora_protocol::{

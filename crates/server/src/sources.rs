@@ -1,4 +1,4 @@
-//! The MySQL and MariaDB servers that this one follows: one door to all of them.
+//! The MySQL and MariaDB servers that this one follows, behind one interface.
 
 mod report;
 

@@ -1,6 +1,6 @@
 //! The configured time zone where tables are read over the line protocol and HTTP.
 //!
-//! What is stored knows no zone: a TIMESTAMP is a moment, a DATETIME or a DATE what some clock showed.
+//! Stored values have no zone: a TIMESTAMP is a moment, a DATETIME or a DATE is what some clock showed.
 //!
 //! | | TIMESTAMP | DATETIME, DATE |
 //! |---|---|---|

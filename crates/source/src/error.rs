@@ -1,4 +1,4 @@
-//! What can go wrong between a source and a table, by what the caller can do about it.
+//! Errors between a source and a table, by what the caller can do about them.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Work that takes long or waits, done so that the other tasks of its thread go on.
+//! Blocking or slow work, moved aside so that other tasks of the thread go on.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -54,11 +54,11 @@ impl Instance {
 
     /// What statements take at this moment.
     pub fn usage(&self) -> Usage {
-        let rooms = &self.shared.rooms;
+        let resources = &self.shared.resources;
         Usage {
-            running: rooms.running(),
-            memory_bytes: rooms.memory_bytes(),
-            spilled_bytes: rooms.disk_bytes(),
+            running: resources.running(),
+            memory_bytes: resources.memory_bytes(),
+            spilled_bytes: resources.disk_bytes(),
         }
     }
 

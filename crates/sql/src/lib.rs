@@ -1,17 +1,16 @@
-//! SQL text becomes engine requests: hot shapes directly, everything else through DataFusion over
-//! one snapshot, with MySQL's meaning.
+//! SQL text becomes engine requests: frequent shapes directly, everything else through DataFusion over one snapshot,
+//! with MySQL's meaning.
 //!
-//! A statement travels: `session` (who asks) -> `parse` (what is it) -> `execute`, which answers a
-//! SELECT by operators of its own where it has a shape that needs no planning, else by way of
-//! `resolve` (which tables and columns its names are) and `plan` (DataFusion, with `meaning` making
-//! it MySQL's, `search` answering text conditions from the index, `scan` reading the tables); or
-//! `write` (definitions and rows of local tables), or `show` (what tools ask about the server)
-//! -> `output` and `reply` (columns, rows, outcome).
+//! A statement travels: `session` (dispatch) -> `parse` (classify and parse) -> `execute`, which answers a SELECT by
+//! its own operators if it has a shape that needs no planning, else by `resolve` (names) and `plan` (DataFusion;
+//! `meaning` gives it MySQL's functions, `search` answers text conditions from the index, `scan` reads tables); or
+//! `write` (definitions and rows of local tables), or `show` (reports about the server) -> `output` and `reply`
+//! (columns, rows, outcome).
 //!
-//! No module imports one that stands above it. From the bottom: `error`, `parse`, `variables`;
-//! `shared` (what all sessions have in common), `catalog` (which tables there are), `transaction`
-//! (what is not committed yet), `state` (all else of one client); `meaning`, `search`, `scan`,
-//! `show`, `resolve`, `plan`, `execute`, `write`; `session`.
+//! No module imports one that stands above it. From the bottom: `error`, `parse`, `variables`; `shared` (what all
+//! sessions share), `catalog` (databases and tables), `transaction` (uncommitted changes), `agents` (tables in other
+//! servers), `state` (one client); `meaning`, `search`, `scan`, `show`, `resolve`, `plan`, `execute`, `write`;
+//! `session`.
 
 #![warn(missing_docs)]
 

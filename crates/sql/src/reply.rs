@@ -1,4 +1,4 @@
-//! Where answers go: implemented by a wire, called by whoever runs a statement.
+//! The receiver of answers: a protocol implements it, and the code that runs a statement calls it.
 
 use std::future::Future;
 

@@ -1,4 +1,4 @@
-//! What can go wrong with words, by what the caller can do about it.
+//! Errors about words, by what the caller can do about them.
 
 /// The crate's result.
 pub type Result<T, E = WordsError> = std::result::Result<T, E>;

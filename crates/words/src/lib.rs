@@ -1,4 +1,4 @@
-//! Word search as Sphinx has it: what the keywords of a text are, what a query means, and what a document weighs.
+//! Word search like Sphinx: the keywords of a text, the meaning of a query, the weight of a document.
 //!
 //! The reference is Sphinx 2.2.11, to the integer. This crate knows texts, queries and the hits of one document;
 //! never segments, tables or sockets.

@@ -1,4 +1,4 @@
-//! Reading a dump that need not be right.
+//! Reading a dump, which may be damaged or hostile.
 
 use std::{
     fs::File,

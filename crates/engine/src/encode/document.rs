@@ -1,4 +1,4 @@
-//! JSON documents as they are parsed when they are written: once, for the check and for what paths lead to.
+//! JSON documents parsed once when they are written: for validation and for their indexed paths.
 
 use std::{borrow::Cow, fmt};
 

@@ -4,9 +4,9 @@
 //! joint := part{one for each path} | 255    255: too many combinations, what the document has must be read
 //! part  := (1..255 | 0 255)* 0 0            the bytes of a value (`path`), each 0 as 0 255; of none where the path leads nowhere
 //! ```
-//! A document has an entry for each combination of one value of each path. So entries within a range are those of the
-//! documents of which each path, for itself, leads to a value that its condition holds for: what conditions on single
-//! paths, joined by AND, mean through arrays too. Every document that can be parsed has an entry.
+//! A document has one entry for each combination of one value of each path. So the entries in a range belong to the
+//! documents of which each path has a value that satisfies its condition: the meaning of conditions on single paths
+//! joined by AND, through arrays too. Every document that can be parsed has an entry.
 
 use std::ops::Bound;
 

@@ -1,4 +1,4 @@
-//! The values of documents as bytes that have their order.
+//! Values of documents as bytes whose order is the order of the values.
 //!
 //! ```text
 //! value  := 1 | 2 bool:u8 | 3 number | 4 text | 5 0? | 6   null, a truth, a number, a text, an array, an object;

@@ -1,4 +1,4 @@
-//! What the paths of a table lead to in a row: values, combinations of them, or texts.
+//! The values at a table's paths in a row: values, combinations of them, or texts.
 
 use remora_index::paths::PathKeys;
 

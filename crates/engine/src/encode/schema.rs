@@ -1,11 +1,10 @@
 //! Definitions of tables as the store and dumps hold them.
 //!
 //! ```text
-//! schema := JSON { "version": 1 | 2 | 3, "schema": the fields of `Schema` by name }
+//! schema := JSON { "version": 1 | 2 | 3 | 4, "schema": the fields of `Schema` by name }
 //! ```
-//! Version 2 is that of definitions with unique paths, version 3 that of those with texts of paths, or with paths that are
-//! indexed together: a program that does not know them must not write such a table.
-//! Version 4 is that of tables with agents, which such a program would take for empty ones.
+//! Version 2 has unique paths. Version 3 has texts of paths, or several paths indexed together: a program that does not
+//! know these must not write such a table. Version 4 has agents: such a program would take the table for empty.
 
 use serde::{Deserialize, Serialize};
 

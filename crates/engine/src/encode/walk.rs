@@ -1,4 +1,4 @@
-//! How a path leads through a document.
+//! Walks a path through a document.
 
 use serde_json::Value as Json;
 

@@ -1,4 +1,4 @@
-//! From rows to segments: which cells and texts of a row are indexed, and the building of it.
+//! From a row to the indexed cells and texts of a document, and building a segment of them.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! The paths that a segment lacks, since it was made before they were indexed, out of the rows of its documents: a
-//! document after the other, for as many as are wanted.
+//! Builds path indexes that a segment lacks because it is older than them, from the rows of its documents, one after
+//! the other, for as many as are wanted.
 
 use remora_index::{
     IndexError,

@@ -1,4 +1,4 @@
-//! From rows to segments: which rows are indexed, what of them, and the building of it.
+//! From rows to segments: which rows and which of their values are indexed, and building the segment.
 
 mod bounded;
 mod document;

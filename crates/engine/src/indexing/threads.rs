@@ -1,5 +1,5 @@
-//! Large batches are indexed by threads of their own, side by side, while their callers prepare the
-//! next ones and the writer commits those before.
+//! Indexes large batches in threads of their own, in parallel, while their callers prepare the next ones and the writer
+//! commits earlier ones.
 
 use std::{num::NonZero, sync::Arc, thread, time::Duration};
 

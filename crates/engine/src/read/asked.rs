@@ -1,4 +1,4 @@
-//! What a score asks of the terms that matching has not found out.
+//! Term frequencies that a score needs and matching did not collect.
 
 use remora_index::DocSet;
 

@@ -1,4 +1,4 @@
-//! Texts that begin with certain letters, which are equal as an order of texts has it.
+//! Texts with a prefix, as a text order (collation) compares it.
 
 use std::ops::Bound;
 

@@ -1,11 +1,11 @@
-//! Which rows can be among the best by score, before any is scored in full.
+//! Top k by BM25 score: which rows can be among the best, before any is scored in full.
 //!
-//! The idea of MaxScore (Turtle and Flood, 1995), a term at a time: terms are taken by weight,
-//! which is also more than a term can add to any score. Once what is left can add less than the
-//! score that enough rows have already, a row that has none of the terms so far is out, and of
-//! the others each that is too far behind. The same bound keeps most documents of a frequent term
-//! from being noted at all: how long a document may be that wins by so many occurrences. The
-//! frequent terms, which are light and dear to read, are then read for few rows.
+//! The idea is MaxScore (Turtle and Flood, 1995), a term at a time. Terms are taken by weight, which is also the most
+//! that a term can add to a score. The threshold is the score that k rows already have. Once the remaining terms can
+//! add less than the threshold, a row with none of the terms so far is out, and so is every row too far below it. The
+//! same bound keeps most documents of a frequent term from being recorded: it limits the length of a document that can
+//! win with so many occurrences. The frequent terms, which have low weight and are expensive to read, are then read for
+//! few rows.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 

@@ -1,8 +1,7 @@
-//! Rows as columns of typed values: what a scan yields.
+//! Batches of typed columns: the result of a scan.
 //!
-//! The shape is that of columnar formats at large, so that a batch becomes one of theirs by moving
-//! its vectors: values in a vector of their type, strings as offsets into one run of bytes, and
-//! what is NULL in a bitmap beside them.
+//! The layout is that of columnar formats in general, so a batch becomes one of theirs by moving its vectors: values in
+//! a vector of their type, strings as offsets into one buffer, and NULLs in a bitmap.
 
 use remora_index::column::{Cell, Column};
 

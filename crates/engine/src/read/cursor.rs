@@ -9,9 +9,8 @@
 //! fingerprint := crc32 of the table's name and the parts of the order
 //! key         := the encoded primary key
 //! ```
-//! All integers are little endian; there is one cell for each part of the order before the key.
-//! A cursor names a row by its values: it stays good when rows come and go, and when its own row
-//! does.
+//! All integers are little endian; there is one cell for each part of the order before the key. A cursor identifies a
+//! row by its values: it stays valid when rows come and go, its own row included.
 
 use remora_index::column::{Cell, ColumnKind};
 

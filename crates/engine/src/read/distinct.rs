@@ -1,8 +1,8 @@
-//! How many different values the leading columns of an index have.
+//! Cardinality: how many distinct values the leading columns of an index have.
 //!
-//! Equal values are a run of an index, and two searches find its end: where there are few runs they are counted. Else
-//! runs of some documents are looked at: one in so many documents is of a run of so many, so that the mean of one by
-//! the length of each is the share of values among documents. What a larger segment has too is not counted again.
+//! Equal values are a run of an index, and two binary searches find its end. Few runs are counted. Else some documents
+//! are sampled with their runs: the mean of one divided by the run length is the share of distinct values among
+//! documents. Values that a larger segment has too are not counted again.
 
 use std::cmp::{Ordering, Reverse};
 

@@ -1,4 +1,4 @@
-//! A text query made ready: checked, simplified, every term normalised and cut once.
+//! A prepared text query: checked, simplified, every term normalised and cut once.
 
 use smallvec::SmallVec;
 

@@ -1,4 +1,4 @@
-//! FUZZY: what it means that a text is alike.
+//! FUZZY: the definition of a similar text.
 //!
 //! The normalised term is cut into atoms. It holds for a text index of a row iff
 //! - for every word of it, the row has a word within `distance` Levenshtein edits (an insertion,

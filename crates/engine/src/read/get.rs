@@ -1,11 +1,10 @@
 //! Rows by their keys.
 //!
-//! A segment says which of its documents has a key, and its columns hold what is indexed of it; so
-//! a row is read from the row store only if something is asked that is not indexed. Many keys are
-//! sorted once and then asked of one segment after the other, in order, each until it is found:
-//! the work grows with the keys alone, and neighbours lie in the same blocks. They are taken some at
-//! a time: what such a group needs of the columns is loaded first, since loads that do not depend on
-//! each other wait for memory together, and one row behind the other they wait in turn.
+//! Reads rows by key. A segment finds the document of a key, and its columns hold the indexed values; the row store is
+//! read only for columns that are not indexed. Many keys are sorted once and then looked up in one segment after the
+//! other, each until it is found: the work depends only on the number of keys, and neighbours lie in the same blocks.
+//! Keys are processed in groups: the columns of a group are loaded first, because independent loads wait for memory
+//! together, while dependent ones wait in turn.
 
 use std::cmp::Ordering;
 

@@ -1,8 +1,8 @@
-//! Rows that an index counts without a look at one of them.
+//! Counts rows by an index without reading them.
 //!
-//! Where all that a condition says is of the leading columns of one index, or several such conditions are joined by
-//! OR, the rows that satisfy it are ranges of that index. How long they are is their number; of deleted rows,
-//! which are still in the index, those that satisfy the condition are taken off.
+//! If a condition is only about leading columns of one index, or is an OR of such conditions, the matching rows are
+//! ranges of that index. Their lengths are the count; deleted rows, which are still in the index, are subtracted if
+//! they match.
 
 use std::ops::Range;
 

@@ -1,10 +1,9 @@
-//! Orders that an index has: the first rows of a segment without a look at the others.
+//! ORDER BY along an index: the first rows of a segment without reading the others.
 //!
-//! An index has the order of a request if its columns are those of the order, all in the same or all in
-//! the opposite direction, behind columns that the condition gives one value. It is walked from one
-//! end, and what was not selected is passed over, until the page is full. Rows that are equal in those columns
-//! come in key order; where the index goes on with other columns, or keys are wanted in the other direction, they
-//! are sorted.
+//! An index has the order of a request if its columns are those of the order, all in the same or all in the opposite
+//! direction, after columns that the condition fixes to one value. It is read from one end, rows that were not selected
+//! are skipped, until the page is full. Rows that are equal in those columns come in key order; if the index continues
+//! with other columns, or keys are wanted in the other direction, they are sorted.
 
 use std::ops::{Bound, Range};
 

@@ -1,9 +1,8 @@
 //! Conditions on the leading columns of secondary indexes.
 //!
-//! The documents whose first columns have certain values, and whose next one lies between two, are
-//! ranges of an index, and two searches find each range. How long the ranges are says how many
-//! documents are left, before one of them is looked at. They are candidates: the whole condition is
-//! asked of them afterwards.
+//! Documents whose first columns have given values, and whose next one lies in a range, are ranges of an index; two
+//! binary searches find each range. The lengths of the ranges give the number of candidates before any is read. The
+//! whole condition is then evaluated on the candidates.
 
 use std::{
     cmp::Ordering,

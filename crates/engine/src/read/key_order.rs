@@ -1,5 +1,5 @@
-//! The first rows in key order of which a condition holds: documents stand in key order, so it is asked of one after the
-//! other from an end of them until the page is full.
+//! The first matching rows in key order: documents are stored in key order, so the condition is evaluated on one after
+//! the other from one end until the page is full.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! A page of keys in their order, behind a key: each segment has its own in order, and those of all are merged.
+//! A page of keys in order, after a given key: the segments' sorted keys are merged.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 

@@ -1,8 +1,8 @@
 //! Conditions on the leading parts of the primary key, answered from the order of the keys.
 //!
-//! Documents stand in key order. So the rows whose first key parts have certain values, and whose
-//! next part lies between two, are runs of documents, and two searches find each run. They are
-//! candidates: the whole condition is asked of them afterwards.
+//! Documents are stored in key order. So rows whose first key parts have given values, and whose next part lies in a
+//! range, are runs of documents; two binary searches find each run. The whole condition is then evaluated on these
+//! candidates.
 
 use std::ops::{
     Bound::{Excluded, Included, Unbounded},

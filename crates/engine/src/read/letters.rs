@@ -1,4 +1,4 @@
-//! A text that is found letter by letter in a column as it stands: what LIKE asks.
+//! Exact letters in a column, as LIKE needs them.
 //!
 //! The text index knows normalised text. Which rows hold the letters is read from it wherever
 //! normalised and original text say the same, which is nearly everywhere:

@@ -1,4 +1,4 @@
-//! Rows of this server as a part of a table.
+//! A part of a distributed table that lies in this server.
 
 use std::sync::Arc;
 

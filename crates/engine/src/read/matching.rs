@@ -1,8 +1,7 @@
-//! Which documents of a segment a text expression holds for.
+//! Evaluates a text expression on a segment: which documents match.
 //!
-//! Conjunctions intersect the sparsest sets first; negations inside them are subtracted.
-//! Complements are built only where a negation stands alone. Where the positions of an index
-//! cannot tell whether a term occurs, the texts are read, as late and as few as possible.
+//! Conjunctions intersect the sparsest sets first; negations inside them are subtracted. Complements are built only for
+//! a negation alone. If positions cannot decide whether a term occurs, texts are read, as late and as few as possible.
 
 use remora_index::{
     DocSet,

@@ -1,4 +1,4 @@
-//! Merges sorted streams by a comparison that is not the items' own.
+//! Merges sorted streams by a given comparison.
 
 use std::cmp::Ordering;
 

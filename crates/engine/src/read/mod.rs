@@ -1,22 +1,19 @@
 //! The read path, in the order a request travels.
 //!
-//! A request is planned first, so that everything that can be wrong with it is found before any
-//! document is looked at: `expression` and `fuzzy` ready the text, `filter` and `literal` the
-//! conditions, `order` and `cursor` the page, `output` the fields. Then `select` asks each
-//! segment which documents match (`matching`, `filter`; `narrow` where keys, `key_ranges`, or indexes,
-//! `index_ranges`, tell sooner), `score` weighs them where the order
-//! needs it by `bm25`, or by a query's keywords (`ranked`) (`occurrences` and `asked` say how often terms occur, `best` leaves out rows that
-//! cannot be on the page), `page` takes the rows of the page, along an index where one has its order
-//! (`index_order`), and `output` turns those few into a reply.
-//! COUNT stops after `select`, or sooner where an index knows (`index_count`); `facet` counts values instead, `runs` takes the first of them from an index. All of SEARCH and COUNT is put together
-//! in `search`.
+//! A request is planned first, so that every error in it is found before any document is read: `expression` and `fuzzy`
+//! prepare the text, `filter` and `literal` the conditions, `order` and `cursor` the page, `output` the fields. Then
+//! `select` finds the matching documents of each segment (`matching`, `filter`; `narrow` finds candidates by keys,
+//! `key_ranges`, or indexes, `index_ranges`). `score` computes scores if the order needs them, by `bm25` or by keywords
+//! (`ranked`); `occurrences` and `asked` count terms, and `best` drops rows that cannot be on the page. `page` takes
+//! the rows of the page, along an index if one has its order (`index_order`), and `output` makes the reply. COUNT stops
+//! after `select`, or earlier if an index can count (`index_count`). `facet` counts values; `runs` takes the first
+//! values from an index. `search` puts SEARCH and COUNT together.
 //!
-//! Rows whose keys are known take `get`, and `scan` reads columns of all that match instead of a
-//! page, as batches (`column_batch`); `key_page` has keys alone, in order; all read what is asked from where it is (`source`). `distinct` says how many
-//! values an index has. A `reader` is one moment in a caller's hands. Of a table whose rows lie in several servers `gathered` asks
-//! those.
+//! `get` reads rows by key, `scan` reads columns of all matching rows in batches (`column_batch`), `key_page` reads
+//! keys in order; `source` says where the values of a column are read. `distinct` estimates cardinality. A `reader` is
+//! one moment in a caller's hands. `gathered` reads tables with parts in several servers.
 //!
-//! Nothing is built for rows that are not returned, and nothing is locked: a view never changes.
+//! Nothing is built for rows that are not returned, and nothing is locked, because a view never changes.
 
 mod asked;
 mod beginning;

@@ -1,8 +1,8 @@
-//! Which documents of a segment a condition may hold for, as far as keys and indexes tell that sooner than columns.
+//! Narrows a condition to candidate documents of a segment, by keys and indexes instead of columns.
 //!
-//! A condition narrows by the primary key (`key_ranges`) or by the secondary index that leaves the fewest
-//! (`index_ranges`). Where conditions are joined by OR, each must narrow, by whatever it can, and what is left is
-//! what any of them leaves. These are candidates: the whole condition is asked of them afterwards.
+//! A condition is narrowed by the primary key (`key_ranges`) or by the secondary index that leaves the fewest
+//! candidates (`index_ranges`). In an OR each part must narrow, and the candidates are their union. The whole condition
+//! is then evaluated on the candidates.
 
 use std::ops::Range;
 

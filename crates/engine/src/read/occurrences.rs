@@ -1,7 +1,7 @@
-//! How often a term occurs: what matching and scoring know of each term, found once.
+//! Document frequency and term frequency: what matching and scoring know of each term, computed once.
 //!
-//! A score needs of every term how many rows hold it and, for the documents that are scored, how
-//! often. Matching comes first and often finds the same, so that it leaves it here.
+//! A score needs the number of rows that contain each term and, for scored documents, how often. Matching runs first
+//! and often computes the same, so it stores it here.
 
 use remora_index::text::TextIndex;
 

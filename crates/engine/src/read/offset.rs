@@ -1,4 +1,4 @@
-//! Where a page begins in sorted sequences that are merged, without a look at the rows before it.
+//! OFFSET: finds the start of a page in sorted sequences that are merged, without reading the rows before it.
 
 use std::cmp::Ordering;
 

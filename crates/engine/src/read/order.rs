@@ -1,4 +1,4 @@
-//! In which order rows are returned, and how two rows compare in it.
+//! The order of returned rows, and the comparison of two rows.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! What is returned of each row of a page: key, fields, snippet, score.
+//! What a page returns for each row: key, fields, snippet, score.
 
 use super::{
     columns::{names, position},

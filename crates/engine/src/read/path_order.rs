@@ -1,6 +1,6 @@
-//! The first rows of a table in the order of what a path into their documents leads to, by the index of the path.
+//! The first rows in the order of an indexed path.
 //!
-//! Each segment gives as many as are asked for, from one end of its values; the best of those are the answer.
+//! Each segment returns as many as are asked for, from one end of its values; the best of those are the answer.
 
 use std::{
     cmp::Ordering,

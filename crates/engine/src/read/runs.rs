@@ -1,9 +1,9 @@
-//! The values of a column in their order, each once, along an index (a loose scan).
+//! Distinct values of a column in order, along an index (loose index scan).
 //!
-//! Equal values are a run of an index, and two searches find its end: rows within a run are not looked at. The segments'
-//! runs are merged by value. How long a run is counts its rows; of a segment with deleted rows they are looked at. What
-//! is said of rows must be said of the columns before, one value each, and of the column itself: what else is said
-//! would have to be asked of each row. The least and greatest values of the next column stand at the ends of a run.
+//! Equal values are a run of an index, and two binary searches find its end: rows within a run are not read. The
+//! segments' runs are merged by value. The length of a run counts its rows; in a segment with deleted rows the rows are
+//! read. Conditions may fix the columns before to one value each, and restrict the column itself; any other condition
+//! would have to be evaluated on each row. The least and greatest values of the next column are at the ends of a run.
 
 use std::{cmp::Reverse, ops::Range, time::Instant};
 

@@ -1,8 +1,7 @@
-//! The asked columns of every row that matches, in batches.
+//! Reads columns of every matching row, in batches.
 //!
-//! What is indexed is gathered from the segments' columns, a chunk of documents at a time. What
-//! is not is read from the row store: row by row for the documents that match, or, where all rows
-//! are asked, by one walk over the row store.
+//! Indexed columns come from the segments, a chunk of documents at a time. Others come from the row store: row by row
+//! for matching documents, or by one walk over the row store if all rows are read.
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Instant};
 

@@ -1,7 +1,7 @@
 //! `_score`: BM25 (see [`super::bm25`]) of the rows that are selected.
 //!
-//! Where only the best rows are asked for, [`super::best`] finds out first which can be among
-//! them; what is left is scored in full, so that no score depends on that.
+//! If only the best rows are wanted, [`super::best`] first finds which can be among them; those are scored in full, so
+//! no score depends on it.
 
 use remora_index::DocSet;
 

@@ -1,4 +1,4 @@
-//! Which rows a selection has: text first, then filters, segment by segment.
+//! Finds the selected rows: text first, then filters, segment by segment.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Where the values of a column are read.
+//! Where the values of a column are read: segments or row store.
 
 use smallvec::SmallVec;
 

@@ -1,4 +1,4 @@
-//! A walk along the documents of a segment in an order that is known, on which the condition is asked.
+//! Walks the documents of a segment in a known order and evaluates a condition on each.
 
 use remora_index::DocSet;
 

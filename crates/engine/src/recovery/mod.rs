@@ -9,10 +9,9 @@
 //! Steps 2 and 3 are done a page of the log at a time, so that its length costs time and not memory: a
 //! key of a later page is deleted from what an earlier one built.
 //!
-//! Where the manifest or a segment is missing or damaged, step 3 walks all rows of the table and
-//! indexes those that no intact segment has. Nothing that fails verification is used. A damaged row
-//! store is another thing, for nothing stands behind it: a start refuses it, a check lists what is
-//! damaged and goes on.
+//! If the manifest or a segment is missing or damaged, step 3 walks all rows of the table and indexes those that no
+//! intact segment has. Nothing that fails verification is used. A damaged row store is different, because there is no
+//! second copy of the rows: a start refuses it; a check lists the damage and continues.
 
 mod problem;
 mod readable;

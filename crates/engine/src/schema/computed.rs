@@ -1,7 +1,7 @@
-//! Columns that nobody gives: what keys are over that are expressions.
+//! Hidden columns with the values of key expressions.
 //!
-//! The engine knows no expression. Who does tells it once for the whole process, as of the orders of texts
-//! (`text_order.rs`), what a definition needs for its keys, and how rows get the values.
+//! The engine evaluates no expressions. The program registers once, for the whole process, as for text orders
+//! (`text_order.rs`), which columns a definition needs for its keys and how rows get the values.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 

@@ -1,4 +1,4 @@
-//! A view as it is kept: text of SQL, in which the engine reads nothing.
+//! A stored view: SQL text that the engine does not read.
 
 use serde::{Deserialize, Serialize};
 

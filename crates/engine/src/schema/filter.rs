@@ -1,4 +1,4 @@
-//! A condition on columns: of the rows that a table has, and of those that a request asks for.
+//! Conditions on columns: which rows belong to a table, and which rows a request selects.
 
 use std::ops::Bound;
 

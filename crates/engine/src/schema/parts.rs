@@ -1,4 +1,4 @@
-//! Tables that are read as one: which they are, and whether they are alike.
+//! The parts of a distributed table, and whether they are alike.
 
 use super::{ColumnDef, ColumnType, DeclaredTable, HIDDEN_KEY, IndexDef, Schema, validate::ensure};
 use crate::{Error, RequestPart, Result};

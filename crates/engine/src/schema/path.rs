@@ -1,14 +1,14 @@
-//! Paths into the JSON documents of a column, by which documents are found.
+//! Indexed paths into the JSON documents of a column.
 //!
-//! Texts of paths are no column: a hidden one would keep them a second time beside the document, be rewritten in every row
-//! where it is declared, and be indexed while writers wait. They are taken out of the document where it is parsed for
-//! values of paths, go into a text index of the segment, and are made by a merge where a segment lacks them, as values
-//! are. Each text is one of the document's texts there, so no search crosses two and no separator is needed.
+//! Texts of paths are not stored as a hidden column: that would store them a second time beside the document, rewrite
+//! every row at the declaration, and index while writers wait. They are extracted where the document is parsed for path
+//! values, go into a text index of the segment, and a merge adds them if a segment lacks them, like values. Each text
+//! is a separate text of the document there, so no search crosses two texts and no separator is needed.
 //!
-//! Values of several paths are no secondary index over hidden columns, for the same reasons and because a column has one
-//! value, where a path through arrays has several. They are the combinations of those in one index of values, in the order
-//! of the first path, then of the second: a condition on each of the first paths, and on the next, is a range there
-//! (`encode/joint.rs`). Documents with very many combinations are in every answer, and have to be read.
+//! Values of several paths are not a secondary index over hidden columns, for the same reasons and because a column has
+//! one value, while a path through arrays has several. Their combinations are stored in one index of values, in the
+//! order of the first path, then of the second: conditions on the first paths and on the next one are a range there
+//! (`encode/joint.rs`). Documents with very many combinations are candidates of every answer, and must be read.
 
 use std::ops::Bound;
 

@@ -1,7 +1,7 @@
-//! Orders of texts that the program has told of.
+//! Text orders (collations) that the program registered.
 //!
-//! The engine knows the order of bytes alone. Who knows others makes their keys by one function for the whole
-//! process, as segments are sorted in the background too, whatever database they are of.
+//! The engine itself knows only the order of bytes. The program registers one function that makes sort keys, for the
+//! whole process, because segments of any database are also sorted in the background.
 
 use std::sync::OnceLock;
 

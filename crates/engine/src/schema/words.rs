@@ -1,4 +1,7 @@
-//! The words of a table: which of its texts are searched by keywords, and how texts become keywords.
+//! The words of a table: which of its text columns ranked search reads, and how a text becomes keywords.
+//!
+//! Each set of settings has a number. A segment stores its keywords under that number, so a changed setting means a new
+//! number, and segments of the old one are built anew.
 
 use std::sync::{Arc, OnceLock};
 

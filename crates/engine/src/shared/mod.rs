@@ -1,5 +1,5 @@
-//! What the callers, the writer thread and the merge threads of one open database share: its parts, and
-//! the queue in which batches and definitions wait for the writer.
+//! The state that callers, the writer thread and the merge threads of an open database share, with the queue in which
+//! batches and definitions wait for the writer.
 
 mod indexed_ahead;
 mod large;

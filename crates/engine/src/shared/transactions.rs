@@ -1,4 +1,4 @@
-//! The transactions that are open, and what one of them asks of the writer.
+//! The open transactions, and what a commit expects of its keys.
 
 use std::{collections::BTreeMap, sync::Arc};
 

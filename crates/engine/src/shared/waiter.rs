@@ -1,4 +1,4 @@
-//! Who waits for the outcome of a job of the writer.
+//! The caller of a job of the writer, waiting for its outcome.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who is to be told of changes: known to the writer, which keeps the feed for them.
+//! The registered watchers, for whom the writer keeps the feed.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! What look-ups and merges of a table did since the directory was opened.
+//! Counters of look-ups and merges of a table since the directory was opened.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! The rows of a table but for those of some keys.
+//! The rows of a table without those of some keys.
 
 use std::{collections::HashSet, sync::Arc};
 

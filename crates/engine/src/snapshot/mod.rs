@@ -1,4 +1,4 @@
-//! What a reader pins: the state of every table at one position, and the newest such state, which the
+//! The snapshot that a reader pins, with the state of every table at one position; and the newest snapshot, which the
 //! writer and the merges replace.
 
 mod activity;

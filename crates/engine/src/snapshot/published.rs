@@ -1,9 +1,8 @@
 //! The published snapshot: readers load it, the writer and the merges replace it.
 //!
-//! Readers take no lock: [`Published::load`] is an atomic pointer read. Whoever replaces the
-//! snapshot holds the gate from the load of the old one to the store of the new one, so that no
-//! replacement is lost; nothing slow happens under the gate. Under it as well stand the claims:
-//! a claimed segment is the input of one merge and of no other.
+//! Readers take no lock: [`Published::load`] is an atomic pointer read. A thread that replaces the snapshot holds the
+//! gate from loading the old one to storing the new one, so no replacement is lost; nothing slow happens under the
+//! gate. The gate also protects the claims: a claimed segment is the input of one merge only.
 
 use std::{
     collections::{BTreeSet, HashMap},

@@ -1,4 +1,4 @@
-//! Which keys two segments share: found once, for neither of them changes.
+//! The keys that two segments share: computed once, because neither changes.
 
 use std::{
     collections::HashMap,

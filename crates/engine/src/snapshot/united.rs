@@ -1,9 +1,9 @@
 //! Several tables as one: a view of all their segments, without the rows whose keys later tables have.
 //!
-//! A table is many segments already, so tables that are alike are one view of more of them. What is read of such a view
-//! is what one table would hold that has the same rows: every count, of rows and of keywords, is of live documents, and
-//! a document of an earlier table whose key a later one has is not live here. Which keys two segments share never
-//! changes; it is found once and kept ([`SameKeys`]).
+//! A table is many segments already, so tables that are alike form one view of more segments. The view reads like one
+//! table with the same rows: every count, of rows and of keywords, is of live documents, and a document whose key a
+//! later table has is not live. The keys that two segments share never change; they are computed once and kept
+//! ([`SameKeys`]).
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! What the store keeps beside rows: definitions, positions, the change log.
+//! What the store keeps beside rows: definitions, positions, the log of changed keys.
 //!
 //! ```text
 //! meta   "position"          -> u64                 the last batch

@@ -1,4 +1,4 @@
-//! The feed: what batches did to rows and definitions, kept for those who watch, while somebody does.
+//! The change feed: what batches did to rows and definitions, stored while somebody watches.
 //!
 //! ```text
 //! meta   "feed/" number:u32 -> after:u64 last:u64 bytes:u64   a generation of it: under this table number is
@@ -10,11 +10,10 @@
 //!                            | 1 JSON                                     see [`Defined`]
 //! change := flags:u8 (1: there is an old row, 2: a new one) (length:u32 old)? (length:u32 new)?
 //! ```
-//! Integers are big endian in keys and little endian in values. Rows are as they are in their table's
-//! keyspace, and are read by the definition that the table had then, which the generation has itself: so
-//! the oldest one can be dropped whole. What stands behind the database's last batch is of a large batch that was not
-//! committed, and is removed before the next commit. How far a named watcher has come is the position of
-//! the source `#watch.NAME`.
+//! Integers are big endian in keys and little endian in values. Rows have the form of their table's keyspace. Each
+//! generation contains the definitions by which its rows are read, so the oldest generation can be dropped whole.
+//! Entries after the database's last batch belong to a large batch that was not committed, and are removed before the
+//! next commit. The position of a named watcher is the position of the source `#watch.NAME`.
 
 use std::sync::Arc;
 

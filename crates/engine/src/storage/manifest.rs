@@ -5,11 +5,10 @@
 //! table    := number:u32 segments:u32 segment*
 //! segment  := file:u64 bytes:u64 crc:u32 documents:u32 words:u32 deleted:u64*
 //! ```
-//! Little endian. `crc` at the end is over everything before it, `crc` of a segment over the last 20
-//! bytes of its file, which stand for the others.
-//! `deleted` is the bitmap of the documents that are gone, without its trailing zero words. The file
-//! is replaced whole. It is a cache as the segments are: without it everything is rebuilt from the
-//! rows, so a manifest that cannot be read costs time and nothing else.
+//! Little endian. The `crc` at the end covers everything before it; the `crc` of a segment covers the last 20 bytes of
+//! its file, which hold the checksum of its directory of sections and so cover the whole file. `deleted` is the bitmap of deleted documents (tombstones),
+//! without its trailing zero words. The file is replaced whole. Like segments it is a cache: everything can be rebuilt
+//! from the rows, so an unreadable manifest costs only time.
 
 use std::{fs, io::ErrorKind, path::Path};
 

@@ -1,7 +1,8 @@
 //! The files of segments.
 //!
-//! A file gets its name by a rename after its bytes are durable, and no name is used twice, so a
-//! name that the manifest holds stands for whole bytes.
+//! A file gets its name by a rename after its bytes are durable, and no name is used twice, so a file that the manifest
+//! names is complete. Files are deleted in one place, [`SegmentFiles::remove_all_but`]: those that a durable manifest
+//! does not name.
 
 use std::{
     fs::{self, File},

@@ -6,11 +6,10 @@
 //! meta     "staged" number:u32 -> position:u64   the batch was committed at this position, and
 //!                                of a key that is under the number this is the row
 //! ```
-//! A batch is staged by its caller, beside whatever else is written. While there is no mark nobody
-//! reads what is staged, and the next start drops it. The commit puts the mark there: from then on
-//! readers look under the number first (`rows::OverlaidRows`), whoever changes a key takes it away
-//! there, and the writer moves the rows to their tables between other batches. A row that was moved
-//! stays under the number as well until all of them are, so moving some again is harmless.
+//! The caller stages a batch while other writes go on. Without the mark nobody reads staged rows, and the next start
+//! drops them. The commit sets the mark: from then on readers look among the staged rows first (`rows::OverlaidRows`),
+//! a writer that changes a key removes its staged row, and the writer thread moves staged rows to their tables between
+//! other batches. A moved row stays staged until all are moved, so moving some again is harmless.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
-//! The segments of a changed definition, made in the thread that asks for it while the writer goes on.
+//! Builds the segments of a changed definition in the caller's thread, while the writer goes on.
 //!
-//! What asks for other segments and for no other rows, as other words do, would have all writers of the database wait
-//! for as long as indexing takes. So the rows of one moment are indexed beside; the keys that are written from that
-//! moment on are noted, as for a transaction, and the writer indexes those alone when the definition takes effect.
+//! A definition that needs other segments but no other rows, such as changed words, would block all writers while it is
+//! indexed. So the rows of one snapshot are indexed in the caller's thread. Keys written since that snapshot are
+//! remembered, as for a transaction, and the writer indexes only those when the definition takes effect.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What a changed definition of a table asks of its rows and segments.
+//! What a changed definition means for stored rows and segments.
 //!
 //! Rows are never rewritten: the history of their layouts grows (see `encode::layout`). Segments
 //! stay as long as what they lack is NULL in all their documents; else the table is indexed anew.

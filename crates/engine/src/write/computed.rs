@@ -1,6 +1,6 @@
-//! Who writes rows says whether the columns are in them that the expressions of keys are computed into. Here all rows pass
-//! on their way to the tables, so that no writer can forget them: rows that come without get the values here, and where
-//! nobody can compute them they are refused. A row without them would be missing in the indexes of its keys.
+//! Fills the hidden columns that hold values of key expressions. Each batch says whether its rows have them. All rows
+//! pass here on their way to the tables: rows without values get them, and are refused if nobody can compute them. A
+//! row without them would be missing from the indexes of its keys.
 
 use std::sync::Arc;
 

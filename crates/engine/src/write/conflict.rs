@@ -1,5 +1,5 @@
-//! What a batch expects of its keys, checked by the writer thread where the batch stands in the
-//! order of all: so the answer is exact and takes no lock.
+//! Checks what a batch expects of its keys (transaction conflicts). The writer thread checks it at the batch's place in
+//! the order of all batches, so the answer is exact and needs no lock.
 
 use super::{
     prepare::exists,

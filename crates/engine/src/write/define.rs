@@ -1,8 +1,8 @@
-//! Changing which tables there are and what they are: between two groups, by the writer thread.
+//! Creates, changes and drops tables: in the writer thread, between two groups of batches.
 //!
-//! A list of definitions is worked out on a draft of the tables, committed at once and published
-//! at once. What is dropped loses its definition first, so that a crash leaves no table without
-//! its rows; rows without a table are dropped by the next start.
+//! A list of definitions is prepared on a draft of the tables, then committed and published at once. A dropped table
+//! loses its definition first, so a crash never leaves a table without its rows; the next start drops rows without a
+//! table.
 
 use std::{
     collections::BTreeMap,

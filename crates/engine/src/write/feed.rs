@@ -1,8 +1,7 @@
-//! What a commit leaves in the feed for those who watch.
+//! The entries that a commit adds to the change feed.
 //!
-//! A feed is changed on a copy, which takes its place once the commit that it was made for is there. It
-//! costs a read of the row before for each change of a table that somebody watches, save for rows that
-//! were not there, and the bytes of both in the same commit. While nobody watches there is none.
+//! The feed is changed on a copy, which replaces it after the commit succeeded. For each change of a watched table this
+//! reads the old row, unless the row is new, and writes both in the same commit. Without watchers there is no feed.
 
 use std::{collections::VecDeque, sync::Arc};
 

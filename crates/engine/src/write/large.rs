@@ -9,10 +9,10 @@
 //!          publish, acknowledge
 //!          move the rows to their tables, a part between two groups    (storage/staged)
 //! ```
-//! Whoever else writes or defines does so meanwhile. What is under the number nobody reads before
-//! the commit but the batch itself ([`LargeBatch::reader`]), and a batch that is dropped, or that a
-//! crash ends, leaves nothing else. In memory are two parts, what segments of files keep there, and
-//! a bit for each document that a table has in its segments.
+//! Other writers and definitions go on meanwhile. Before the commit only the batch itself reads what is staged under
+//! its number ([`LargeBatch::reader`]). A batch that is dropped, or that a crash ends, leaves nothing else. In memory
+//! are two parts, the parts of segments that are not left in files, and a bit for each document in the table's
+//! segments.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,4 +1,4 @@
-//! Batches that were handed to the writer and are waited for, one by one or in a row.
+//! Batches that were submitted to the writer: waiting for one, or for a sequence of them (a pipeline).
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! The part of `apply` that runs in the caller's thread: everything that needs no order.
+//! The part of `apply` that runs in the caller's thread: everything that does not depend on the order of batches.
 //!
 //! Rows are checked against the schema and encoded, keys are made distinct (the last change of a
 //! key stands), and a large batch is given to the threads that index, so that every core is used

@@ -1,10 +1,9 @@
 //! The keys that were written while transactions were open.
 //!
-//! A transaction reads one snapshot and collides with whoever wrote one of its keys after it. For
-//! as long as any transaction is open the writer notes the hash of every key it writes, with the
-//! position. It looks whether one is open only after it has published what it wrote, and a
-//! transaction enters the register before it loads its snapshot: so what is not noted, every later
-//! transaction sees. Two keys of one hash only make a transaction begin again.
+//! A transaction conflicts with every writer of its keys since its snapshot. While any transaction is open, the writer
+//! records the hash of every key it writes, with the position. The writer looks for open transactions only after it has
+//! published, and a transaction registers before it loads its snapshot: so an unrecorded write is visible to every
+//! later transaction. A hash collision only makes a transaction start again.
 
 use rustc_hash::FxHashMap;
 

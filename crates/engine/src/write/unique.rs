@@ -1,4 +1,4 @@
-//! Values that no two rows may have, checked by the writer thread where a batch stands in the order of all.
+//! Unique paths: the writer thread checks them at the batch's place in the order of all batches.
 //!
 //! ```text
 //! caller   what the rows have at the unique paths, in order; two of one batch are refused   (prepare)
@@ -6,7 +6,8 @@
 //!          wait for the merges if a segment has no values of a path
 //!          look each value up in every segment; a row that the batch changes counts for nothing
 //! ```
-//! A path becomes unique between two groups: every segment has its values by then, and no two rows the same.
+//! A path becomes unique between two groups of batches, when every segment has its values and no two rows have the
+//! same.
 
 use std::{
     collections::BTreeSet,

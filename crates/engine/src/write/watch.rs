@@ -1,4 +1,4 @@
-//! What the writer does for those who watch: it keeps the feed while there is somebody.
+//! The writer's side of watching: it keeps the feed while there are watchers.
 
 use std::sync::{Arc, atomic::Ordering};
 

@@ -1,4 +1,5 @@
-//! The client's side, as far as one server asks another: a login without TLS and compression, and statements that give one value.
+//! The client's side of MySQL's protocol, as far as one server queries another: a login without TLS and compression,
+//! and statements that return one value.
 //!
 //! ```text
 //! greeting -> login -> { AuthSwitch | AuthMore } -> OK
@@ -6,8 +7,8 @@
 //!            | 1 column EOF value EOF [OK]          one row of one column
 //!            | ERR                                  anywhere
 //! ```
-//! Nothing is believed: every length is that of bytes that have come, counts are 1, and whatever else comes is an error.
-//! How long messages may be, and how long they are waited for, is the caller's.
+//! Everything is checked: a length may only cover received bytes, counts must be 1, and anything unexpected is an
+//! error. The caller limits the size of messages and the time to wait.
 
 use mysql_common::scramble::{scramble_native, scramble_sha256};
 

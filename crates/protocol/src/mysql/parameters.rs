@@ -5,7 +5,7 @@
 //!              [ type: u16 per parameter, where bound is 1 ]
 //!              value of each parameter that is neither NULL nor sent before
 //! ```
-//! Types that are not sent are those of the last time.
+//! Types that are not sent are those of the previous execution.
 
 use std::{borrow::Cow, sync::Arc};
 

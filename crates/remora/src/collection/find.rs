@@ -1,4 +1,4 @@
-//! Documents by what is in them.
+//! Finds documents by their content.
 
 use std::{cmp::Ordering, marker::PhantomData, sync::Arc};
 

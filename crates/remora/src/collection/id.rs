@@ -1,4 +1,4 @@
-//! What documents are known by.
+//! The ids of documents.
 
 use std::fmt::{Debug, Display};
 

@@ -1,4 +1,4 @@
-//! Collections: JSON documents by ids that are made for them, or that are given.
+//! Collections: JSON documents by ids that are generated or given.
 
 mod find;
 mod id;

@@ -1,4 +1,4 @@
-//! How much a filter asks indexes of paths for, before it is asked: what the engine makes of tests is bounded.
+//! Estimates, before a search, how many values and ranges a filter looks up in path indexes; the engine bounds that.
 
 use std::ops::Bound;
 

@@ -1,4 +1,4 @@
-//! A condition on documents as one that indexed paths answer, as far as they do.
+//! Turns a condition on documents into one that indexed paths answer, as far as they can.
 
 use std::{
     cell::Cell,

@@ -1,4 +1,4 @@
-//! Documents: what one may be, and how a value becomes one.
+//! Documents: what is allowed, and how a value becomes one.
 //!
 //! A document is a JSON value that nests up to 100 deep, as MySQL's do (a scalar is 1 deep), and
 //! whose text takes up to 16 MiB. Its numbers are whole numbers of 64 bits or finite doubles.

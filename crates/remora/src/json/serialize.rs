@@ -1,5 +1,5 @@
-//! A serialisable value becomes JSON. What JSON cannot say is refused: NaN, infinity, keys that
-//! are no strings, and integers beyond 64 bits.
+//! Serialises a value to JSON. What JSON cannot express is refused: NaN, infinity, keys that are not strings, and
+//! integers beyond 64 bits.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! Ends a statement from outside.
+//! Cancels a statement from another thread.
 
 use std::sync::{
     Arc,

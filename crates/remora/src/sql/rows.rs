@@ -1,4 +1,4 @@
-//! What statements answer.
+//! The rows that statements return.
 
 use std::sync::Arc;
 

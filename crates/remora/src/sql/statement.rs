@@ -1,4 +1,4 @@
-//! One statement, from its text to what it answers.
+//! One statement, from its text to its rows.
 
 use std::sync::Arc;
 

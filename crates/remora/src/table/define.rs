@@ -1,4 +1,4 @@
-//! What a table is to be.
+//! The definition of a table.
 
 use remora_engine::{ColumnDef, ColumnType, IndexColumn, Normalization, Schema, TextDef};
 

@@ -1,4 +1,4 @@
-//! Failed logins by address: whoever fails often has to wait, over all doors.
+//! Failed logins by address: after many failures an address has to wait, over all protocols.
 
 use std::{
     collections::HashMap,

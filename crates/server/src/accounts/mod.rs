@@ -1,8 +1,8 @@
-//! Who may come in: one set of accounts and one token for all doors.
+//! Accounts: one set of users and one token for all protocols.
 //!
-//! Where there are `[[users]]`, every door asks for one of them. Where there is only a token, it is
-//! the password of any name. Where there is neither, whoever reaches a door may do everything. Under a
-//! MygramDB file its own rule holds: the token guards administration, and reading is free.
+//! With `[[users]]`, every protocol requires one of them. With only a token, it is the password of any name. With
+//! neither, every client may do everything. A MygramDB file has its own rule: the token protects administration, and
+//! reading is free.
 
 mod failures;
 mod web_tokens;

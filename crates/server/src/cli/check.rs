@@ -1,4 +1,4 @@
-//! `remora check`: does a data directory hold what was written?
+//! `remora check`: verifies a data directory.
 
 use std::{io::IsTerminal, process::ExitCode};
 

@@ -1,8 +1,7 @@
 //! Loading a dump: each of its tables replaces the one of that name.
 //!
-//! The rows go through the ordinary write path in batches, so a load that is cut off leaves tables
-//! by halves. A marker file in the data directory stands for that: while it is there, nothing but
-//! another load opens the directory.
+//! Rows go through the normal write path in batches, so an interrupted load leaves tables incomplete. A marker file in
+//! the data directory records that: while it exists, only another load may open the directory.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Whether a dump is of what is followed here. Rows of another server, or of other columns, would
-//! replace good ones, and the stream that goes on behind them would never mend them.
+//! Checks that a dump belongs to the followed source. Rows of another server, or with other columns, would replace
+//! correct ones, and the stream after the dump's position would never correct them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What every request passes: who may ask, how often, from which web page, and who it is.
+//! Checks of every request: address, rate, origin and login.
 
 use std::{net::IpAddr, sync::Arc};
 

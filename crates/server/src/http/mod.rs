@@ -1,8 +1,8 @@
 //! HTTP: the same requests as the line protocol's, as JSON, and what operators look at.
 //!
-//! A request comes in by `web`, passes `gate`, then its handler: tables in `tables`, the server itself in
-//! `reports`. What is asked becomes a request of the engine in `remora_protocol::http` and is
-//! answered by a [`Caller`](crate::requests::Caller) as a line would be.
+//! A request arrives through `web`, passes `gate`, and reaches its handler: `tables`, or `reports` for the server
+//! itself. `remora_protocol::http` makes a request of the engine of it, and a [`Caller`](crate::requests::Caller)
+//! answers it as on the line protocol.
 
 mod gate;
 mod reports;

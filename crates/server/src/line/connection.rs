@@ -1,8 +1,8 @@
 //! One connection: read, answer, write.
 //!
-//! A client may send many requests without waiting. All that one read brings are answered in
-//! order and their replies go out in one write, so a round trip costs one read and one write. A
-//! client that does not read its replies is not read from either: nothing piles up.
+//! A client may send many requests without waiting. All requests of one read are answered in order and in one write, so
+//! a round trip costs one read and one write. While a client does not read its replies, its requests are not read:
+//! nothing piles up (backpressure).
 
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 

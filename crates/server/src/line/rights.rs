@@ -1,4 +1,4 @@
-//! Which commands need which rights; tables are looked at where they are found.
+//! Which rights each command needs. Rights to tables are checked where the tables are found.
 
 use remora_protocol::line::Command;
 

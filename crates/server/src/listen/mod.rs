@@ -1,5 +1,5 @@
-//! How connections come in, whatever protocol they speak: accepted until the server stops, turned
-//! away with a reason, and the files of Unix sockets.
+//! Accepts connections of any protocol until the server stops, turns connections away with a reason, and manages the
+//! files of Unix sockets.
 
 mod socket_file;
 

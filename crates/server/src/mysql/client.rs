@@ -1,4 +1,4 @@
-//! A session and what its client is told of it.
+//! A session and the state that its client is told of.
 
 use std::{io, time::Duration};
 

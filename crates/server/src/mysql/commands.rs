@@ -1,4 +1,4 @@
-//! What a connection does for each command.
+//! The commands of a connection.
 
 use std::{
     io,

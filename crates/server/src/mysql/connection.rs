@@ -1,8 +1,8 @@
 //! One connection: its login, then read, answer, write.
 //!
-//! A client may send many commands without waiting. All that one read brings are answered in order
-//! and go out in one write, so a round trip costs one read and one write. A client that does not
-//! read is not read from either.
+//! A client may send many commands without waiting. All commands of one read are answered in order and in one write, so
+//! a round trip costs one read and one write. While a client does not read its answers, its commands are not read
+//! (backpressure).
 
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 

@@ -1,6 +1,6 @@
-//! A client of the SQL side that speaks another wire: it has a place among the connections, is shown and ended
-//! like them, and its statements are watched like theirs. All statements of a request have the time of one together, and
-//! what ends one ends the request.
+//! A client of another protocol that uses SQL sessions. It counts as a connection, appears in SHOW PROCESSLIST and can
+//! be killed, and its statements are watched. All statements of one request share one time limit, and ending one ends
+//! the request.
 
 use std::{
     pin::Pin,

@@ -1,4 +1,4 @@
-//! What the SQL side asks of the server around it.
+//! Implements `Host`: what the SQL crate asks of the server around it.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,9 +1,9 @@
-//! The MySQL protocol's server: who may come in, and the loop that reads, answers and writes.
+//! The server side of the MySQL protocol: logins, and the loop that reads, answers and writes.
 //!
-//! A connection is accepted by `listener`, proves who it is in `login` and then runs in
-//! `connection`: its messages come and go through a `channel`, statements run in a session of the
-//! SQL side and answer through `reply`. `processes` knows all connections and ends them; `host` is
-//! what the SQL side asks of the server, `agents` its connections to other servers. A client of another wire is a `guest`.
+//! `listener` accepts a connection, `login` authenticates it, `connection` runs it: messages go through a `channel`,
+//! statements run in a session of the SQL crate and answer through `reply`. `processes` lists all connections and kills
+//! them; `host` is what the SQL crate asks of the server, `agents` its connections to other servers. A client of
+//! another protocol is a `guest`.
 
 mod agents;
 mod channel;

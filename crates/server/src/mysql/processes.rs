@@ -1,4 +1,4 @@
-//! The connections: who they are, what they do, and how they are ended.
+//! All connections: their users, their statements, and KILL.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! What all connections of the MySQL protocol share.
+//! The state that all connections of the MySQL protocol share.
 
 use std::sync::{Arc, atomic::AtomicUsize};
 

@@ -1,5 +1,5 @@
-//! Running a statement: its time limit, and its end where the connection is killed, the client has
-//! left or the server stops.
+//! Runs a statement with its time limit, and ends it when the connection is killed, the client has left or the server
+//! stops.
 
 use std::{
     future::poll_fn,

@@ -1,5 +1,5 @@
-//! What the line protocol and HTTP do alike, for whoever asks: tables found by their names and by
-//! the asker's rights, queries answered through the result cache, keys as they are typed.
+//! Common to the line protocol and HTTP: tables found by name and by the client's rights, queries answered through the
+//! result cache, typed keys.
 
 mod collection_name;
 mod key;

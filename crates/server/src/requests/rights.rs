@@ -1,5 +1,4 @@
-//! What one who asks may do, by the rights of their user: for those who may do everything, all that
-//! follows costs nothing.
+//! The rights of a client. For administrators the checks cost nothing.
 
 use remora_protocol::line::{LineError, code};
 use remora_sql::Access;

@@ -1,4 +1,4 @@
-//! Tables by their full and their bare names, as far as the one who asks may know of them.
+//! Tables by full and bare names, as far as the client may see them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is refused at start, with the mend.
+//! Settings that are refused at the start, with the mend.
 
 use remora_mysql::Zone;
 

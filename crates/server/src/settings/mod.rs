@@ -1,8 +1,8 @@
 //! Settings: what a file, the environment and the command line mean.
 //!
-//! A settings file is read in two steps. The *low* settings are what was typed: `remora_toml` for
-//! Remora's own file, `mygramdb` for a MygramDB YAML or JSON, `sphinx_conf` for a sphinx.conf. The *high* settings,
-//! [`Settings`], are what it means; all files map onto them, each with the defaults of its own dialect.
+//! A settings file is read in two steps. The *low* settings are the typed text: `remora_toml` for Remora's own file,
+//! `mygramdb` for a MygramDB YAML or JSON, `sphinx_conf` for a sphinx.conf. The *high* settings, [`Settings`], are
+//! their meaning. All files map onto them, each with the defaults of its own dialect.
 
 mod address;
 mod agents;

@@ -1,7 +1,7 @@
 //! A MygramDB configuration (YAML or JSON) as it is typed, and what it means.
 //!
-//! The file is read as a tree, judged by the table of its keys as MygramDB judges it, and filled up
-//! with MygramDB's defaults; what is then there means what `Typed` says.
+//! The file is read as a tree, validated by the table of keys as MygramDB validates it, and completed with MygramDB's
+//! defaults. `Typed` gives the result its meaning.
 
 mod file;
 mod judge;

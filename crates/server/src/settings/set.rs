@@ -1,4 +1,4 @@
-//! Settings that were typed take the place of defaults.
+//! Typed settings replace defaults.
 
 /// Replaces a setting by what was typed.
 pub(super) fn set<T>(setting: &mut T, typed: Option<T>) {

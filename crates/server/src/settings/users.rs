@@ -1,4 +1,4 @@
-//! `[[users]]`: who may come in, from where, and what for.
+//! `[[users]]`: accounts, their hosts and their rights.
 
 use std::{
     fmt,

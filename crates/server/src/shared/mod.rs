@@ -1,4 +1,4 @@
-//! What all sessions of a server share, whatever protocol they speak.
+//! The state that all sessions of a server share, whatever their protocol.
 
 mod dump_state;
 

@@ -1,5 +1,5 @@
-//! Accepting connections: who may come in, and who they are. The protocol has no login: where users are asked for,
-//! clients are the one that `listen.sphinx_api_user` names, if that user may come from where they are.
+//! Accepts connections. The protocol has no login: with users, its clients act as the one that `listen.sphinx_api_user`
+//! names, if that user may connect from their address.
 
 use std::{net::IpAddr, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The body of a request: not too large, and not for ever on its way.
+//! Request bodies, limited in size and time.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who may ask, how often, from which web page, and who it is; each door says it in its own form.
+//! Checks of every request: address, rate, origin and login; each protocol answers refusals in its own form.
 
 use std::{net::IpAddr, time::Instant};
 

@@ -1,5 +1,5 @@
-//! What the doors that speak HTTP have in common: connections and their deadlines (`listener`), bodies (`body`), from
-//! which web pages one may ask (`origin`), and who may ask, how often, and who it is (`gate`).
+//! Common to the protocols over HTTP: connections and their deadlines (`listener`), bodies (`body`), allowed origins of
+//! web pages (`origin`), and address, rate and login (`gate`).
 
 mod body;
 mod gate;

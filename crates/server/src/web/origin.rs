@@ -1,9 +1,8 @@
-//! Which web pages may ask a server that only this machine reaches.
+//! Which web pages may send requests to a server that only this machine reaches.
 //!
-//! A browser is on this machine and asks for whatever page it shows. It says in `Origin` whose page
-//! that is; but a page may come from a name that its owner has let point to this machine, and then
-//! nothing but the name in `Host` tells. So `Host` must be an address, or `localhost`: names of others
-//! are not.
+//! A browser runs on this machine and sends requests for any page it shows. `Origin` names the page's site. But a page
+//! may come from a name whose owner points it to this machine (DNS rebinding); then only `Host` reveals it. So `Host`
+//! must be an address or `localhost`.
 
 use std::net::IpAddr;
 

@@ -1,8 +1,8 @@
-//! A JSON document, read strictly and in one pass: what is wrong is told with its place, and what is right is
-//! written as the row's shape wants it.
+//! Reads a JSON document strictly and in one pass. Errors are reported with their place; correct parts are written in
+//! the form that the row needs.
 //!
-//! Refused are, beside what is no JSON: a name that comes twice in an object, half of a surrogate pair, a number
-//! that no double holds (`1e999`), nesting beyond 100 levels. Numbers keep the digits that they were written with.
+//! Besides invalid JSON it refuses: a name that comes twice in an object, half of a surrogate pair, a number that no
+//! double holds (`1e999`), nesting beyond 100 levels. Numbers keep their digits.
 
 mod extended;
 

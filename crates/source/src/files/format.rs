@@ -1,4 +1,4 @@
-//! The forms of files, how they are told apart, and the reader of each.
+//! File formats: how they are recognised, and the reader of each.
 
 use std::io::Read;
 

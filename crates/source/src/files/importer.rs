@@ -1,5 +1,5 @@
-//! Files into a table: batches in file order, each stored together with how far it reaches, so
-//! that a rerun goes on where the last one stopped and a later line with the same key wins.
+//! Imports files into a table: batches in file order, each stored with its position in the file, so that a rerun
+//! continues where the last one stopped, and a later line with the same key wins.
 
 use std::sync::{Arc, atomic::AtomicBool};
 

@@ -1,5 +1,4 @@
-//! A schema out of the first records of files: what each column holds, which column is the key,
-//! which texts are searched.
+//! Infers a schema from the first records of files: types, the key, and the searched texts.
 //!
 //! Every longer text column goes into the table's one text index, in which a match lies within one
 //! column. Everything else is a typed column that can be filtered, sorted and counted by.

@@ -1,7 +1,7 @@
-//! Files of JSON: one array of documents, or documents one behind the other, over as many lines as they like.
+//! JSON files: one array of documents, or consecutive documents, over any number of lines.
 //!
-//! A document is found by its brackets alone, so that one that is malformed within can be passed over. What stands
-//! between documents must be right: behind anything else nobody knows where the next one begins.
+//! Documents are split by their brackets alone, so a malformed document can be skipped. Between documents everything
+//! must be correct: after anything else, the start of the next document is unknown.
 
 use std::io::Read;
 

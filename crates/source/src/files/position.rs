@@ -1,5 +1,5 @@
-//! How far an import has come in a file: the text kept with each batch, so that a rerun goes on
-//! where the last one stopped.
+//! The position of an import in a file: a text stored with each batch, so that a rerun continues where the last one
+//! stopped.
 //!
 //! ```text
 //! position = "offset=" number " line=" number " first_row=" number [ " end" ]

@@ -1,4 +1,4 @@
-//! Records: what stands between a stream of bytes and rows.
+//! Records: the form between a byte stream and rows.
 //!
 //! A reader appends one record after another to a batch; the batch goes to another thread that
 //! makes rows of it. A record is a list of byte fields: a JSON line is one field, a CSV line one

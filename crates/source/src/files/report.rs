@@ -1,4 +1,4 @@
-//! What an import says of itself: how far it has come, and in the end what it did.
+//! Progress and final report of an import.
 
 use std::{collections::BTreeMap, time::Duration};
 

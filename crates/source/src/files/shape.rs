@@ -1,4 +1,4 @@
-//! What becomes of a JSON document: which of its parts are a row's.
+//! Which parts of a JSON document belong to a row.
 
 /// What becomes of a JSON document on the way to a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

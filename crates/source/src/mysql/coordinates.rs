@@ -1,4 +1,4 @@
-//! Where in a source's binlog something stands: a file and an offset.
+//! A place in a source's binlog: file and offset.
 
 use std::cmp::Ordering;
 

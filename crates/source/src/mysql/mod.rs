@@ -1,10 +1,9 @@
 //! A MySQL or MariaDB as the source of changes: its tables are copied without a lock and its binlog
 //! is followed, exactly.
 //!
-//! [`Follower`] is what a program needs: it connects ([`settings`], [`connection`]), checks what
-//! the source must be set up for ([`requirements`]), reads its tables ([`schema`]), copies them,
-//! and applies its transactions ([`binlog`], [`gtid`], [`values`]), each whole and once, at a
-//! position that is stored with the rows.
+//! A program uses [`Follower`]: it connects ([`settings`], [`connection`]), checks the source's configuration
+//! ([`requirements`]), reads its tables ([`schema`]), copies them, and applies its transactions ([`binlog`], [`gtid`],
+//! [`values`]), each whole and once. The position is stored with the rows.
 //!
 //! Imports go one way, from the last of these to the first:
 //! - [`settings`], [`gtid`], [`coordinates`], [`bytes`], `table_name`, `quote`, `scan`: what

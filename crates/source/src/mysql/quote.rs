@@ -1,4 +1,4 @@
-//! Names and texts as SQL takes them.
+//! Quotes names and texts for SQL.
 
 /// A name as SQL takes it: between backticks.
 pub(crate) fn quoted(name: &str) -> String {

@@ -1,4 +1,4 @@
-//! What a source must be set up for, each with the mend.
+//! Requirements of a source: server variables, grants and keys, each with the statement that mends it.
 
 mod tables;
 

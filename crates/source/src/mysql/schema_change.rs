@@ -1,8 +1,7 @@
-//! What a schema change at the source means for the rows that are stored.
+//! Decides whether stored rows stay valid after a schema change of the source.
 //!
-//! The stored rows stand where it is certain that the source did not change them: columns renamed,
-//! dropped, widened, made nullable, or added with a value that is known. In every other case, and
-//! in every doubt, the rows are copied anew.
+//! They stay if the source certainly did not change them: columns renamed, dropped, widened, made nullable, or added
+//! with a known value. In every other case, and in every doubt, the rows are copied again.
 
 use remora_engine::Value;
 

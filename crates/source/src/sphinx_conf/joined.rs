@@ -5,13 +5,14 @@
 //! from  := "query" ";" query                        gives pairs: a document's number and a text
 //!        | "ranged-query" ";" query ";" query       the first with $start and $end, the second gives their ends
 //! ```
-//! The texts of a document stand behind each other, in the order in which they come.
+//! The texts of a document are joined in the order in which they come.
 
 use std::collections::HashMap;
 
 use super::{
     columns::{Column, Kind, document_number},
-    range::{Pace, ranged},
+    pairs::Pairs,
+    range::Pace,
 };
 use crate::{Error, Result, files::MAX_RECORD_BYTES, mysql::connection::Connection};
 
@@ -77,29 +78,24 @@ pub(super) fn read(
     let (mut bytes, mut all) = (0, Vec::with_capacity(fields.len()));
     for field in fields {
         let mut texts = Texts::new();
-        let mut read = |connection: &mut Connection, query: &str| {
-            connection.each_row(query, &mut |names, cells| {
-                let Some(cells) = cells else { return check_columns(source, &field.column, names) };
-                bytes += add(&mut texts, &cells);
-                match bytes > MAX_BYTES {
-                    true => Err(Error::format(
-                        source,
-                        format!("sql_joined_field: its queries give more than {MAX_BYTES} bytes"),
-                    )),
-                    false => Ok(()),
-                }
-            })
+        let pairs = Pairs {
+            source,
+            key: "sql_joined_field",
+            column: &field.column.name,
+            value: "a text",
+            query: &field.query,
+            ends: field.ends.as_deref(),
         };
-        match &field.ends {
-            None => read(connection, &field.query)?,
-            Some(ends) => ranged(connection, ends, pace, |connection, part| match part {
-                Some((start, end)) => {
-                    let query = field.query.replace("$start", &start.to_string());
-                    read(connection, &query.replace("$end", &end.to_string()))
-                }
-                None => Ok(()),
-            })?,
-        }
+        pairs.each(pace, connection, &mut |cells| {
+            bytes += add(&mut texts, cells);
+            match bytes > MAX_BYTES {
+                true => Err(Error::format(
+                    source,
+                    format!("sql_joined_field: its queries give more than {MAX_BYTES} bytes"),
+                )),
+                false => Ok(()),
+            }
+        })?;
         if let Some((document, text)) = texts.iter().find(|(_, text)| text.len() > MAX_RECORD_BYTES)
         {
             let message = format!(
@@ -112,20 +108,6 @@ pub(super) fn read(
         all.push(texts);
     }
     Ok(all)
-}
-
-fn check_columns(source: &str, column: &Column, names: &[String]) -> Result<()> {
-    match names.len() {
-        2 => Ok(()),
-        count => Err(Error::format(
-            source,
-            format!(
-                "sql_joined_field: the query of '{}' selects {count} columns: it is to select a document's number \
-                 and a text",
-                column.name
-            ),
-        )),
-    }
 }
 
 /// Adds a row to what was found; how many bytes more that takes.

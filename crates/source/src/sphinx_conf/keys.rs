@@ -1,7 +1,7 @@
 //! The keys of a sphinx.conf: all of Sphinx 2.2.11, and those of Manticore that plain indexes have.
 //!
-//! A key is acted on, is harmless (it makes Sphinx faster or smaller, or says where its own files lie), or is
-//! refused by its name where an index that has it is loaded or served.
+//! A key is used, or has no effect (it tunes Sphinx or names its files), or is refused by name if an index that has it
+//! is loaded or served.
 
 /// The kinds of sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! The rows of a plain index into its table: all of them or none.
+//! Loads the rows of a plain index into its table: all of them or none.
 //!
-//! They go into a hidden table, which takes the place of the one before it at the end. With that goes a position
-//! that says where the table came from, so that one which somebody else made is never replaced.
+//! They go into a hidden table, which replaces the previous one at the end. A position is stored with it that says
+//! where the table came from, so a table that somebody else made is never replaced.
 
 use std::{
     sync::Arc,

@@ -7,8 +7,8 @@
 //! - `columns`, `listen`: what fields, attributes and addresses say;
 //! - `documents`, `command`: what a source gives, and the commands that give it;
 //! - `separated`, `docset`, `query`: documents of tsvpipe and csvpipe, of xmlpipe2, of a MySQL, with the numbers of
-//!   its multi-value attributes (`sets`) and its joined fields (`joined`), in stretches (`range`), and what is
-//!   compressed or in files (`unpack`);
+//!   its multi-value attributes (`sets`) and its joined fields (`joined`), which queries of pairs give (`pairs`), in
+//!   stretches (`range`), and what is compressed or in files (`unpack`);
 //! - `plan`: an index as a table and the sources of its rows; `load`: the rows into the table.
 
 mod columns;
@@ -19,6 +19,7 @@ mod joined;
 mod keys;
 mod listen;
 mod load;
+mod pairs;
 mod plan;
 mod query;
 mod range;

@@ -1,7 +1,7 @@
-//! A mysql source: what `sql_query` selects, its first column the documents' numbers.
+//! A mysql source: the columns of `sql_query`, of which the first is the document's number.
 //!
-//! A column that no attribute names is a field; `sql_joined_field` adds fields of other queries. With `sql_query_range` the query runs once for each stretch of
-//! numbers, which stand in it as `$start` and `$end`.
+//! A column that no attribute names is a field; `sql_joined_field` adds fields of other queries. With `sql_query_range`
+//! the query runs once for each stretch of numbers, with the ends of the stretch in place of `$start` and `$end`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{
     columns::{Column, Kind, document_number},
     documents::{Document, Taker},
     joined::{self, Joined, Texts},
-    range::{DEFAULT_STEP, Pace, ranged},
+    range::{DEFAULT_STEP, Pace, of_stretch, ranged},
     sets::{self, SetOf, Sets},
     text::Section,
     unpack::Unpacking,
@@ -141,7 +141,7 @@ impl Query {
             Some(ends) => ranged(&mut connection, ends, self.pace, |connection, part| {
                 // Without rows the query still says which columns there are.
                 let (start, end) = part.unwrap_or((1, 0));
-                read(connection, &self.part(start, end))
+                read(connection, &of_stretch(&self.query, start, end))
             })?,
         }
         for statement in &self.after {
@@ -168,10 +168,6 @@ impl Query {
         let mut connection = connection::connect(&self.settings)?;
         connection.allow_all()?;
         Ok(connection)
-    }
-
-    fn part(&self, start: u64, end: u64) -> String {
-        self.query.replace("$start", &start.to_string()).replace("$end", &end.to_string())
     }
 
     fn read_part(

@@ -1,4 +1,4 @@
-//! Stretches of the numbers of documents, which queries are asked of one after the other.
+//! Stretches of document numbers, for which a query runs one after the other.
 
 use std::time::Duration;
 
@@ -14,6 +14,11 @@ pub(super) struct Pace {
     pub step: u64,
     /// How long is waited between two of them.
     pub pause: Duration,
+}
+
+/// The query of a stretch: with its ends in the places of `$start` and `$end`.
+pub(super) fn of_stretch(query: &str, start: u64, end: u64) -> String {
+    query.replace("$start", &start.to_string()).replace("$end", &end.to_string())
 }
 
 /// Calls `read` for each stretch of the numbers that lie between the ends that a query gives; with `None` where it

@@ -11,7 +11,8 @@ use std::collections::HashMap;
 
 use super::{
     columns::{Column, Kind},
-    range::{Pace, ranged},
+    pairs::Pairs,
+    range::Pace,
 };
 use crate::{Error, Result, mysql::connection::Connection};
 
@@ -86,52 +87,28 @@ pub(super) fn read(
 ) -> Result<Vec<Sets>> {
     let mut pairs = 0;
     let mut all = Vec::new();
-    for set in sets.iter().filter(|set| !set.is_of_field()) {
-        let mut found = Sets::new();
-        let mut read = |connection: &mut Connection, query: &str| {
-            connection.each_row(query, &mut |names, cells| {
-                let Some(cells) = cells else { return check_columns(source, &set.column, names) };
-                pairs += 1;
-                add(&mut found, &cells);
-                match pairs > MAX_PAIRS {
-                    true => Err(Error::format(
-                        source,
-                        format!("sql_attr_multi: its queries give more than {MAX_PAIRS} rows"),
-                    )),
-                    false => Ok(()),
-                }
-            })
+    for set in sets {
+        let (query, ends) = match &set.from {
+            From::Field => continue,
+            From::Query(query) => (query, None),
+            From::Ranged(query, ends) => (query, Some(ends.as_str())),
         };
-        match &set.from {
-            From::Field => {}
-            From::Query(query) => read(connection, query)?,
-            From::Ranged(query, ends) => {
-                ranged(connection, ends, pace, |connection, part| match part {
-                    Some((start, end)) => {
-                        let query = query.replace("$start", &start.to_string());
-                        read(connection, &query.replace("$end", &end.to_string()))
-                    }
-                    None => Ok(()),
-                })?
+        let mut found = Sets::new();
+        let (key, column, value) = ("sql_attr_multi", set.column.name.as_str(), "a number");
+        Pairs { source, key, column, value, query, ends }.each(pace, connection, &mut |cells| {
+            pairs += 1;
+            add(&mut found, cells);
+            match pairs > MAX_PAIRS {
+                true => Err(Error::format(
+                    source,
+                    format!("sql_attr_multi: its queries give more than {MAX_PAIRS} rows"),
+                )),
+                false => Ok(()),
             }
-        }
+        })?;
         all.push(found);
     }
     Ok(all)
-}
-
-fn check_columns(source: &str, column: &Column, names: &[String]) -> Result<()> {
-    match names.len() {
-        2 => Ok(()),
-        count => Err(Error::format(
-            source,
-            format!(
-                "sql_attr_multi: the query of '{}' selects {count} columns: it is to select a document's number and \
-                 a number",
-                column.name
-            ),
-        )),
-    }
 }
 
 fn add(found: &mut Sets, cells: &[Vec<u8>]) {

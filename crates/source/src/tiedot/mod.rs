@@ -12,9 +12,9 @@
 //! bucket := number of the next one (varint in 10 bytes, 0: none) entries
 //! entry  := validity (1 byte) key (varint in 10 bytes) value (varint in 10 bytes)
 //! ```
-//! Varints are those of Go, signed by zigzag. A file grows by zeros far ahead of what it holds. There are no checksums
-//! and there is no journal: what a crash left is told record by record ([`Problem`]). Indexes are made anew and their
-//! files are not read.
+//! Varints are Go's, signed by zigzag. A file is extended by zeros far beyond its contents. There are no checksums and
+//! no journal: damage from crashes is reported record by record ([`Problem`]). Index files are not read; indexes are
+//! rebuilt.
 
 mod directory;
 mod hash_table;

@@ -1,11 +1,11 @@
-//! What a distributed table says of other servers.
+//! The agents in a distributed table's definition.
 //!
 //! ```text
 //! agent   := mirror ("|" mirror)* ["[" option ("," option)* "]"]
 //! mirror  := host ":" port [":" table ("," table)*]          table := [database "."] name
 //! option  := ("ha_strategy" | "conn" | "retry_count") "=" value
 //! ```
-//! A mirror without tables has those of the one behind it that names some, else of the one before it.
+//! A mirror without tables has those of the next mirror that names some, else those of the previous one.
 
 use std::time::Duration;
 

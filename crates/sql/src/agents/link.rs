@@ -1,9 +1,9 @@
-//! A connection to one of the servers of an agent, in a thread of its own: who waits for its answers is not held up by
-//! it for longer than he may wait.
+//! A connection to one server of an agent, in a thread of its own, so that the statement never waits for it longer than
+//! allowed.
 //!
-//! All that a statement asks of a server has one end: `agent_query_timeout` behind the statement's begin, and behind what tries of
-//! servers took that did not answer. Where nobody waits for an answer any more, the connection is closed, by which the other
-//! server notices that it need not go on.
+//! Everything a statement asks of a server has one deadline: `agent_query_timeout` after the statement's begin, plus
+//! the time of tries at servers that did not answer. When nobody waits for an answer any more, the connection is
+//! closed; the other server notices that and stops.
 
 use std::{
     sync::{

@@ -1,8 +1,8 @@
-//! Tables whose rows lie in other servers too: which servers those are, what is asked of them, and what they answer.
+//! Tables with rows in other servers: which servers hold them, what this server asks, and what they answer.
 //!
-//! A statement opens such a table once: each server pins a moment, and all that the statement reads of the table is of
-//! these moments. How the answers become one table is the engine's ([`remora_engine::GatheredTable`]); how bytes get
-//! there is the host's ([`crate::Host::agent`]).
+//! A statement opens such a table once: each server pins a snapshot, and everything the statement reads of the table is
+//! of these snapshots. The engine combines the answers to one table ([`remora_engine::GatheredTable`]); the host
+//! provides connections ([`crate::Host::agent`]).
 
 mod definition;
 mod link;

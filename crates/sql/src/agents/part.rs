@@ -1,4 +1,4 @@
-//! A part of a table that lies in another server.
+//! The client side: a part of a table in another server.
 
 use std::{
     sync::{

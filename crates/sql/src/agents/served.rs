@@ -1,4 +1,5 @@
-//! A part of a table that this server has for another, at the moment that was pinned when it was opened.
+//! The serving side: a part of a table in this server that another server reads, over the snapshot that was pinned when
+//! it was opened.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},

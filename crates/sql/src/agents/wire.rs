@@ -1,13 +1,13 @@
-//! What one server asks another for a part of a table, and its answers: a statement with one text, which is JSON, and
-//! bytes.
+//! The messages between servers: what one asks another for a part of a table, and the answers. A request is a statement
+//! with one JSON text; an answer is JSON or bytes.
 //!
 //! ```text
 //! statement := CALL REMORA_PART('JSON of a Request')
 //! answer    := one row of one column: JSON, or for Keys rows of one column (remora_engine::encode_rows), or
 //! page      := more:u8 rows                             of Scan and Next
 //! ```
-//! The first request of a part is Open, which pins a moment for the connection; another Open lets go of it. Who asks numbers the
-//! scans, and ends those of which it does not read the last page.
+//! The first request of a part is Open, which pins a snapshot for the connection; another Open releases it. The asking
+//! server numbers its scans, and ends those whose last page it does not read.
 
 use std::sync::Arc;
 

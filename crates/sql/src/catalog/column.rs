@@ -1,4 +1,4 @@
-//! A column's declaration: what stands behind its name in SHOW CREATE TABLE.
+//! A column's declaration, as it stands after its name in SHOW CREATE TABLE.
 //!
 //! ```text
 //! declaration := type attribute*

@@ -1,8 +1,7 @@
-//! Which databases there are, and who may know of them.
+//! Which databases exist, and which of them an account may see.
 //!
-//! A database is what the names of its tables begin with. One that was created without tables is
-//! remembered as the position of a source whose name begins with `#database.`: its default
-//! collation.
+//! A database is the first part of its tables' names. A database that was created without tables is stored as a
+//! position, under a source name that begins with `#database.`; the value is its default collation.
 
 use remora_mysql::{Collation, ErrorCode};
 

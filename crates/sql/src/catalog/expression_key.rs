@@ -1,5 +1,5 @@
-//! Keys over expressions, as queries find them: an expression that is said again is answered by the hidden column
-//! that has what it gives.
+//! Keys over expressions, as queries find them. A query that repeats a key's expression reads the hidden column that
+//! holds its value.
 
 use std::{ops::ControlFlow, sync::Arc};
 

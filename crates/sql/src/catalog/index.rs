@@ -1,4 +1,4 @@
-//! Which of the engine's indexes answers for a key, and what MySQL says of its length.
+//! Which index of the engine serves a declared key, and the key length that MySQL would report.
 
 use remora_engine::TableIndex;
 use remora_mysql::CHARSETS;

@@ -1,5 +1,5 @@
-//! What there is: databases, tables by their names and for whom, and what SQL declares of a table
-//! beyond what the engine knows of it.
+//! The catalog: databases, tables by name and by account, and what SQL declares of a table beyond the engine's
+//! definition.
 
 mod column;
 mod databases;

@@ -1,8 +1,7 @@
 //! Which table a name means, and who may read it.
 //!
-//! Tables of the engine are `database.table`, or `table` alone, which is shown in the default
-//! database. Names of databases and tables are exact, as MySQL has them on Linux; names of columns
-//! and aliases are without regard to case.
+//! Tables of the engine are called `database.table`, or `table` alone, which appears in the default database. Names of
+//! databases and tables are case-sensitive, as in MySQL on Linux; names of columns and aliases are not.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Options of a table: what stands behind the closing parenthesis in SHOW CREATE TABLE.
+//! Options of a table, as they stand after the closing parenthesis in SHOW CREATE TABLE.
 //!
 //! ```text
 //! options := (option [","])*

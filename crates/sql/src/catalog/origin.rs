@@ -1,5 +1,4 @@
-//! Which table's column an expression is, kept in the metadata of fields so that clients can be
-//! told.
+//! The table column from which an expression comes, kept in the metadata of Arrow fields, so that clients can be told.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
-//! What SQL declares of tables beyond what the engine knows: types with their lengths, signs and
-//! collations, defaults, keys, options.
+//! What SQL declares of a table beyond the engine's definition: types with their lengths, signs and collations,
+//! defaults, keys, options.
 //!
-//! The engine keeps it as text, the way SHOW CREATE TABLE shows it. It is read once for each
-//! schema; where a table was not made by SQL, it is derived from the engine's types.
+//! The engine stores it as text, in the form of SHOW CREATE TABLE. It is parsed once for each schema. For a table that
+//! SQL did not make, it is derived from the engine's types.
 
 use std::sync::{Arc, LazyLock, Weak};
 

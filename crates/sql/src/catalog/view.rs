@@ -1,4 +1,4 @@
-//! Views: what stands around their SELECT, where they are kept, and which there are.
+//! Views: the clauses around their SELECT, where they are stored, and which exist.
 //!
 //! ```text
 //! view := ["OR" "REPLACE"] ["ALGORITHM" "=" word] ["DEFINER" "=" user] ["SQL" "SECURITY" word]
@@ -6,8 +6,8 @@
 //!         ["WITH" ["CASCADED" | "LOCAL"] "CHECK" "OPTION"]
 //! ```
 //!
-//! A view is kept as the position of a source whose name begins with `#view.`, beside the tables and in
-//! the same commits.
+//! A view is stored as a position, under a source name that begins with `#view.`, beside the tables and in the same
+//! commits.
 
 use std::ops::Range;
 

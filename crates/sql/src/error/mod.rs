@@ -1,4 +1,4 @@
-//! What goes wrong with a statement, in MySQL's own codes, so that clients act on them as ever.
+//! Errors of statements, with MySQL's error numbers, so that clients handle them as they do MySQL's.
 
 mod convert;
 

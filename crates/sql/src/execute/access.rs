@@ -1,4 +1,4 @@
-//! How a table is read, in MySQL's words.
+//! How a table is read, in the words of MySQL's EXPLAIN: type, possible keys, key, rows, Extra.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! EXPLAIN: how the tables of a statement are read, as it would read them now.
+//! EXPLAIN and EXPLAIN ANALYZE: how the tables of a statement would be read now.
 //!
 //! ```text
 //! explain := ("EXPLAIN" | "DESCRIBE" | "DESC") ("EXTENDED" | "ANALYZE")? ("FORMAT" "=" format)? select

@@ -1,6 +1,5 @@
-//! A SELECT runs: by our own operators where it has a shape that needs no planning ([`shapes`]),
-//! else as a plan of DataFusion ([`run`]) in threads of its own ([`runtime`]). Both read the one
-//! snapshot of the statement and give the same columns and rows.
+//! Runs a SELECT: by our own operators if it has a shape that needs no planning ([`shapes`]), else as a DataFusion plan
+//! ([`run`]) in threads of its own ([`runtime`]). Both read one snapshot and return the same columns and rows.
 
 mod access;
 mod counted;

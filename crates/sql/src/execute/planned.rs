@@ -1,4 +1,4 @@
-//! How a plan of DataFusion reads its tables, in the order in which it does.
+//! How a DataFusion plan reads its tables, in order, for EXPLAIN.
 
 use std::sync::Arc;
 

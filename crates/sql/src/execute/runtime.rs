@@ -1,7 +1,6 @@
-//! Where plans run: threads of their own, so that a query that computes for seconds does not keep
-//! other connections waiting. Its batches come back through a short queue, so that a client that
-//! reads slowly holds up its own query and nothing else. What is light ([`crate::plan::is_light`]) does
-//! not come here.
+//! The threads in which plans run, so that a query that computes for seconds does not block other connections. Batches
+//! come back through a short queue (backpressure): a client that reads slowly slows only its own query. Light queries
+//! ([`crate::plan::is_light`]) do not come here.
 
 use std::{
     future::Future,
@@ -67,7 +66,7 @@ impl<T: Send + 'static> Running<T> {
         let (sender, receiver) = channel(QUEUED);
         let missing = || Error::new(ErrorCode::Unknown, "There are no threads for queries");
         let runtime = RUNTIME.as_ref().ok_or_else(missing)?;
-        let (entered, made) = (session.shared.rooms.enter(), make(sender));
+        let (entered, made) = (session.shared.resources.enter(), make(sender));
         let task = runtime.spawn(async move {
             let _entered = entered;
             made.await;

@@ -1,5 +1,5 @@
-//! AGAINST of more than a literal: an expression that is the same for all rows is evaluated before
-//! the query is planned, so that the text index can answer for its value.
+//! AGAINST with an expression: if it is constant for all rows, it is evaluated before the query is planned, so that the
+//! text index can answer.
 
 use std::ops::ControlFlow;
 

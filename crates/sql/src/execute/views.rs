@@ -1,5 +1,5 @@
-//! The columns that views have, for statements that tell of columns: they are found out by planning, since
-//! the tables below may have changed.
+//! The columns of views, for statements that list columns. Planning determines them, because the tables below may have
+//! changed.
 
 use std::ops::ControlFlow;
 

@@ -1,5 +1,5 @@
-//! SELECT of more expressions than are planned at once, without a table. Planning compares each
-//! column with all others, so the one row is made of parts; literals that are the same are one.
+//! SELECT of very many expressions without a table. Planning compares each column with all others, so the row is made
+//! in parts; equal literals are planned once.
 
 use std::{
     collections::HashMap,

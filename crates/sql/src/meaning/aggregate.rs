@@ -1,4 +1,4 @@
-//! Aggregates: those of DataFusion with MySQL's types, and those that it has not.
+//! Aggregates: DataFusion's with MySQL's types, and those that DataFusion lacks.
 
 mod folds;
 mod head;

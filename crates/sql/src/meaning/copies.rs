@@ -1,7 +1,7 @@
-//! Expressions that are written once and planned several times: `a BETWEEN b AND c` compares `a`
-//! twice. What nests so doubles with each level, so that there must be a limit. What has another
-//! value each time, as RAND(), is not copied: functions that take it once stand in for the copies. So they
-//! do for what is too large, where there is such a function.
+//! Limits on expressions that are written once and planned several times: `a BETWEEN b AND c` compares `a` twice.
+//! Nested, the copies double with each level. An expression with another value each time, such as RAND(), is not
+//! copied: a function takes it once. So does a function for an expression that is too large, if there is such a
+//! function.
 
 use remora_mysql::ErrorCode;
 

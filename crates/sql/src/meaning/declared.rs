@@ -1,4 +1,4 @@
-//! What a declared column is in an expression.
+//! The expression type of a declared column.
 
 use super::types::{ExprType, Width};
 use crate::{SqlType, catalog::ColumnSpec};

@@ -1,5 +1,4 @@
-//! Numbers as the columns that hold them are declared: with leading zeros, or with a fixed number of
-//! digits behind the point.
+//! Numbers formatted as their columns declare: with leading zeros, or with a fixed number of digits after the point.
 
 use super::{
     types::{ExprType, MAX_SCALE, Width},

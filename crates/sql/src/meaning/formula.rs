@@ -1,6 +1,6 @@
-//! What an expression gives for one row, without a plan and without a session: of expressions that mean the same to
-//! every session, whose texts have the collation of new connections. Each gives something for every row: one that fails
-//! for some rows, as a sum does that is too large, has no formula, since such a row would be in no index.
+//! Evaluates an expression for one row without a plan and without a session. It takes only expressions that mean the
+//! same to every session, whose texts have the collation of new connections, and that have a value for every row. An
+//! expression that may fail, such as a sum that may overflow, has no formula: such a row would be in no index.
 
 use std::{borrow::Cow, sync::Arc};
 

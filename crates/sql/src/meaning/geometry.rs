@@ -1,5 +1,5 @@
-//! Geometries as MySQL holds them: four bytes of a reference system, and the shape as well-known
-//! binary. Read and written as well-known text; nothing is calculated with them.
+//! Geometries as MySQL stores them: four bytes of a reference system, then well-known binary. They are read and written
+//! as well-known text.
 //!
 //! ```text
 //! value := srid:u32 shape

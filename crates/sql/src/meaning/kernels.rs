@@ -1,8 +1,8 @@
-//! Functions of exact numbers, and sort keys of texts, over whole columns: what they give row by row, a few times
-//! sooner.
+//! Kernels over whole columns for functions of exact numbers and sort keys of texts: the same values as row by row, a
+//! few times faster.
 //!
-//! Where a type is not known here, or a number finds no place, a kernel gives nothing: then the
-//! function runs row by row, and the error names the row's values.
+//! If a type is not supported, or a number overflows, a kernel gives nothing: then the function runs row by row, and
+//! the error names the row's values.
 
 use std::sync::Arc;
 

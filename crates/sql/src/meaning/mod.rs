@@ -8,10 +8,9 @@
 //! by plain expressions where those mean the same, so that joins, filters and statistics work, and
 //! put sort keys under comparisons, GROUP BY, DISTINCT, ORDER BY and UNION of text.
 //!
-//! What runs then are [`function::Definition`]s, in tables by subject under `library`: a type from
-//! the arguments' types, and a [`value::V`] from the arguments' values, row by row; what queries
-//! calculate most is done by columns ([`kernels`]). What a key over an expression needs of one row is evaluated without
-//! any of that ([`formula`]).
+//! At run time, [`function::Definition`]s from the tables under `library` compute a type from the arguments' types and
+//! a [`value::V`] from the arguments' values, row by row; the commonest calculations run by column ([`kernels`]).
+//! [`formula`] evaluates keys over expressions for one row without any of that.
 
 mod aggregate;
 mod array;

@@ -1,5 +1,5 @@
-//! After planning: calls become plain expressions where those mean the same, and what groups,
-//! sorts, joins and unites texts does so by their collation.
+//! Rules after planning: calls become plain expressions where both mean the same, and GROUP BY, ORDER BY, joins and
+//! UNION of texts use their collation.
 
 mod grouping;
 mod uniting;

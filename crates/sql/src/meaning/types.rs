@@ -1,5 +1,5 @@
-//! What type an expression has, as MySQL derives it, and how that travels through DataFusion: in
-//! the metadata of Arrow's fields, under [`METADATA_KEY`].
+//! The type of an expression as MySQL derives it, and how it travels through DataFusion: in the metadata of Arrow
+//! fields, under [`METADATA_KEY`].
 //!
 //! ```text
 //! metadata := kind "," flags "," length "," collation "," coercibility ("," member)*

@@ -1,5 +1,4 @@
-//! Calls of functions in the syntax tree: what has no form of its own there, such as MATCH … AGAINST,
-//! is read as one.
+//! Function calls in the syntax tree. Forms that the tree lacks, such as MATCH … AGAINST, are read as calls.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,

@@ -1,4 +1,4 @@
-//! Whose a statement is, by its first words.
+//! Classifies a statement by its first words: which module runs it.
 
 use remora_mysql::{Token, TokenKind};
 

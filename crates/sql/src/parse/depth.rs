@@ -1,9 +1,9 @@
-//! How deep a statement's tree will be, before it is made: chains of operators are as deep as they
-//! are long, and whoever walks the tree, or drops it, needs so much of a stack.
+//! Estimates how deep a statement's syntax tree will be, before it is built. A chain of operators is as deep as it is
+//! long, and every walk over the tree, and dropping it, needs that much stack.
 //!
-//! What its plan will cost is estimated with it. Types and names of an expression are asked for at each of
-//! its levels, by every rule that plans are made by, and each answer walks what is below: a level costs as
-//! the square of its depth. One deep expression is planned soon; thousands of them are not.
+//! It also estimates the cost of planning. Every rule asks at each level of an expression for types and names, and each
+//! answer walks everything below: a level costs the square of its depth. One deep expression is planned quickly;
+//! thousands are not.
 
 use remora_mysql::{ErrorCode, TokenKind};
 

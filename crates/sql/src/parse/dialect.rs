@@ -1,8 +1,8 @@
 //! MySQL's grammar for the parser: its own idea of it, with MySQL's precedence of operators.
 //!
-//! Where a form of its own does not fit, the parser reads the same tokens again as something else,
-//! which doubles with each level of a nest. So what may not be anything else is read here, and the
-//! expressions that are begun are counted: too many of them, or a statement that was ended, end it.
+//! If a special form does not fit, the parser reads the same tokens again as something else, which doubles with each
+//! level of nesting. So forms that cannot be anything else are read here, and started expressions are counted: too many
+//! of them, or an ended statement, stop the parser.
 
 use std::{
     any::TypeId,

@@ -5,7 +5,7 @@
 //!          ["ORDER" "BY" part ("," part)*] ["LIMIT" [number ","] number]
 //! value := expr ["AS" name]              part := (expr | "FACET" "(" ")" | "COUNT" "(" "*" ")") ["ASC" | "DESC"]
 //! ```
-//! Each becomes a SELECT of its own over the same FROM and WHERE, of groups that their best rows stand for.
+//! Each FACET becomes a SELECT of its own over the same FROM and WHERE, grouped, with the best row for each group.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! How many rows a SELECT finds, whatever LIMIT shows of them: the statement that counts them.
+//! The statement that counts the rows a SELECT finds, without its LIMIT.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What SQL adds to the lexer of MySQL: its errors, and texts as the client sent them.
+//! Additions to MySQL's lexer: errors, and texts as the client sent them.
 
 use remora_mysql::{ErrorCode, LexMode, Token};
 

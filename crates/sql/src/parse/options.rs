@@ -1,4 +1,4 @@
-//! `OPTION` of a SELECT: which options there are, and what becomes of each.
+//! `OPTION` of a SELECT: the known options and their effects.
 
 use remora_mysql::ErrorCode;
 

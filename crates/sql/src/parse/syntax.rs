@@ -1,5 +1,5 @@
-//! Our tokens become the parser's, mended where it does not know MySQL's ways, and its errors
-//! MySQL's. Every token's place is its first byte, so that errors name it.
+//! Converts our tokens to the parser's, adapting MySQL syntax that it does not know, and converts its errors to
+//! MySQL's. A token's position is its first byte, so that errors can quote it.
 
 use std::sync::atomic::Ordering;
 

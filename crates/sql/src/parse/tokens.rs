@@ -1,5 +1,5 @@
-//! A place in the tokens of a statement: definitions and writes are taken apart with it, and their
-//! expressions go on as text.
+//! A cursor over the tokens of a statement, with which definitions and writes are parsed. Their expressions are passed
+//! on as text.
 
 use std::ops::Range;
 

@@ -1,6 +1,5 @@
-//! Literals in comparisons become values and nothing else. A literal may carry the type that clients
-//! are told of it, so that two of one value differ; where DataFusion finds a column equal to two
-//! literals that differ, it takes the condition for false.
+//! Strips literals in comparisons to their bare values. A literal may carry a type for clients, so that two literals of
+//! the same value differ; DataFusion takes a column that equals two different literals for a contradiction.
 
 use datafusion::{
     common::{

@@ -1,13 +1,12 @@
-//! The values that a subquery gives, and what comparing a value with all of them says: `x IN (query)`,
-//! `x op ANY (query)`, `x op ALL (query)` where they are no joins.
+//! Comparisons of a value with all values of a subquery: `x IN (query)`, `x op ANY (query)`, `x op ALL (query)`, when
+//! they are not joins.
 //!
 //! ```text
 //! ANY    one comparison holds: 1; else one is NULL: NULL; else 0      (IN is = ANY)
 //! ALL    one comparison fails: 0; else one is NULL: NULL; else 1
 //! ```
-//! A value is compared with each of them by the rules of its type and theirs. Where both are numbers,
-//! moments or texts that compare alike, a set of their keys or the smallest and the greatest say the same at
-//! once.
+//! Each comparison follows the rules of both types. If both are numbers, moments or texts that compare alike, a set of
+//! keys, or the least and greatest value, answers at once.
 
 use std::{cmp::Ordering, sync::Arc};
 

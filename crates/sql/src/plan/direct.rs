@@ -1,5 +1,5 @@
-//! Plans of one table, made without an optimizer: a scan, conditions, groups, what is selected, an order
-//! and a limit, each as it was written. To walk so small a plan with rules costs more than to run it.
+//! Plans of a single table, made without an optimizer: a scan, conditions, groups, select list, order and limit, in the
+//! order written. Running optimizer rules over so small a plan costs more than running the plan.
 //!
 //! ```text
 //! Limit ── GlobalLimitExec        Projection ── ProjectionExec     SubqueryAlias ── its input
@@ -7,8 +7,8 @@
 //!          limit above it                       what the scan                       columns that are
 //! Distinct, Aggregate ── AggregateExec          leaves                              named above it
 //! ```
-//! Whatever else a plan holds makes it one of DataFusion's. What of the rules must hold here too: conditions
-//! come in turn (`lazy`), the engine answers what it can, and only columns that are named are read.
+//! A plan with anything else goes to DataFusion. These effects of the rules are kept: conditions are evaluated in turn
+//! (`lazy`), the engine answers what it can, and only named columns are read.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! How much planning a query needs. To walk a small plan with every rule that DataFusion has costs
-//! more than to run it: what has no join, no UNION and no query within it is planned without the
-//! rules for those, and expressions without a table with hardly any.
+//! How much planning a query needs. Running every rule of DataFusion over a small plan costs more than running the
+//! plan. So a query without joins, UNION and subqueries skips the rules for those, and an expression without a table
+//! skips nearly all rules.
 
 use std::{ops::ControlFlow, sync::Arc};
 

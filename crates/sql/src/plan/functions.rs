@@ -1,5 +1,4 @@
-//! Functions by the names that queries have for them: MySQL's first, and the plain ones that mean
-//! the same.
+//! Looks up functions by name: MySQL's first, then DataFusion's where they mean the same.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,4 +1,4 @@
-//! Which subqueries become joins: those that name the rows around them in conditions of their own alone.
+//! Which subqueries become joins: those that use outer columns only in their own conditions.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! What joins know of the keys of their sides: nothing. DataFusion takes the groups of a query for a key of
-//! it, and behind a join goes on to leave out what stands beside such a key in GROUP BY and ORDER BY, though
-//! the other side has many rows for each. Columns that come through a function are no key.
+//! Hides functional dependencies from joins. DataFusion takes the groups of a query for a key of it, and above a join
+//! it still drops from GROUP BY and ORDER BY what depends on such a key, although the other side has many rows for each
+//! key. A column that comes through a function is not a key.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Excerpts are made late: of the rows that an order and a limit leave, not of all that are found. So are the texts read
-//! that they are made of, by the keys of rows, so that an order holds keys and no texts.
+//! Late materialization of excerpts: they are made of the rows that an order and a limit leave, not of all rows found.
+//! Their texts are read late too, by the keys of those rows, so that a sort holds keys and no texts.
 //!
 //! ```text
 //! Limit, Sort with a limit                        Late: excerpts of the texts of these keys
@@ -7,8 +7,8 @@
 //!     Scan: id, body                                  Project: id, key
 //!                                                       Scan: id, key
 //! ```
-//! Plans in which anything else reads the texts, or has the excerpts, stay as they are. What a ranking expression weighs
-//! rows by, PACKEDFACTORS(), is made late too: it is a column of the scan, which weighs all rows that are found for it.
+//! A plan in which anything else reads the texts or uses the excerpts is not changed. PACKEDFACTORS() is made late too:
+//! otherwise it is a column of the scan, which weighs all rows found.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 

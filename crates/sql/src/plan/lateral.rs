@@ -1,5 +1,4 @@
-//! LATERAL without FROM: what it selects are expressions over the rows that stand before it, so that
-//! its join is a projection of them.
+//! LATERAL without FROM selects expressions over the preceding rows, so its join is a projection of them.
 
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
-//! Conditions that are evaluated for those rows alone which others let through, as MySQL does:
-//! `a REGEXP '^[0-9]+$' AND a > 5` warns of no text that is not a number, and `b = 0 OR 1 / b > 2`
-//! divides by no zero.
+//! Evaluates conditions only for rows that earlier conditions let through, as MySQL does: `a REGEXP '^[0-9]+$' AND a >
+//! 5` does not warn of texts that are not numbers, and `b = 0 OR 1 / b > 2` does not divide by zero.
 //!
-//! Done when all else is decided: a condition is pushed towards its table while it stands alone, and
-//! becomes part of a CASE when it has stayed behind.
+//! This is the last step: a condition is pushed down while it stands alone, and conditions that stayed behind become a
+//! CASE.
 
 use datafusion::{
     common::tree_node::{Transformed, TreeNode, TreeNodeRecursion},

@@ -13,16 +13,17 @@ use std::{
 
 use datafusion::{
     arrow::{array::RecordBatch, datatypes::SchemaRef},
-    common::{exec_err, tree_node::TreeNodeRecursion},
+    common::exec_err,
     error::Result as PlanResult,
     execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext},
-    physical_expr::PhysicalExpr,
     physical_plan::{
         ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
         ReplaceChildrenOptions,
     },
 };
 use futures::{Stream, StreamExt};
+
+use super::operator::over_one_input;
 
 /// A step of a plan, and what was measured of it.
 pub(crate) struct MeasuredStep {
@@ -132,16 +133,7 @@ impl ExecutionPlan for Measured {
         vec![true]
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
-    ) -> PlanResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    over_one_input!(input);
 
     fn replace_children(
         self: Arc<Self>,
@@ -153,14 +145,6 @@ impl ExecutionPlan for Measured {
             Some(input) => Ok(Arc::new(Self { input, taken })),
             None => exec_err!("what is measured has an input"),
         }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(

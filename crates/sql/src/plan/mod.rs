@@ -1,5 +1,5 @@
-//! How a query that is resolved runs: MySQL's functions and operators are put in, DataFusion's rules
-//! and ours make it a plan of as many steps as it needs.
+//! Planning: MySQL's functions and operators replace DataFusion's, then DataFusion's rules and ours make a plan of the
+//! query.
 
 mod bare;
 mod compared;
@@ -12,6 +12,7 @@ mod late;
 mod lateral;
 mod lazy;
 mod measured;
+mod operator;
 mod partitions;
 mod planner;
 mod recursive;

@@ -1,5 +1,5 @@
-//! Rows of windows come partition by partition, that of NULL first, as MySQL has them where no other order is asked
-//! for. DataFusion, which may choose the order of partitions, sorts NULL last.
+//! Window rows come partition by partition, the partition of NULL first, as in MySQL when no other order is asked for.
+//! DataFusion, which may choose the order of partitions, sorts NULL last.
 
 use std::{any::Any, sync::Arc};
 

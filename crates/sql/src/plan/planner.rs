@@ -1,4 +1,4 @@
-//! A resolved query becomes a plan: what DataFusion's planner asks for, and the rules it runs by.
+//! From a resolved query to a plan: what DataFusion's planner asks for, and the rules that run.
 
 use std::sync::{Arc, LazyLock, atomic::AtomicBool};
 
@@ -124,8 +124,8 @@ impl Planner {
         options.optimizer.hash_join_inlist_pushdown_max_distinct_values =
             (rows / ROWS_OF_JOIN_KEY).clamp(MIN_JOIN_KEYS, MAX_JOIN_KEYS);
         *state.config_mut() = config;
-        let rooms = &context.shared.rooms;
-        let limited = rooms.environment(state.runtime_env(), memory_bytes);
+        let resources = &context.shared.resources;
+        let limited = resources.environment(state.runtime_env(), memory_bytes);
         let mut state =
             SessionStateBuilder::new_from_existing(state).with_runtime_env(limited).build();
         // Functions that run ask the context that plans carry from here on.
@@ -261,7 +261,7 @@ pub(crate) fn state_of(options: &ConfigOptions) -> PlanState {
     config.options_mut().extensions.insert(context.clone());
     *state.config_mut() = config;
     let memory_bytes = context.shared.settings.max_query_memory_bytes;
-    let limited = context.shared.rooms.environment(state.runtime_env(), memory_bytes);
+    let limited = context.shared.resources.environment(state.runtime_env(), memory_bytes);
     let mut state = SessionStateBuilder::new_from_existing(state).with_runtime_env(limited).build();
     state.mark_start_execution();
     state

@@ -1,6 +1,5 @@
-//! Recursive common table expressions: what their rows are made of first and later must be of one
-//! type in every respect, so the columns get the plainest type of their kind. Their rounds are
-//! counted, and too many of them end the statement.
+//! Recursive common table expressions: the first and the later rows must have exactly the same types, so each column
+//! gets the plainest type of its kind. Iterations are counted; too many end the statement.
 
 use std::{
     fmt,
@@ -16,22 +15,21 @@ use async_trait::async_trait;
 use datafusion::{
     arrow::datatypes::{DataType, Field, FieldRef, SchemaRef},
     catalog::{Session, TableProvider, cte_worktable::CteWorkTable},
-    common::{exec_err, tree_node::TreeNodeRecursion},
+    common::exec_err,
     error::{DataFusionError, Result as PlanResult},
     execution::{SendableRecordBatchStream, TaskContext},
     logical_expr::{
         ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
         Signature, TableType, Volatility,
     },
-    physical_expr::PhysicalExpr,
     physical_plan::{
-        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-        ReplaceChildrenOptions,
+        DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
     },
     sql::sqlparser::ast::{Query, SelectItem, SetExpr, VisitMut, VisitorMut},
 };
 use remora_mysql::ErrorCode;
 
+use super::operator::over_one_input;
 use crate::{Error, SqlType, meaning::types::ExprType, parse::function_call};
 
 /// The name of the function that does it.
@@ -145,24 +143,7 @@ impl ExecutionPlan for Rounds {
         self.rows.properties()
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.rows]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
-    ) -> PlanResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
-    }
+    over_one_input!(rows);
 
     fn replace_children(
         self: Arc<Self>,

@@ -1,5 +1,5 @@
-//! The rules that plans are made by, each of which asks before a step whether its statement goes on:
-//! a large plan is walked by dozens of them.
+//! Wraps each planning rule so that it checks, before it runs, whether the statement was ended: dozens of rules walk a
+//! large plan.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Takes out of a plan that is kept what is another constant at each run: what a clock decides (`NOW() - INTERVAL 7
-//! DAY`), and queries of no outer row that are asked for a value (`(SELECT MAX(id) FROM t)`, `EXISTS (…)`). Functions that
-//! read their values stand in their places ([`crate::scan::settled`]). Queries that name columns of the row around them, and
-//! become no joins, become queries of such values, which run for one row after the other.
+//! Takes values out of a cached plan that differ in each run: clock values (`NOW() - INTERVAL 7 DAY`) and uncorrelated
+//! scalar subqueries (`(SELECT MAX(id) FROM t)`, `EXISTS (…)`). Functions in their places read the values of the run
+//! ([`crate::scan::settled`]). Correlated subqueries that do not become joins get such values for their outer columns,
+//! and run once for each outer row.
 
 use std::{ops::Range, sync::Arc};
 

@@ -1,6 +1,6 @@
-//! Subqueries that become no joins: DataFusion cannot make them joins, or the tables are so small that
-//! planning a join costs more. They become functions of the outer columns they name, which run the
-//! query for each set of their values; a query of one table is planned once ([`super::direct`]).
+//! Subqueries that do not become joins, because DataFusion cannot make them joins or the tables are so small that
+//! planning a join costs more. Each becomes a function of its outer columns that runs the query for each distinct set
+//! of their values; a query of one table is planned once ([`super::direct`]).
 
 mod explained;
 

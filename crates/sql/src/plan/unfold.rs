@@ -1,4 +1,4 @@
-//! A row for each number of a set: what GROUP BY of a multi-value attribute groups.
+//! Unnesting: one row for each number of a set, for GROUP BY of a multi-value attribute.
 //!
 //! ```text
 //! Aggregate: groups of #each(t.tags)            Aggregate: groups of the column that is called so
@@ -6,8 +6,8 @@
 //!     Scan: t                                       Filter: … AND #unfold(t.tags)
 //!                                                     Scan: t
 //! ```
-//! What a row has besides is repeated with each of its numbers; a row without numbers is left out. Rows are made a batch
-//! at a time, however many numbers the sets have.
+//! The other columns are repeated with each number; a row without numbers is dropped. Rows are made a batch at a time,
+//! however many numbers the sets have.
 
 use std::{cmp::Ordering, collections::VecDeque, fmt, sync::Arc};
 

@@ -1,6 +1,6 @@
-//! The rows of a UNION come part by part, as MySQL gives them: DataFusion would take the batches of
-//! all parts as they are ready. Where partitions become one without an order, the parts are one partition from the
-//! UNION on: a join above them would wait for all to begin, which they do not while one is read after the other.
+//! UNION returns its parts one after the other, as MySQL does; DataFusion would interleave batches as they are ready.
+//! Where partitions are merged without an order, the parts form one partition from the UNION on: a join above them
+//! would wait for all parts to start, but they run one after the other.
 
 use std::{fmt, sync::Arc};
 
@@ -11,7 +11,6 @@ use datafusion::{
     },
     error::Result,
     execution::{SendableRecordBatchStream, TaskContext},
-    physical_expr::PhysicalExpr,
     physical_plan::{
         ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
         ExecutionPlanProperties, Partitioning, PlanProperties, ReplaceChildrenOptions,
@@ -21,6 +20,8 @@ use datafusion::{
     },
 };
 use futures::{StreamExt, TryStreamExt};
+
+use super::operator::over_one_input;
 
 /// The plan with the parts of a UNION one after the other wherever partitions become one without an order.
 pub(super) fn in_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -81,24 +82,7 @@ impl ExecutionPlan for InTurn {
         &self.properties
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.parts]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
-    }
+    over_one_input!(parts);
 
     fn replace_children(
         self: Arc<Self>,

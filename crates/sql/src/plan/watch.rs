@@ -1,10 +1,9 @@
-//! What ends a running plan soon after nobody waits for it, and lets others run meanwhile.
+//! Ends a running plan soon after its statement ends, and lets other tasks run meanwhile.
 //!
-//! A task is taken from its thread only where it waits. A join can make batches for hours without
-//! waiting for anything, and evaluate a condition on pairs of rows for seconds without a batch. So
-//! the streams that rows begin in and that multiply them give the thread back after [`SLICE`], and
-//! end with the statement; conditions of joins end with it too. The rules that a plan is made by ask
-//! before each step.
+//! A task yields its thread only where it waits. A join can produce batches for hours without waiting, and evaluate a
+//! condition on pairs of rows for seconds without producing a batch. So the streams that start rows or multiply them
+//! yield after [`SLICE`] and end with the statement; join conditions end with it too. Planning rules check before each
+//! step.
 
 use std::{
     fmt,
@@ -26,7 +25,7 @@ use datafusion::{
     common::{
         config::ConfigOptions,
         exec_err,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNode},
     },
     error::{DataFusionError, Result as PlanResult},
     execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext},
@@ -34,14 +33,13 @@ use datafusion::{
         ColumnarValue, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
         Signature, Volatility,
     },
-    physical_expr::PhysicalExpr,
     physical_plan::{
-        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-        ReplaceChildrenOptions,
+        DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
     },
 };
 use futures::{Stream, StreamExt};
 
+use super::operator::over_one_input;
 use crate::{Error, state::Context};
 
 /// How long a task keeps its thread.
@@ -117,16 +115,7 @@ impl ExecutionPlan for Watched {
         vec![true]
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
-    ) -> PlanResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    over_one_input!(input);
 
     fn replace_children(
         self: Arc<Self>,
@@ -138,14 +127,6 @@ impl ExecutionPlan for Watched {
             Some(input) => Ok(Arc::new(Self { input, watch })),
             None => exec_err!("what is watched has an input"),
         }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(

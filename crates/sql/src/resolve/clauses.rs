@@ -1,5 +1,5 @@
-//! What may stand behind the name of a table beside its alias and index hints: nothing. The parser knows clauses of other
-//! databases; one that was passed over would give, change or delete other rows than were meant.
+//! Clauses after a table name other than its alias and index hints: all are refused. The parser accepts clauses of
+//! other databases; ignoring one would read, change or delete other rows than intended.
 
 use datafusion::sql::sqlparser::ast::{TableAlias, TableFactor};
 

@@ -1,7 +1,7 @@
-//! DISTINCT with an order by more than is selected.
+//! SELECT DISTINCT ordered by more than its select list.
 //!
-//! Distinct rows are groups of all that is selected. As such they can be ordered by what is computed from the selected, and,
-//! where `sql_mode` has no ONLY_FULL_GROUP_BY, by any value of each group.
+//! Distinct rows are groups of all selected expressions. So they can be ordered by anything computed from those, and,
+//! without ONLY_FULL_GROUP_BY in `sql_mode`, by any value of each group.
 
 use std::{collections::HashSet, ops::ControlFlow};
 

@@ -1,4 +1,4 @@
-//! Names in an expression become what they mean; subqueries are resolved within their place.
+//! Resolves the names in an expression, and its subqueries.
 
 use std::ops::ControlFlow;
 

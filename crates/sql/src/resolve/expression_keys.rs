@@ -1,6 +1,6 @@
-//! Expressions that a key is over, where they are compared with constants or ordered by: they become the hidden column
-//! that has what they give, so that the key's index answers. Where a column has it rounded, what holds of that whenever
-//! the condition does stands beside the condition.
+//! Replaces an expression that a key covers, where it is compared with constants or ordered by, by the hidden column
+//! that holds its value, so that the key's index answers. If the column holds a rounded value, a weaker condition on
+//! the column is added beside the original one.
 
 use std::{any::Any, ops::ControlFlow, sync::Arc};
 

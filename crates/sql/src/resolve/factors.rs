@@ -1,4 +1,4 @@
-//! PACKEDFACTORS(): a column that tells what the query by keywords of WHERE weighs each row by.
+//! PACKEDFACTORS(): a column with the factors by which the keyword query in WHERE weighs each row.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, ValueWithSpan,

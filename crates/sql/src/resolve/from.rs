@@ -1,4 +1,4 @@
-//! FROM: which relations there are, and what joins make of their columns.
+//! FROM: the relations of a query, and the columns of their joins.
 
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
-//! The SELECT of a view as it is kept: what its names mean when it is made they mean for ever. Tables have
-//! their databases and columns their tables, `*` is written out, every column has its name, and joins by
-//! common names say which.
+//! The stored SELECT of a view. Its names keep the meaning they had when the view was made: tables have their
+//! databases, columns their tables, `*` is expanded, every column has a name, and joins by common names list them.
 //!
-//! What names mean is noted while the SELECT is resolved, by their places in the text; then it is written
-//! into the tree as it was parsed, and that becomes the text.
+//! While the SELECT is resolved, the meaning of each name is noted by its place in the text. The notes are then written
+//! into the parsed tree, and the tree becomes the text.
 
 use std::{cell::RefCell, ops::ControlFlow};
 

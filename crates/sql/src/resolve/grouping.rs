@@ -1,5 +1,5 @@
-//! Grouped SELECTs: what stands beside the groups must follow from them, or any value of the group
-//! is taken where `sql_mode` allows it.
+//! Grouped SELECTs: an expression outside the groups must depend on them functionally, or any value of the group is
+//! taken if `sql_mode` allows that.
 
 use std::{collections::HashSet, ops::ControlFlow};
 

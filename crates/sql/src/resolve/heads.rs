@@ -1,7 +1,8 @@
-//! Groups as Sphinx has them: what is selected beside them is of their best rows, of which there may be several.
+//! Groups with best rows, as in Sphinx: columns outside the groups come from the best row of a group, or from its best
+//! n rows.
 //!
-//! Of one row each, columns become `#head(column, order)`, an aggregate. Of several, nothing is grouped: rows are
-//! numbered within windows over their groups, and those beyond are left out.
+//! With one row a group, columns become the aggregate `#head(column, order)`. With several, nothing is aggregated:
+//! window functions number the rows within groups, and rows beyond n are dropped.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! HIGHLIGHT(): which texts of which table are shown by which query.
+//! HIGHLIGHT(): resolves which texts of which table it shows, and for which query.
 
 use std::any::Any;
 

@@ -1,12 +1,12 @@
-//! Index hints: which indexes a statement lets be used for a table.
+//! Index hints: the indexes that a statement allows for a table.
 //!
 //! ```text
 //! behind a table := ("USE" | "FORCE" | "IGNORE") ("INDEX" | "KEY") ("FOR" purpose)? "(" name,* ")"
 //! behind SELECT  := "/*+" (word "(" table name,* ")")* "*/"
 //! word           := "NO_"? ("INDEX" | "JOIN_INDEX" | "ORDER_INDEX" | "GROUP_INDEX")
 //! ```
-//! A hint of the second kind that names no index is of all; one that is not known here, or names what is not there,
-//! says nothing, as in MySQL. Groups are made by no index.
+//! A hint of the second kind without an index means all indexes. As in MySQL, an unknown hint, or one that names what
+//! does not exist, has no effect. Hints for grouping have no effect either.
 
 use datafusion::sql::sqlparser::ast::{
     TableIndexHintForClause, TableIndexHintType, TableIndexHints,

@@ -1,4 +1,4 @@
-//! What selected expressions are called: their text, as it was written.
+//! Column names of selected expressions: their text as written.
 
 use remora_mysql::TokenKind;
 

@@ -1,4 +1,4 @@
-//! MATCH('query') and WEIGHT(): a query by keywords is asked of a table of its SELECT.
+//! MATCH('query') and WEIGHT(): binds a keyword query to a table of its SELECT.
 
 use std::ops::ControlFlow;
 

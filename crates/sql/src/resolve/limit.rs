@@ -1,4 +1,4 @@
-//! LIMIT and ORDER BY as plans take them.
+//! LIMIT and ORDER BY in the form that plans take.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, LimitClause, Offset, OffsetRows, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr,

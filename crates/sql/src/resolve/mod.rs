@@ -1,8 +1,7 @@
-//! A parsed query becomes one in which every name is clear: relations and columns have names of
-//! their own, `*` is written out, aliases and positions are what they stand for, joins by column
-//! names say their conditions. What is wrong with names is told in MySQL's words.
+//! Name resolution: relations and columns get unique names, `*` is expanded, aliases and positions are replaced by what
+//! they stand for, and joins by column names get conditions. Errors about names have MySQL's wording.
 //!
-//! Nothing here needs types; what needs them is `meaning`'s.
+//! This module does not use types; `meaning` does.
 
 mod clauses;
 mod distinct;

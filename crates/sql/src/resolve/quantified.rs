@@ -1,5 +1,5 @@
-//! `x = ANY (query)` and `x <> ALL (query)` are `IN` and `NOT IN`; plans know the other comparisons with
-//! ANY and ALL as they are.
+//! `x = ANY (query)` and `x <> ALL (query)` become `IN` and `NOT IN`. Plans handle the other comparisons with ANY and
+//! ALL themselves.
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr};
 

@@ -1,10 +1,10 @@
-//! Rows compared with the rows of a query: said with EXISTS and with queries of one value.
+//! Row comparisons with a subquery, rewritten with EXISTS and scalar subqueries.
 //!
 //! ```text
 //! (a, b) IN (query)      some row is equal: 1; else some comparison is NULL: NULL; else 0
 //! (a, b) op (query)      the query's only row compared; if it has none NULL, of `<=>` 0
 //! ```
-//! In a condition NULL and 0 are the same, so that one EXISTS says it, which plans as a join.
+//! In a condition NULL and 0 are the same, so one EXISTS is enough there, and it plans as a join.
 
 use std::ops::ControlFlow;
 

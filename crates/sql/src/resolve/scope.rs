@@ -1,4 +1,4 @@
-//! What names mean at a place of a statement.
+//! Scopes: what a name means at a place of a statement.
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident};
 use remora_mysql::ErrorCode;

@@ -1,8 +1,8 @@
-//! MATCH … AGAINST as a number: a column of its table that holds the score of each row.
+//! MATCH … AGAINST as a number: a column of its table with the score of each row.
 //!
-//! Where MATCH stands as a condition it stays what it is, and the text index answers it. Anywhere
-//! else it becomes `match_score(table.column)`, of a column that the table has for this MATCH
-//! alone: the index knows the score only together with the row that it is of.
+//! As a condition, MATCH stays as it is and the text index answers it. Anywhere else it becomes
+//! `match_score(table.column)`, with a column for this MATCH alone, because the index computes the score only while it
+//! reads the row.
 
 use std::{any::Any, ops::ControlFlow, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! GROUP BY of a multi-value attribute: a row is in the group of each of its numbers.
 //!
-//! What is grouped by becomes `#each(column)`, and WHERE asks for `#unfold(#each(column))` too, where plans make of
-//! each row one for each of its numbers ([`crate::plan`]).
+//! The grouped column becomes `#each(column)`, and WHERE gets `#unfold(#each(column))`, from which plans make one row
+//! for each number ([`crate::plan`]).
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! What statements mean in Sphinx's dialect where MySQL means something else by the same words.
+//! Sphinx's dialect: syntax that MySQL shares but gives another meaning.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Where a statement's tables are: the engine's of one snapshot, the session's own, the system's.
+//! Finds the tables of a statement: those of the engine's snapshot, the session's temporary tables, and system tables.
 
 use std::sync::{
     Arc,

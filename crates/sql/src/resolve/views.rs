@@ -1,4 +1,4 @@
-//! A view stands for its SELECT: it becomes a derived table, whose names are its own affair.
+//! A view is replaced by its SELECT as a derived table with a scope of its own.
 
 use std::ops::ControlFlow;
 

@@ -1,5 +1,5 @@
-//! Columns of the engine become Arrow's: the vectors are moved, only what MySQL holds in another
-//! form is made anew.
+//! Turns the engine's columns into Arrow arrays: the vectors are moved, and only values that MySQL represents
+//! differently are rebuilt.
 
 use std::sync::Arc;
 

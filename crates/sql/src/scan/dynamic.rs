@@ -1,6 +1,6 @@
-//! What is known of rows by the time they are read. A join has learnt of its keys: of a small side the
-//! values themselves, of any the smallest and the greatest. A query within a query has an outer row. The engine leaves out rows that
-//! cannot match; the join still looks at those that come.
+//! Dynamic filters: what is known when rows are read. A join has collected keys: all values of a small side, the least
+//! and greatest of any side. A correlated subquery has an outer row. The engine skips rows that cannot match; the join
+//! still checks the rows that come.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A table's rows where few are looked at.
+//! Reads a table's rows directly when only few are needed.
 
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
-//! Conditions become the engine's where they mean the same there: comparisons of a column with
-//! constants of its own type, IN lists, BETWEEN, NULL tests, joined by AND and OR.
+//! Predicate pushdown: SQL conditions become conditions of the engine where both mean the same: comparisons of a column
+//! with constants of its own type, IN lists, BETWEEN, NULL tests, joined by AND and OR.
 //!
-//! The engine's `!=` holds for NULL and its NOT knows no third truth, so what is negated is said
-//! otherwise.
+//! The engine's `!=` holds for NULL, and its NOT has two values. So negations are expressed differently.
 
 use std::ops::Bound;
 

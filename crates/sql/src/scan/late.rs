@@ -1,5 +1,5 @@
-//! Columns that are read late: of the rows that are shown, by their keys, and not of all that are found. The factors of a
-//! ranking expression are such too: each row's are made by weighing it once more.
+//! Late materialization: columns that are read by key, only for returned rows. Factors of a ranking expression are read
+//! late too: the row is weighed a second time.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Tables of the engine as DataFusion reads them: what can be asked of the engine is, the rest is
-//! filtered behind it.
+//! The engine's tables as DataFusion reads them: conditions that the engine understands are pushed down, the others are
+//! filtered above the scan.
 
 mod arrays;
 mod dynamic;

@@ -1,5 +1,4 @@
-//! What a query within a query reads of the row around it: its plan is made once and runs for one row
-//! after the other.
+//! Outer values of a correlated subquery, whose plan is made once and runs for one outer row after the other.
 
 use std::{
     hash::{Hash, Hasher},

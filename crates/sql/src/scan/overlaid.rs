@@ -1,4 +1,4 @@
-//! A session's own rows over those of the snapshot.
+//! A scan of a session's uncommitted rows over those of the snapshot.
 
 use std::sync::Arc;
 

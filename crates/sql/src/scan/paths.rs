@@ -1,6 +1,6 @@
-//! Conditions on JSON documents, as indexed paths narrow them: rows for which none of the path's values may do are
-//! not read. What is left is tested behind it, for a path of the engine leads through arrays where SQL's does not, and
-//! functions make numbers and texts of other values.
+//! Conditions on JSON documents, narrowed by indexed paths: rows without a fitting value at the path are not read. The
+//! rest is tested afterwards, because an engine path leads through arrays where SQL's does not, and functions convert
+//! values.
 
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 

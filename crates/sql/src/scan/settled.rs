@@ -1,6 +1,6 @@
-//! Constants of plans that are kept which are others at each run: `NOW() - INTERVAL 7 DAY`, `(SELECT MAX(id) FROM t)`.
-//! Each is evaluated once a run, and what stands in its place in the plan reads its value from the run's [`Context`]. So do
-//! queries that run for one row after the other read the values of the row around them.
+//! Values in cached plans that differ in each run: `NOW() - INTERVAL 7 DAY`, `(SELECT MAX(id) FROM t)`. Each is
+//! evaluated once a run; a function in its place reads the value from the run's [`Context`]. Correlated subqueries read
+//! their outer values the same way.
 
 use std::{
     hash::{Hash, Hasher},

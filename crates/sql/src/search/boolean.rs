@@ -6,9 +6,8 @@
 //! item     := ("+" | "-" | "~" | "<" | ">")* (word "*"? | phrase | "(" boolean ")")
 //! phrase   := '"' word* '"' ("@" distance)?
 //! ```
-//! A word is what the text index tells apart by separators; `_` and `'` within one hold its parts
-//! together. There are no stopwords and no shortest word, and characters of scripts without spaces
-//! are found wherever they stand.
+//! Separators of the text index delimit words; `_` and `'` within a word join its parts. There are no stopwords and no
+//! minimum length. Characters of scripts without spaces are found at every position.
 
 use remora_engine::{Piece, PieceMatch, TextQuery};
 use remora_mysql::ErrorCode;

@@ -1,7 +1,7 @@
-//! MATCH … AGAINST where no index answers it: for a row's own texts, as a function.
+//! MATCH … AGAINST without an index: a function over a row's own texts.
 //!
-//! It gives how many of the words and phrases sought the texts have, 0 where they do not match.
-//! Rows that the index knows have their score by rarity and frequency instead.
+//! It returns how many of the sought words and phrases the texts contain, and 0 if they do not match. Rows in an index
+//! get a BM25 score instead.
 
 use std::{
     hash::Hash,

@@ -1,4 +1,4 @@
-//! MATCH('query'): what it asks the engine for.
+//! MATCH('query') as a keyword query of the engine.
 
 use std::sync::Arc;
 

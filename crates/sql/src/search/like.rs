@@ -1,7 +1,7 @@
 //! LIKE, INSTR, LOCATE and POSITION, as queries of the text index.
 //!
-//! A pattern's pieces between its wildcards must all occur; where there is one, and nothing but `%`
-//! around it, that is all that LIKE says. Letters are equal as the column's collation has it.
+//! All pieces of a pattern between its wildcards must occur. If there is one piece, with nothing but `%` around it,
+//! that is the whole meaning of LIKE. Letters are equal as the column's collation says.
 
 use std::{
     ops::Bound,

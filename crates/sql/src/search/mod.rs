@@ -1,7 +1,7 @@
 //! Text conditions in SQL, answered from the text index: MATCH, LIKE, INSTR, REGEXP.
 //!
-//! Each becomes a query of the engine that says the same ([`Answer::Exact`]), or one that no row is
-//! left out of ([`Answer::Superset`]): the rows it finds are then asked the condition itself.
+//! Each becomes an equivalent query of the engine ([`Answer::Exact`]), or one that finds a superset of the rows
+//! ([`Answer::Superset`]), on which the condition itself is then evaluated.
 
 mod boolean;
 mod function;

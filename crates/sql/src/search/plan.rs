@@ -1,4 +1,4 @@
-//! What of a planned condition the text index answers.
+//! Which conditions of a plan the text index answers.
 
 use datafusion::{
     common::ScalarValue,

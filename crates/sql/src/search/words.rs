@@ -1,4 +1,4 @@
-//! What the engine is asked, in plain words.
+//! A condition in plain words: what the engine is asked, for EXPLAIN.
 
 use remora_engine::{Comparison, Filter, Literal, Piece, PieceMatch, TextQuery};
 

@@ -1,4 +1,4 @@
-//! CALL KEYWORDS, SNIPPETS, SUGGEST and QSUGGEST: what Sphinx and Manticore tell of texts by a table's words.
+//! CALL KEYWORDS, SNIPPETS, SUGGEST and QSUGGEST, as Sphinx and Manticore have them.
 //!
 //! ```text
 //! call     := "CALL" "KEYWORDS" "(" text "," table ["," (0 | 1)] ")"

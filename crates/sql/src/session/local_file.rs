@@ -1,4 +1,4 @@
-//! LOAD DATA LOCAL: which file of the client's a text wants, so that its wire can ask for it.
+//! LOAD DATA LOCAL: the name of the client's file in a statement, so that the protocol can ask for it.
 
 use super::Session;
 use crate::{

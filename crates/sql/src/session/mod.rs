@@ -1,4 +1,4 @@
-//! A session: the way of a client's statement to whoever answers it.
+//! A session: dispatches each statement of a client to the module that runs it.
 
 mod call;
 mod diagnostics;

@@ -1,7 +1,7 @@
-//! CALL REMORA_PART: another server asks for a part of a table of its own that lies here ([`crate::agents::wire`]).
+//! CALL REMORA_PART: another server asks for a part of its table that lies here ([`crate::agents::wire`]).
 //!
-//! What it may ask is what its account may read. The moment that it opens is its connection's until it opens another,
-//! closes it, or leaves.
+//! It may read what its account may read. The snapshot it opens belongs to the connection until it opens another,
+//! closes it, or disconnects.
 
 use std::sync::Arc;
 

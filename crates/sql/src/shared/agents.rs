@@ -1,5 +1,5 @@
-//! What is known of other servers in whose tables parts of tables lie: which keys those share, who answers, and who
-//! does not.
+//! What this server knows of other servers that hold parts of tables: which keys parts share, which servers answer, and
+//! which do not.
 
 use std::{
     collections::HashMap,

@@ -1,8 +1,8 @@
-//! AUTO_INCREMENT values and hidden row numbers: never given twice.
+//! AUTO_INCREMENT values and hidden row numbers. No value is given twice.
 //!
-//! A counter lives in memory, above everything its table holds, and is stored with each commit of
-//! rows that took from it, as the position of a source whose name begins with `#next.`. After a
-//! start it goes on above both what was stored and what the table holds.
+//! A counter is in memory, above every value in its table. Each commit of rows that used it stores it as a position,
+//! under a source name that begins with `#next.`. After a restart it continues above both the stored value and the
+//! table's values.
 
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
-//! Locks by name among the sessions of one server: GET_LOCK and its relatives.
+//! Named locks among the sessions of one server: GET_LOCK and its relatives.
 //!
-//! A session may hold many, and each several times. What it holds is free when it ends, whatever its
-//! transactions do. Of sessions that would wait for each other in a circle, the one that closes it is
-//! refused.
+//! A session may hold many locks, and each several times. They are released when the session ends, whatever its
+//! transactions do. In a deadlock, the session that closes the cycle is refused.
 
 use std::{
     sync::Arc,

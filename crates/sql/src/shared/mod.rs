@@ -1,11 +1,11 @@
-//! What all sessions of a server share: its tables, what the operator set, and what no session may
-//! have for itself.
+//! What all sessions of a server share: the database, the operator's settings, global variables, counters, locks,
+//! cached plans, and resource limits.
 
 mod agents;
 mod counters;
 mod locks;
 mod plans;
-mod room;
+mod resource_limits;
 
 use std::{
     path::PathBuf,
@@ -19,7 +19,7 @@ pub(crate) use agents::{AgentsState, Place, Strategy};
 pub(crate) use counters::{Counters, position_name};
 pub(crate) use locks::{LocksOwner, NamedLocks, SessionLocks, lock_name};
 pub(crate) use plans::{Known, Plans};
-pub(crate) use room::Rooms;
+pub(crate) use resource_limits::ResourceLimits;
 
 use crate::{Host, variables::Globals};
 
@@ -45,8 +45,8 @@ pub(crate) struct InstanceState {
     pub locks: Arc<NamedLocks>,
     /// Statements that were made ready before.
     pub plans: Plans,
-    /// What plans take of memory and disk.
-    pub rooms: Rooms,
+    /// The memory and disk that statements take, with their limits.
+    pub resources: ResourceLimits,
     /// What is known of other servers in whose tables parts of tables lie.
     pub agents: AgentsState,
 }
@@ -94,7 +94,7 @@ impl InstanceState {
         Self {
             database,
             host,
-            rooms: Rooms::new(&settings),
+            resources: ResourceLimits::new(&settings),
             settings,
             globals: RwLock::default(),
             counters: Counters::default(),

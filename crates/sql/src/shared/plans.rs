@@ -1,7 +1,7 @@
-//! Plans by the text they were made of, shared by all sessions.
+//! The plan cache: plans by statement text, shared by all sessions.
 //!
-//! What a plan holds is known to those alone who make it and run it, far above this place. So one
-//! is kept as anything, and whoever asks for it says what it is.
+//! Only the modules that make and run plans know their types, and they stand far above this one. So a plan is stored as
+//! `Any`, and the reader names its type.
 
 use std::{any::Any, sync::Arc};
 

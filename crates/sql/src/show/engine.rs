@@ -1,7 +1,7 @@
-//! SHOW ENGINE … STATUS: what the tables are made of, and what was done with them.
+//! SHOW ENGINE … STATUS: what tables consist of, and counters.
 //!
-//! Of `remora` a row for the server and one for each table. Of `InnoDB` one row with the text of
-//! all, since that is where tools look.
+//! `remora` has one row for the server and one for each table. `InnoDB` has one row with the text of all, because tools
+//! look there.
 
 use remora_engine::{IndexStatistics, LevelStatistics, TableStatistics};
 use remora_mysql::ErrorCode;

@@ -1,4 +1,4 @@
-//! A table that is made for one statement: columns with MySQL's types, and rows of values.
+//! An in-memory table for one statement: columns with MySQL's types, and rows of values.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What information_schema says of keys and conditions.
+//! information_schema: keys and constraints.
 
 use remora_engine::{TableIndex, Value};
 

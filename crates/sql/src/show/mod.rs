@@ -1,4 +1,4 @@
-//! What tools ask about the server: SHOW, information_schema, KILL and the like.
+//! Statements about the server: SHOW, information_schema, KILL and the like.
 
 mod administration;
 mod create;

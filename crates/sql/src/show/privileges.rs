@@ -1,4 +1,4 @@
-//! What the session's user may do, in the words of GRANT.
+//! The rights of the session's user, in the words of GRANT.
 
 use remora_engine::Value;
 

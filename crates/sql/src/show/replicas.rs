@@ -1,4 +1,4 @@
-//! SHOW REPLICA STATUS and its kin: the servers that are followed.
+//! SHOW REPLICA STATUS and its variants: the followed servers.
 
 use remora_engine::Value;
 

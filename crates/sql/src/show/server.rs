@@ -1,4 +1,4 @@
-//! What is told of the server itself: variables, figures, engines, plugins.
+//! Reports about the server: variables, status counters, engines, plugins.
 
 use remora_engine::{DateTime, Value};
 
@@ -36,10 +36,10 @@ pub(super) fn status(session: &SessionState) -> Vec<Vec<Value>> {
             figures.push((name.to_owned(), value));
         }
     };
-    let rooms = &session.shared.rooms;
-    more("Remora_statements_running", rooms.running().to_string());
-    more("Remora_statement_memory_bytes", rooms.memory_bytes().to_string());
-    more("Remora_spilled_bytes", rooms.disk_bytes().to_string());
+    let resources = &session.shared.resources;
+    more("Remora_statements_running", resources.running().to_string());
+    more("Remora_statement_memory_bytes", resources.memory_bytes().to_string());
+    more("Remora_spilled_bytes", resources.disk_bytes().to_string());
     more("Open_tables", tables.to_string());
     more("Prepared_stmt_count", "0".to_owned());
     more("Slow_queries", "0".to_owned());

@@ -1,12 +1,12 @@
-//! SHOW and DESCRIBE: which table of answers a statement means, and which of its rows.
+//! SHOW and DESCRIBE: which system table a statement reads, and which of its rows.
 //!
 //! ```text
 //! show   := "SHOW" words [filter] | ("DESCRIBE" | "DESC" | "EXPLAIN") table [name | text]
 //! filter := "LIKE" text | "WHERE" expression
 //! ```
 //!
-//! A WHERE is an expression as any other: the answers become a table of information_schema whose
-//! name is the statement before WHERE, and a SELECT reads it.
+//! A WHERE may be any expression: the rows become a table of information_schema, named by the statement before WHERE,
+//! and a SELECT reads it.
 
 use remora_mysql::ErrorCode;
 

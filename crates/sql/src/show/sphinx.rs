@@ -1,4 +1,4 @@
-//! What Sphinx tells of indexes and threads: SHOW TABLES and DESCRIBE in its dialect, SHOW THREADS, SHOW AGENT STATUS.
+//! Sphinx's forms: SHOW TABLES and DESCRIBE in its dialect, SHOW THREADS, SHOW AGENT STATUS.
 
 use remora_engine::ColumnType;
 use remora_mysql::ErrorCode;

@@ -1,5 +1,5 @@
-//! The system's tables: information_schema as MySQL 9.7 declares it, and the variables and figures
-//! of performance_schema. What there is nothing of here has no rows.
+//! System tables: information_schema as MySQL 9.7 declares it, and the variables and counters of performance_schema.
+//! Tables for features that do not exist here have no rows.
 //!
 //! `system_tables.txt` holds their columns:
 //!

@@ -1,4 +1,4 @@
-//! The tables that a session may read, and what information_schema says of their columns.
+//! The tables that a session may read, and information_schema's rows about their columns.
 
 use std::sync::Arc;
 

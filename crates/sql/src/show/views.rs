@@ -1,4 +1,4 @@
-//! What is told of views: SHOW CREATE VIEW, `information_schema.VIEWS`, and how they stand among tables.
+//! SHOW CREATE VIEW, `information_schema.VIEWS`, and views in lists of tables.
 
 use remora_engine::Value;
 use remora_mysql::Collation;

@@ -1,4 +1,4 @@
-//! `RAND(seed)`: MySQL's sequences, each of which goes on through the rows of a statement.
+//! `RAND(seed)`: MySQL's sequences, each of which continues over the rows of a statement.
 
 use std::sync::Arc;
 

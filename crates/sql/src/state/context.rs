@@ -1,6 +1,5 @@
-//! What functions ask of the session while a statement runs: carried to them by DataFusion's
-//! options, a picture of the moment the statement began at, but for user variables and warnings,
-//! which are the session's own.
+//! What functions may ask of the session while a statement runs. DataFusion's options carry it to them: a copy of the
+//! session's state at the begin of the statement. User variables and warnings are the session's own.
 
 use std::{
     any::Any,

@@ -1,4 +1,4 @@
-//! What a session remembers between its statements, and what each statement may ask of it.
+//! The state of a session between statements, and what each statement may ask of it.
 
 mod agents;
 mod chance;

@@ -1,9 +1,8 @@
 //! `sql_wait_for_position`: reads that wait until what a followed server wrote can be seen here.
 //!
-//! A session that wrote to the source sets it to the GTID set of its transaction; from then on each
-//! statement that reads waits, before its moment is chosen, until a source has applied the set. A
-//! transaction chooses its moment when it begins, so that only its first statement waits; one that is READ
-//! COMMITTED chooses one for each of its statements.
+//! A session that wrote to the source sets it to the GTID set of its transaction. From then on each reading statement
+//! waits, before it takes its snapshot, until a source has applied the set. A transaction takes its snapshot when it
+//! begins, so only its first statement waits; a READ COMMITTED one takes one for each statement.
 
 use std::{
     sync::Arc,

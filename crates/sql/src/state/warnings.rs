@@ -1,4 +1,4 @@
-//! What statements warn of: kept until the next statement, shown by SHOW WARNINGS.
+//! Warnings of a statement, kept for SHOW WARNINGS until the next statement.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! A session's transaction: its changes over the snapshot it began with, and the way back.
+//! A session's transaction: its changes over the snapshot it began with, and rollback.
 //!
-//! Changes stay with the session until COMMIT, which the engine refuses if anybody wrote one of
-//! their keys meanwhile (1213): snapshot isolation, the first committer wins. A statement outside
-//! of a transaction is one of its own, and is tried again when it loses.
+//! Changes stay with the session until COMMIT. The engine refuses the commit if another session wrote one of their keys
+//! meanwhile (1213): snapshot isolation, first committer wins. A statement outside a transaction is a transaction of
+//! its own, and is retried when it loses.
 
 mod overlay;
 mod temporary;

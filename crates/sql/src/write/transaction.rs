@@ -1,5 +1,5 @@
-//! Statements over a transaction: one of their own, or the session's; and those that begin and end
-//! one.
+//! Runs statements that change rows, within the session's transaction or in one of their own; and BEGIN, COMMIT,
+//! ROLLBACK, savepoints.
 
 use remora_mysql::ErrorCode;
 

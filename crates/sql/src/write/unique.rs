@@ -1,10 +1,9 @@
-//! Unique keys: each is a hidden table whose primary key is the unique key's value, and whose rows
-//! name the row that has it.
+//! Unique keys. Each is a hidden table: its primary key is the unique key's value, and its row names the row that has
+//! it.
 //!
-//! The engine lets one of two transactions that write the same key commit. So a value is found to
-//! be taken, here, in the snapshot and the session's own changes; or it is taken meanwhile, and
-//! then the commit fails: exact, without a lock. Text is there as its collation's sort key. The
-//! primary key has such a table too where its texts compare other than by their bytes.
+//! The engine commits one of two transactions that write the same key. So a duplicate is found either here, in the
+//! snapshot and the session's own changes, or at the commit, which then fails: exact, and without a lock. Texts are
+//! stored as collation sort keys. The primary key has such a table too if its texts do not compare by bytes.
 //!
 //! ```text
 //! key  := part+

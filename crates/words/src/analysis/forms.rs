@@ -1,4 +1,4 @@
-//! Word forms: words that stand for others, and sequences of words that do.
+//! Word forms: words, and sequences of words, that are replaced by others.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What the words of a query can add to a document's weight, before any of their places is read.
+//! Upper bounds on what a query's words can add to a document's weight, before any position is read.
 
 use super::{
     plan::Term,

@@ -1,8 +1,8 @@
-//! Which documents a query finds, and the hits by which they are weighed.
+//! Which documents a query matches, and the hits by which they are weighed.
 //!
-//! A query becomes steps over terms (keywords, or unions of those that a wildcard stands for). A step says of one
-//! document whether it is found, the sum that BM25 is made of, and the hits in order of their places. All sums
-//! are of 32 bits, rounded after each operation, in the order that Sphinx adds: the last bit shows in weights.
+//! A query becomes steps over terms (keywords, or unions of keywords for a wildcard). For one document, a step gives
+//! whether it matches, the sum for BM25, and the hits in order of position. All sums have 32 bits, rounded after each
+//! operation, in Sphinx's order of additions: the last bit shows in weights.
 
 mod candidates;
 mod contributors;

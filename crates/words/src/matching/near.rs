@@ -1,7 +1,7 @@
 //! NEAR: parts of which each stands close behind another.
 //!
-//! The rules are those that Sphinx 2.2.11 shows. Two parts are followed otherwise than more: of two, a pair's
-//! second hit begins the next pair, under the part of the first.
+//! The rules are what Sphinx 2.2.11 shows. Two parts are matched differently from more: of two, the second hit of a
+//! pair begins the next pair, in the role of the first.
 
 use super::hit::{Hit, others};
 

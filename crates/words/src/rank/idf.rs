@@ -1,4 +1,4 @@
-//! How much a keyword tells: the rarer, the more.
+//! Inverse document frequency: the rarer a keyword, the more it counts.
 
 /// How idf is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

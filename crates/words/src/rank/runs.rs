@@ -1,4 +1,4 @@
-//! The longest run of a field: how many words of the query stand there as they stand in the query.
+//! The longest run in a field: how many consecutive words of the query have the same distances there as in the query.
 
 use crate::matching::Hit;
 

@@ -1,4 +1,4 @@
-//! The files that settings name, read once by whoever makes an analyzer.
+//! The files named by settings, read once by the code that builds an analyzer.
 
 use std::{collections::BTreeMap, io};
 

@@ -1,4 +1,4 @@
-//! Settings that are lists: names of files, and entries that stand for the lines of files.
+//! List settings: names of files, and entries that replace the lines of files.
 
 /// The names of files, between spaces or commas.
 pub(super) fn file_names(value: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Which changes of words are asked for.
+//! The morphology settings: stemmers and the like.
 
 /// One way to bring the forms of a word together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
-//! Which passages an excerpt is made of, and how they are made to fit.
+//! Chooses the passages of an excerpt and makes them fit.
 //!
-//! The best one comes first. As long as words are missing the others are ranked by those: how many of them a passage has,
-//! then by its weight without the length of words that are had. A passage with a missing word is taken if what is
-//! found in all fits, another one if what is found in it fits beside the whole of the others. The first that
-//! does not fit ends it. Then pieces are taken away from both sides until all fits.
+//! The best passage comes first. While words are missing, the others are ranked by how many missing words they have,
+//! then by weight without the lengths of words already present. A passage with a missing word is taken if its matches
+//! fit in all; another one if its matches fit beside the others whole. The first that does not fit ends the choice.
+//! Then pieces are removed from both sides until everything fits.
 
 use super::{
     passages::{self, Hits, Limits, Passage},

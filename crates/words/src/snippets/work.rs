@@ -1,5 +1,5 @@
-//! How much an excerpt has taken, and whether it is to go on: asked after so many steps, so that asking costs next to
-//! nothing and the end is noticed within milliseconds.
+//! Counts the work of an excerpt and checks for cancellation every so many steps, so that checking costs next to
+//! nothing and a cancelled excerpt ends within milliseconds.
 
 use std::cell::Cell;
 

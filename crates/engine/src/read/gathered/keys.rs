@@ -1,4 +1,4 @@
-//! Keys that several parts of a table have: found out by reading the keys where those of parts overlap, and kept.
+//! Keys that several parts of a table share: found by reading the keys where the parts' key ranges overlap, and cached.
 
 use std::{
     cmp::Reverse,

@@ -1,13 +1,13 @@
-//! A table whose rows lie in several places, here and in other servers, read as one.
+//! Reads a table with rows in several places, here and in other servers, as one.
 //!
-//! Each place is a [`Part`], which holds its rows as they were at a moment of its own. What is asked of the table is asked of all
-//! parts before the first answers. Weights are by numbers of the whole table: they are gathered first, and go with
-//! the query ([`crate::KeywordStatistics`]). Rows come in the order of keys and are merged by it, so that whoever reads them cannot tell the
-//! table from one that has them all. A key that several parts have is found out when the table is opened, and hidden in all but the last.
+//! Each place is a [`Part`] over a snapshot of its own. All parts are asked before the first answers. Weights use
+//! statistics of the whole table, which are gathered first and sent with the query ([`crate::KeywordStatistics`]). Rows
+//! arrive in key order and are merged, so a reader cannot tell the table from one that has all rows. Keys that several
+//! parts have are found when the table is opened, and hidden in all but the last part.
 //!
-//! Nothing that a part answers is believed that can be checked. A part that fails fails what was asked: rows that were given before
-//! were weighed by its numbers, and keys that it has are hidden in others. Who may do without it opens the table again
-//! ([`Unopened`]).
+//! A part's answers are checked wherever that is possible. If a part fails, the read fails: rows that were already
+//! returned were weighed with its statistics, and its keys are hidden in other parts. A caller that can do without the
+//! part opens the table again ([`Unopened`]).
 
 mod keys;
 mod part;

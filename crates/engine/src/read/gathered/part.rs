@@ -1,4 +1,4 @@
-//! What is asked of a part of a table, wherever it lies.
+//! The interface of a part of a table, wherever it lies.
 
 use std::sync::Arc;
 

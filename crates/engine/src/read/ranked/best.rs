@@ -1,11 +1,11 @@
-//! The rows that weigh most, without weighing the others.
+//! The top k rows of a ranked query, without weighing the others.
 //!
-//! What a document can weigh at most follows from how many of the query's words it has, and in which fields: a run of
-//! words in a field is no longer than that, and BM25 is what the words' idf can sum up to ([`super::bounds`]). Documents
-//! with more of the words are taken first ([`super::tiers`]), of those the ones that have them in several fields; once
-//! enough of them weigh more than others can, those are not looked at. Within a tier the occurrences alone say what
-//! BM25 is, so that places are read only of documents that can still win; those say how long runs can be ([`super::shifts`]),
-//! so that hardly more are weighed than become one of the best. No answer depends on any of this.
+//! [`super::bounds`] gives an upper bound on the weight of a document: from how many of the query's words it has, and
+//! in which fields. A run of words in a field is no longer than that, and BM25 is at most the sum of the words' idf.
+//! Documents with more of the words are taken first ([`super::tiers`]), among them those with words in several fields.
+//! Documents below the threshold ([`super::top_k`]) are skipped. Within a tier, occurrences alone give BM25, so
+//! positions are read only of documents that can still win; they bound the length of runs ([`super::shifts`]), so that
+//! few more documents are weighed than become one of the best. No answer depends on any of this.
 
 use std::{cell::RefCell, cmp::Reverse, ops::ControlFlow};
 
@@ -16,9 +16,9 @@ use super::{
     Ranked, Wanted, Weighing, Weights,
     bounds::{Bounds, Keyword, Known, MAX_FIELDS, Points},
     passes::{Needed, Part, Pass},
-    race::{Race, Winners},
     shifts::Shifts,
     tiers::{MAX_WORDS, Set, Tiers},
+    top_k::{TopRows, TopWeights},
     until,
 };
 use crate::{
@@ -141,7 +141,7 @@ impl Ranked {
         wanted: Wanted,
     ) -> Result<Vec<Weights>> {
         let bounds = Bounds::new(contributors, &self.scorer, self.table_weight, self.fields);
-        let mut race = Race::new(wanted.rows.unwrap_or(usize::MAX), wanted.by_key);
+        let mut top = TopWeights::new(wanted.rows.unwrap_or(usize::MAX), wanted.by_key);
         let mut best: Vec<Weights> = vec![Weights::new(); among.len()];
         // The most documents first, so that the others meet a high bar.
         let mut order: Vec<usize> = (0..among.len()).collect();
@@ -153,10 +153,10 @@ impl Ranked {
             let view = &view.segments[at];
             let Some(words) = view.segment.words(self.id) else { continue };
             let mut segment = Segment::new(self, view, (matcher, words), &bounds)?;
-            best[at] = segment.best(&among[at], &mut race)?;
+            best[at] = segment.best(&among[at], &mut top)?;
         }
-        let floor = race.floor();
-        best.iter_mut().for_each(|best| best.retain(|&(_, weight)| i64::from(weight) >= floor));
+        let threshold = top.threshold();
+        best.iter_mut().for_each(|best| best.retain(|&(_, weight)| i64::from(weight) >= threshold));
         Ok(best)
     }
 }
@@ -238,8 +238,8 @@ impl<'a> Segment<'a> {
         })
     }
 
-    fn best(&mut self, among: &Among<'_>, race: &mut Race) -> Result<Weights> {
-        let mut winners = Winners::new(race);
+    fn best(&mut self, among: &Among<'_>, top: &mut TopWeights) -> Result<Weights> {
+        let mut top = TopRows::new(top);
         let documents = self.view.segment.doc_count();
         let contributors = &self.bounds.contributors;
         let count = contributors.words.len();
@@ -258,7 +258,7 @@ impl<'a> Segment<'a> {
         let least = if is_same { count } else { 1 };
         for count in (least..=count).rev() {
             // Not the last one: a word with a negative idf makes documents that have more words weigh less.
-            if self.bounds.of_words(count, None) < winners.floor() {
+            if self.bounds.of_words(count, None) < top.threshold() {
                 continue;
             }
             let of_fields = levels.as_ref().map_or(&[][..], |levels| &levels.tiers[..]);
@@ -271,13 +271,13 @@ impl<'a> Segment<'a> {
                 let walk = Walk { pass, levels: levels.as_ref(), points };
                 let is_listed = matches!(among, Among::Docs(DocSet::List(_)));
                 if count == 1 && !is_listed && self.is_plain() {
-                    self.by_occurrences(&walk, &mut winners)?;
+                    self.by_occurrences(&walk, &mut top)?;
                 } else {
-                    self.walk(&walk, &mut winners)?;
+                    self.walk(&walk, &mut top)?;
                 }
             }
         }
-        Ok(winners.finish())
+        Ok(top.finish())
     }
 
     /// How many of the words each document has.
@@ -342,7 +342,7 @@ impl<'a> Segment<'a> {
     }
 
     /// Documents that have one word alone: those that have it rarely are left out by blocks.
-    fn by_occurrences(&mut self, walk: &Walk<'_>, winners: &mut Winners<'_>) -> Result<()> {
+    fn by_occurrences(&mut self, walk: &Walk<'_>, top: &mut TopRows<'_>) -> Result<()> {
         let bounds = self.bounds;
         let of = |occurrences, sum| {
             let mut fields = match walk.pass.part {
@@ -356,7 +356,7 @@ impl<'a> Segment<'a> {
             bounds.of(Known { words: 1, fields, longest: u32::MAX, occurrences, sum })
         };
         for word in &bounds.contributors.words {
-            if !winners.may_win(of(u32::MAX, bounds.share(word)), 0) {
+            if !top.may_win(of(u32::MAX, bounds.share(word)), 0) {
                 continue;
             }
             let term = self.matcher.terms().get(word.term);
@@ -376,22 +376,22 @@ impl<'a> Segment<'a> {
             };
             let mut looks = Looks::new(&self.ranked.unless);
             // With the document that was looked at last, behind which those of a block stand.
-            let state = RefCell::new((&mut *winners, 0, None));
+            let state = RefCell::new((&mut *top, 0, None));
             let may_have = |occurrences| {
-                let (winners, last, failed) = &mut *state.borrow_mut();
+                let (top, last, failed) = &mut *state.borrow_mut();
                 let goes_on = failed.is_none() && until(looks.steps(BLOCK), failed).is_continue();
-                goes_on && winners.may_win(most_of_block(occurrences), *last)
+                goes_on && top.may_win(most_of_block(occurrences), *last)
             };
             let weighing = &mut self.weighing;
             self.words.for_each_frequent(number, may_have, |doc, occurrences| {
-                let (winners, last, failed) = &mut *state.borrow_mut();
+                let (top, last, failed) = &mut *state.borrow_mut();
                 *last = doc;
-                let may_win = failed.is_none() && winners.may_win(most(occurrences), doc);
+                let may_win = failed.is_none() && top.may_win(most(occurrences), doc);
                 if !may_win || !walk.pass.is_of_tier(doc) {
                     return;
                 }
                 match weighing.weight(doc) {
-                    Ok(Some(weight)) => winners.take(weight, doc),
+                    Ok(Some(weight)) => top.take(weight, doc),
                     Ok(None) => {}
                     Err(error) => *failed = Some(error),
                 }
@@ -401,16 +401,16 @@ impl<'a> Segment<'a> {
         Ok(())
     }
 
-    fn walk(&mut self, walk: &Walk<'_>, winners: &mut Winners<'_>) -> Result<()> {
-        let (bounds, winners) = (self.bounds, RefCell::new(winners));
+    fn walk(&mut self, walk: &Walk<'_>, top: &mut TopRows<'_>) -> Result<()> {
+        let (bounds, top) = (self.bounds, RefCell::new(top));
         let (unless, failed) = (&self.ranked.unless, RefCell::new(None));
         walk.pass.run(
             |first, needed| {
                 until(unless.check(), &mut failed.borrow_mut())?;
-                walk.look(bounds, &winners.borrow(), first, needed)
+                walk.look(bounds, &top.borrow(), first, needed)
             },
             |doc| {
-                let visited = self.visit(doc, walk, &mut winners.borrow_mut());
+                let visited = self.visit(doc, walk, &mut top.borrow_mut());
                 until(visited, &mut failed.borrow_mut())
             },
         );
@@ -418,29 +418,29 @@ impl<'a> Segment<'a> {
     }
 
     /// Weighs a document, unless it cannot win.
-    fn visit(&mut self, doc: u32, walk: &Walk<'_>, winners: &mut Winners<'_>) -> Result<()> {
+    fn visit(&mut self, doc: u32, walk: &Walk<'_>, top: &mut TopRows<'_>) -> Result<()> {
         let bounds = self.bounds;
         self.weighing.document.looks.steps(1 + bounds.shares.len() / WORDS_PER_POSTING)?;
         let rest = self.find_present(doc, walk.pass.tiers);
         let words = walk.pass.count;
         let mut fields = walk.fields(doc, bounds);
         let most = |run| bounds.with(walk.points(bounds, fields.as_ref(), run), words, rest);
-        if !winners.may_win(most(words as u32), doc) {
+        if !top.may_win(most(words as u32), doc) {
             return Ok(());
         }
-        let by_runs = words > 1 && self.shifts.is_some() && !winners.may_win(most(1), doc);
+        let by_runs = words > 1 && self.shifts.is_some() && !top.may_win(most(1), doc);
         self.weighing.document.go_to(doc);
         let found =
-            self.read(walk, fields.as_ref(), by_runs, rest, |most| winners.may_win(most, doc))?;
+            self.read(walk, fields.as_ref(), by_runs, rest, |most| top.may_win(most, doc))?;
         let Some(Read { occurrences, sum, longest }) = found else { return Ok(()) };
         let longest = walk.told(longest);
         walk.limit(&mut fields, occurrences);
         let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
-        if !winners.may_win(bounds.of(Known { words, fields, longest, occurrences, sum }), doc) {
+        if !top.may_win(bounds.of(Known { words, fields, longest, occurrences, sum }), doc) {
             return Ok(());
         }
         if let Some(weight) = self.weighing.weight(doc)? {
-            winners.take(weight, doc);
+            top.take(weight, doc);
         }
         Ok(())
     }
@@ -611,7 +611,7 @@ impl Walk<'_> {
     fn look(
         &self,
         bounds: &Bounds<'_>,
-        winners: &Winners<'_>,
+        top: &TopRows<'_>,
         first: u32,
         needed: &mut Needed,
     ) -> ControlFlow<()> {
@@ -621,7 +621,7 @@ impl Walk<'_> {
             _ => self.fields_with(words, words),
         };
         let fields = all.as_ref().map(|fields| &fields[..bounds.fields()]);
-        if !winners.may_win(bounds.of_words(words, fields), first) {
+        if !top.may_win(bounds.of_words(words, fields), first) {
             return ControlFlow::Break(());
         }
         // Where nothing is known of fields it does not matter. What could not win before cannot now.
@@ -631,11 +631,11 @@ impl Walk<'_> {
             .find(|&least| {
                 let fields = self.fields_with(words, least);
                 let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
-                winners.may_win(bounds.of_words(words, fields), first)
+                top.may_win(bounds.of_words(words, fields), first)
             })
             .unwrap_or(words);
         if self.pass.tiers.words() > 0 {
-            bounds.needed(words, fields, winners.floor(), &mut needed.words);
+            bounds.needed(words, fields, top.threshold(), &mut needed.words);
         }
         ControlFlow::Continue(())
     }

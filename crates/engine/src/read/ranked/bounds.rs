@@ -1,4 +1,4 @@
-//! What documents can weigh at most, by what is known of them before their places are read.
+//! Upper bounds on the weight of documents, before their positions are read.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One document after the other of a segment, as the steps of a query ask for it.
+//! Steps through the documents of a segment, as the operators of a query need them.
 
 use remora_index::{
     column::Cell,

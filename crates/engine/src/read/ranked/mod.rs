@@ -1,17 +1,17 @@
 //! Ranked search by keywords: which rows a query finds, and what each weighs.
 //!
-//! A query is planned once for the whole table, with the counts of its live rows, so that no weight depends on how
-//! rows lie in segments. Documents are found by sets of those that hold its terms; where that is not exact, and
-//! for weights, each is evaluated by its hits.
+//! A query is planned once for the whole table, with counts of its live rows, so no weight depends on how rows lie in
+//! segments. Candidates are sets of documents by term. A candidate is evaluated by its hits if the sets are not exact,
+//! or if its weight is wanted.
 
 mod best;
 mod bounds;
 mod document;
 mod passes;
-mod race;
 mod shifts;
 mod tiers;
 mod told;
+mod top_k;
 mod vocabulary;
 
 use std::{ops::ControlFlow, sync::Arc};

@@ -1,4 +1,4 @@
-//! Walks over the documents of a tier that can still win.
+//! Walks over the documents of a tier that can still be among the top k.
 
 use std::ops::ControlFlow;
 

@@ -1,9 +1,9 @@
-//! How long the runs of words in a document can be, by where the words stand.
+//! Bounds the length of the runs of query words in a document, by their positions.
 //!
-//! A run goes on where the next word stands as far behind the last one as in the query: all its words are at places that
-//! one shift of the query against the document puts them on. How many words agree on a shift is counted without telling
-//! fields apart, which stand behind each other, and shifts that differ by a multiple of [`SHIFTS`] count as one: a run is
-//! never longer than that, and hardly ever shorter.
+//! In a run, each word is as far after the previous one as in the query: one shift of the query against the document
+//! aligns all of them. The number of words that agree on a shift is counted without distinguishing fields, which lie
+//! one after the other, and shifts that differ by a multiple of [`SHIFTS`] count as one. So the count is an upper bound
+//! on the run, and nearly always exact.
 
 use remora_words::matching::Matcher;
 

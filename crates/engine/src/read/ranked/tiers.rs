@@ -1,12 +1,12 @@
 //! Documents by how many of a query's words they have.
 //!
-//! Where the words stand in many documents each word's documents are added up 64 at a time: one bit of the counts of
-//! all documents is a plane, and adding is what a half adder does.
+//! For frequent words, the documents are added up 64 at a time: one bit of the counts of all documents is a plane, and
+//! adding works like a half adder.
 //!
 //! ```text
 //! count of document d = bit d of planes[0] + 2 * bit d of planes[1] + 4 * bit d of planes[2] + …
 //! ```
-//! Where they stand in few, their lists are merged.
+//! For rare words, their lists are merged.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The keywords of a table that lies in several places: by numbers that are known already, and what its parts add to them.
+//! The keywords of a table with parts in several places: with statistics that are known already, and statistics that
+//! its parts add.
 
 use remora_words::{
     WordsError,

@@ -1,13 +1,12 @@
 //! The row store: ordered keyspaces of bytes that change by atomic batches.
 //!
-//! The engine knows the store by the two traits here alone. Behind them stands an LSM tree on
-//! disk ([`disk`]); tests put a faulty twin in memory in its place ([`testing`]).
+//! The engine knows the store only by these two traits. Behind them is an LSM tree on disk ([`disk`]); tests use an
+//! in-memory store that can fail ([`testing`]).
 //!
-//! One thread writes; any number of threads read, each from a snapshot that no later write
-//! changes. After a commit or a sync has failed nobody knows what the disk holds, so the store
-//! takes no write any more until it is opened anew ([`crate::Error::Poisoned`]); reads go on. A full
-//! disk is the exception: what met it is refused ([`crate::Error::Full`]), and so is all that comes
-//! behind it until there is room.
+//! One thread writes; any number of threads read, each from a snapshot that no later write changes. After a commit or a
+//! sync has failed, the contents of the disk are unknown, so the store takes no write until it is opened again
+//! ([`crate::Error::Poisoned`]); reads go on. A full disk is the exception: the batch that met it is refused
+//! ([`crate::Error::Full`]), and so are later ones until there is room.
 
 mod disk;
 mod poison;

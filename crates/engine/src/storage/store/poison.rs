@@ -1,4 +1,4 @@
-//! The mark of a store whose disk can no longer be trusted to take writes.
+//! Marks a store that takes no more writes because its disk cannot be trusted.
 
 use std::sync::OnceLock;
 

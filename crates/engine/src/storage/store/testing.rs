@@ -1,4 +1,4 @@
-//! A store in memory that fails when it is told to.
+//! An in-memory store for tests that fails on request.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

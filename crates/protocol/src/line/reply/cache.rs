@@ -1,4 +1,4 @@
-//! Replies of CACHE, and the result cache's figures wherever they are told.
+//! Replies of CACHE, and the figures of the result cache for other replies.
 
 use std::time::Duration;
 

@@ -1,8 +1,7 @@
 //! Proving a password: what is stored of it, and the two ways in which clients prove it.
 //!
-//! `mysql_native_password` sends one scramble. `caching_sha2_password` sends one too, which is
-//! enough where the digest is known; else the client sends the password itself, over a channel that
-//! nobody can listen to. RSA, its third way, is not spoken.
+//! `mysql_native_password` sends one scramble. `caching_sha2_password` also sends one, which is enough if the digest is
+//! known; else the client sends the password itself over a secure channel. Its third way, RSA, is not supported.
 
 mod crypt;
 mod scramble;

@@ -1,4 +1,4 @@
-//! What names stand for: columns, aliases of the select list, and what Sphinx computes.
+//! Resolves names: columns, aliases of the select list, and values that Sphinx computes.
 
 use super::{ColumnKind, Result, TableShape, quote};
 use crate::sphinx::{Anchor, Query};

@@ -1,5 +1,4 @@
-//! Connections to other servers, in whose tables parts of tables lie: who may be asked, how many there are, and which wait for the
-//! next statement.
+//! Connections to other servers for distributed tables: allowed addresses, limits, and the pool of idle connections.
 
 mod stream;
 

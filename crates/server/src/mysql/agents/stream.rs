@@ -1,5 +1,5 @@
-//! A connection to another server: messages to and from it, each until a moment and within a number of bytes, whatever the other
-//! side sends or does not send.
+//! A connection to another server: each message has a deadline and a size limit, whatever the other side sends or does
+//! not send.
 
 use std::{
     io::{ErrorKind, Read, Write},

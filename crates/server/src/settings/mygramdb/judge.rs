@@ -1,5 +1,4 @@
-//! What is wrong with a MygramDB file: judged by the table of keys, then by what its keys say
-//! together. MygramDB refuses the same files.
+//! Validates a MygramDB file: by the table of keys, then by rules over several keys. MygramDB refuses the same files.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,8 @@
 //! Every key of a MygramDB 1.10 file: where it stands, what it may be, its default.
 //!
-//! One table for all that is done with keys: a file is judged by it, what a file leaves out is
-//! filled in from it, and CONFIG and SHOW VARIABLES tell it. Keys that MygramDB reads without effect,
-//! or that tell an n-gram index how to be built, have no effect here either: answers are exact
-//! whatever they say.
+//! One table for everything about keys: it validates a file, supplies defaults, and feeds CONFIG and SHOW VARIABLES.
+//! Keys that MygramDB reads without effect, or that configure its n-gram index, have no effect here either: answers are
+//! exact whatever they say.
 
 use super::kind::{FILTER_TYPES, Kind};
 

@@ -1,5 +1,4 @@
-//! Keys that MygramDB heeds and Remora does not: they are accepted, and named at start if the file
-//! has them.
+//! Keys that MygramDB uses and Remora does not: they are accepted, and named at the start if the file has them.
 
 use super::node::Node;
 

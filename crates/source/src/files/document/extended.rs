@@ -1,4 +1,4 @@
-//! MongoDB's extended JSON, versions 1 and 2, in both modes: objects that stand for values JSON has not.
+//! MongoDB's extended JSON, versions 1 and 2, in both modes: objects that represent values which JSON lacks.
 //!
 //! ```text
 //! $oid $symbol $code $uuid          the text                      $numberInt $numberLong    the integer

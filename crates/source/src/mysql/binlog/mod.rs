@@ -1,4 +1,4 @@
-//! The binlog: from the dump connection to whole events, each checked and unpacked.
+//! The binlog: from the dump connection to whole events, each verified and decompressed.
 
 mod compressed;
 mod event_kind;

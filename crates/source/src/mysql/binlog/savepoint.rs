@@ -1,6 +1,5 @@
-//! Savepoints: where a transaction mixes storage engines, the source logs the rows before it knows
-//! whether they are rolled back to a savepoint. So what follows a savepoint is held back until the
-//! transaction ends.
+//! Savepoints: in a transaction over several storage engines, the source logs rows before it knows whether they are
+//! rolled back to a savepoint. So rows after a savepoint are held back until the transaction ends.
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,9 @@
-//! XA transactions: the source logs their rows when they are prepared, but they happen when they
-//! are committed, perhaps much later. Until then they are kept here.
+//! XA transactions: the source logs their rows at PREPARE, but they take effect at COMMIT, perhaps much later. Until
+//! then they are kept here.
 //!
-//! The prepare of a MySQL XA transaction joins the applied set only with its commit, so that after
-//! a restart the source sends it again. MariaDB's sets cannot leave one out: there, a prepared
-//! transaction is lost with the stream, and its commit is an error then.
+//! The PREPARE of a MySQL XA transaction joins the applied set only with its COMMIT, so that the source sends it again
+//! after a restart. MariaDB's sets cannot leave one out: there, a prepared transaction is lost with the stream, and its
+//! COMMIT is then an error.
 
 use std::collections::VecDeque;
 

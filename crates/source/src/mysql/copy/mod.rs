@@ -1,5 +1,5 @@
-//! The copy of a table, chunk by chunk, each at its place in the stream: without a lock and
-//! without a second position.
+//! Copies a table chunk by chunk, each at its place in the stream: without a lock and without a second position. A and
+//! H below are the low and high watermarks of a chunk.
 //!
 //! A chunk is a range of keys. It is read by one statement and enters the table like a change of
 //! the source, between two transactions of the stream:
@@ -12,10 +12,9 @@
 //!    changed in the window: for them the stream knows better. How far the copy is goes into the
 //!    same commit.
 //!
-//! So the copy is at every moment what its key range held at the stream's position, and a copy that
-//! was killed goes on where it was. A table without a key has no ranges: it is read whole, of one
-//! moment ([`whole`]). It lives in a hidden table until it is whole; then a rename
-//! puts it in the place of what was there before.
+//! So at every moment the copy equals its key range at the stream's position, and a copy that was killed continues
+//! where it was. A table without a key has no ranges: it is read whole, as of one moment ([`whole`]). A copy fills a
+//! hidden table; when it is complete, a rename replaces the old table.
 
 mod literal;
 mod queue;

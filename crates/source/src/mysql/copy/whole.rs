@@ -1,5 +1,5 @@
-//! Reading a table without a key: no key to go on behind, so one statement reads it whole, as it was
-//! at a known place of the binlog.
+//! Reads a table without a key. There are no key ranges, so one statement reads it whole, as of a known place of the
+//! binlog.
 //!
 //! | table                    | its moment                                                       |
 //! |--------------------------|------------------------------------------------------------------|
@@ -8,8 +8,8 @@
 //! | MySQL 5.6, InnoDB        | a snapshot opened while writers wait                             |
 //! | other engines            | writers wait until it is read                                    |
 //!
-//! Where the account may not lock tables, the last two are read as they are, and that counts if the
-//! table did not change meanwhile.
+//! If the account may not lock tables, the last two are read without a lock, and the copy is valid if the table did not
+//! change meanwhile.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which keys changed while a chunk was read: the stream knows those better.
+//! The keys that changed while a chunk was read (between its watermarks): the stream has their newer values.
 
 use std::collections::VecDeque;
 

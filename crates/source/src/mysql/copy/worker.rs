@@ -1,4 +1,4 @@
-//! What a thread that reads tables has: connections, windows, and how much it may read at a time.
+//! The state of a copy worker: connections, windows, and how much it may read at a time.
 
 use std::{sync::Arc, time::Duration};
 

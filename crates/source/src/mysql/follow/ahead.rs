@@ -1,4 +1,4 @@
-//! Events of the stream that were received and are not applied yet: what will become of a table.
+//! Looks ahead in the received events that are not applied yet: what will happen to a table.
 
 use std::collections::VecDeque;
 

@@ -1,11 +1,9 @@
-//! The stream applied: transactions become batches, in order, whole.
+//! The applier: turns transactions of the stream into batches, in order and whole.
 //!
-//! Batches are submitted and not waited for, at most [`IN_FLIGHT`] while more keeps coming: so an
-//! idle stream's transaction is submitted at once, and a busy one's are put together while the
-//! engine writes, at least for as long as the [`Pace`] wants. A transaction that is more than a
-//! batch is applied in parts as one large batch.
-//! Behind a batch that fails nothing is applied: batches go through one pipeline, and what does not
-//! waits until they are visible.
+//! Batches are submitted without waiting for them, at most [`IN_FLIGHT`] at a time while more arrives. So a transaction
+//! of an idle stream is submitted at once, and those of a busy stream are combined while the engine writes, at least
+//! for as long as the [`Pace`] wants. A transaction larger than a batch is applied in parts as one large batch. After a
+//! failed batch nothing is applied: batches go through one pipeline, and other writes wait until they are visible.
 
 use std::{
     collections::VecDeque,

@@ -1,5 +1,4 @@
-//! The changes that go to the engine together: whole transactions, as many as came while the
-//! engine was busy.
+//! The batch that goes to the engine: whole transactions, as many as arrived while the engine was busy.
 
 use std::sync::Arc;
 

@@ -1,10 +1,9 @@
-//! What foreign keys do to rows at the source without a word in its binlog, done here at the same
-//! place of the stream: `ON DELETE` and `ON UPDATE` with `CASCADE` or `SET NULL`.
+//! Applies the actions of foreign keys (`ON DELETE` and `ON UPDATE` with `CASCADE` or `SET NULL`) that the source does
+//! not log, at the same place of the stream.
 //!
-//! The rows that refer to a changed one are found in what is here, with what the transaction did so
-//! far on top (`referring`), and changed page by page. Where that does not tell them for certain
-//! (values that are equal in a collation only, chains that are too long) the table is copied anew; if
-//! rows are changed by a table that is not followed, it stops.
+//! The rows that refer to a changed row are found in the local table, with the transaction's changes so far on top
+//! (`referring`), and changed page by page. If that is uncertain (values equal only by collation, chains that are too
+//! long), the table is copied again. If a table that is not followed changes rows, the table stops.
 
 use std::{collections::HashMap, sync::Arc};
 

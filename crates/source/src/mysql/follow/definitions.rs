@@ -1,5 +1,5 @@
-//! Schema changes of the source, each applied at its place in the stream with its position in the
-//! same commit. What a table is after one is found out by [`super::doubt`].
+//! Applies the source's schema changes, each at its place in the stream and in one commit with its position.
+//! [`super::doubt`] finds out a table's definition afterwards.
 
 use remora_engine::Definition;
 

@@ -1,14 +1,13 @@
-//! What a table is at a place of the stream, though only the source can be asked, which is further.
+//! Finds out what a table is at a place of the stream, although only the source can be asked, and the source is
+//! further.
 //!
-//! The stream says that a table was changed, not to what. What the source says now holds at the
-//! stream's place if nothing changed the table on the way from there to where the binlog ended
-//! behind the answer: the stream is received that far before an answer is believed. As long as
-//! that cannot be told the table is in doubt: its rows pass by, and if any did, it is copied once
-//! the doubt is over. Doubts end at the next statement that changes the table, or when the stream
-//! has come to where the answer was given; where the answer was of no use the source is asked again
-//! there.
+//! The stream says that a table was changed, but not to what. The source's answer is valid at the stream's place if
+//! nothing changed the table between there and the end of the binlog after the answer. So the stream is received that
+//! far before an answer is used. Until then the table is in doubt: its rows are skipped, and if there were any, the
+//! table is copied when the doubt ends. A doubt ends at the next statement that changes the table, or when the stream
+//! reaches the place of the answer. If the answer was useless, the source is asked again there.
 //!
-//! A table that should be gone, but may be there, is in doubt too: it is a suspect, which nobody sees.
+//! A table that should be gone but may exist is in doubt too: a suspect, which is not shown.
 
 use std::{
     sync::Arc,

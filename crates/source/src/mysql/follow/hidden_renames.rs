@@ -1,5 +1,5 @@
-//! Renames of temporary tables, which MariaDB logs as those of lasting ones: by the names of tables that
-//! they hide, and in sessions that log rows without a word of how they were made.
+//! Renames of temporary tables, which MariaDB logs like renames of base tables: by names of tables that they hide, and,
+//! in sessions that log rows, without the statement that created them.
 //!
 //! ```text
 //! RENAME TABLE a TO x                    temporary if there is an `a` still, or was an `x` before
@@ -7,9 +7,8 @@
 //!                                        three names tells which
 //! RENAME TABLE a TO x, b TO a, x TO b    if `a` and `b` are defined alike nothing tells
 //! ```
-//! So each way in which the renames of a statement can be taken is tried: what it makes of the tables that
-//! are followed is compared with what the source has now. Where ways that differ are left, the tables are
-//! copied.
+//! So each reading of a statement's renames is tried: its outcome for the followed tables is compared with the source's
+//! tables now. If several readings remain, the tables are copied.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Life with a source that comes and goes: what each end of a session means.
+//! What follows the end of a session with a source: retry, new copies, or failure.
 //!
 //! | end                                       | what follows                                    |
 //! |-------------------------------------------|-------------------------------------------------|

@@ -1,11 +1,10 @@
-//! Whether the source still has the history that was followed.
+//! Detects that the source lost the history that was followed.
 //!
-//! What a server has executed and where its binlog ends only grow. A server that shows less than it
-//! showed before was reset (`RESET MASTER`, `RESET BINARY LOGS AND GTIDS`) or restored from an older
-//! backup: it gives the numbers of its transactions again, and no position of before means anything.
-//! Its dump connection goes on in silence, for it still reads the file that was removed, so the
-//! source is asked as well: what it shows is compared with what it showed before and with what was
-//! applied, and a stream that stands still must have told everything.
+//! The executed GTID set and the end of the binlog only grow. A server that shows less than before was reset (`RESET
+//! MASTER`, `RESET BINARY LOGS AND GTIDS`) or restored from an older backup: it reuses transaction numbers, and old
+//! positions are meaningless. Its dump connection just goes silent, because it still reads the removed file. So the
+//! source is also queried: what it shows is compared with what it showed before and with what was applied, and a stream
+//! without new events must have delivered everything.
 
 use std::{
     sync::atomic::Ordering,

@@ -1,7 +1,7 @@
-//! MERGE tables, through which rows of other tables change: the binlog names the MERGE table alone.
+//! MERGE tables: changes through them change rows of other tables, but the binlog names only the MERGE table.
 //!
-//! Which tables those are is not followed. Whenever one may have been changed so, all tables of the engine
-//! that they can be of are copied anew. A name that was one of a MERGE table stays so for the session.
+//! Their member tables are not tracked. Whenever a MERGE table may have been changed, all tables of the engine that can
+//! be members are copied again. A name that once was a MERGE table's counts as one for the rest of the session.
 
 use rustc_hash::FxHashSet;
 

@@ -1,11 +1,11 @@
-//! Following: the stream applied, schema changes, and life with a source that comes and goes.
+//! Following: applies the stream and schema changes, and handles sources that come and go.
 //!
-//! There is one stream and one position, from the first start on: the GTID set that is stored in
-//! the commit of the last transaction's rows. Copies ([`super::copy`]) enter at their places in the
-//! stream, so that they need no position of their own, and so do schema changes.
+//! There is one stream and one position, from the first start on: the GTID set stored in the commit of the last
+//! transaction's rows. Copies ([`super::copy`]) and schema changes enter at their places in the stream, so they need no
+//! position of their own.
 //!
-//! `life` decides what follows when a `session` ends; in a session the `applier` is the only one
-//! that writes, and everyone else sends it messages through the inbox ([`super::inbox`]).
+//! `life` decides what follows when a `session` ends. In a session only the `applier` writes; all other threads send it
+//! messages through the inbox ([`super::inbox`]).
 
 mod ahead;
 mod applier;

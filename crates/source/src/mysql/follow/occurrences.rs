@@ -3,14 +3,13 @@
 //! ```text
 //! key := hash:16 occurrence:u32     big endian; the equal rows of one hash are 0, 1, 2 ... n - 1
 //! ```
-//! In a batch such a change says only that a row with a certain hash came or went. Which rows are
-//! equal to it is decided when the batch is submitted: what the batch did to each hash together is a
-//! difference, which adds occurrences at the end or takes the last ones away. So the order within a
-//! batch does not matter, and no transaction that is rolled back was ever counted.
+//! In a batch, such a change says only that a row with a certain hash was added or removed. When the batch is
+//! submitted, its changes of each hash are summed: the difference adds occurrences at the end or removes the last ones.
+//! So the order within a batch does not matter, and a rolled-back transaction is never counted.
 //!
-//! How many rows of a hash there are says the engine's newest snapshot, but for what was submitted
-//! and is not visible yet: those counts are kept here. Those of a copy are negative while rows are
-//! missing that the stream took away before the copy read them.
+//! The engine's newest snapshot gives the number of rows of a hash, except for changes that were submitted and are not
+//! visible yet: those counts are kept here. Counts of a copy are negative while rows are missing that the stream
+//! removed before the copy read them.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! How often batches are submitted: at once while there are few, and at an even pace while many
-//! transactions come, so that what a batch costs is paid for several of them.
+//! How often batches are submitted: at once while there are few, at an even pace while many transactions arrive, so
+//! that several of them share the cost of a batch.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Tables that followed ones refer to by foreign keys, and that are not followed themselves.
+//! Parent tables of foreign keys that are not followed themselves.
 //!
 //! When rows of such a parent change, the binlog says so, and the child stops. But where foreign keys
 //! change rows of the parent in turn, and the binlog does not say that, nobody here would know.

@@ -1,5 +1,5 @@
-//! What is stored beside the rows, in the same commits: how far the source was applied, what each
-//! table's definition was there, and how far its copy is.
+//! What is stored beside the rows, in the same commits: the applied position, each table's definition there, and the
+//! progress of its copy.
 //!
 //! ```text
 //! <name>                       the applied GTID set
@@ -14,8 +14,7 @@
 //! <name>/copy/<table>          {"after": [literals of the last key read], "rows": n}: how far the
 //!                              copy is
 //! ```
-//! So the definition by which the next rows are read is known after a restart too, however far the
-//! source has gone meanwhile.
+//! So after a restart the definition for the next rows is known, however far the source has gone meanwhile.
 
 use remora_engine::Database;
 use serde_json::{Value, json};

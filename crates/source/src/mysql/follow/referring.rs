@@ -1,8 +1,7 @@
-//! The rows of a table that refer to changed ones by a foreign key, at one place of a transaction.
+//! Finds the rows that refer to changed rows by a foreign key, at one place of a transaction.
 //!
-//! They are found in one moment of the engine, in which the part of the transaction is that was
-//! staged, with what the transaction did since on top; they are read page by page, as often as is
-//! needed, so that it does not matter how many there are.
+//! They are found in one snapshot of the engine that includes the staged part of the transaction, with its later
+//! changes on top. They are read page by page, as often as needed, so their number does not matter.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -1,11 +1,10 @@
-//! Rows that the engine refuses, as one that is larger than its limits: their table stops, the
-//! others go on.
+//! Rows that the engine refuses, such as one beyond its limits: their table stops, the others go on.
 //!
-//! A refused batch does not say whose row it was. So the session begins again where the stored
-//! position is, and submits table by table, as parts of large batches, until the table is found. It
-//! is given up, and the next session passes its rows by; but a table that was altered here, and
-//! would be defined otherwise now, is copied into such a one. So is one of whose row a key over an expression cannot be
-//! computed: it goes on without its keys of that kind.
+//! A refused batch does not say which table's row it was. So the session starts again at the stored position and
+//! submits table by table, as parts of large batches, until the table is found. That table is given up, and the next
+//! session skips its rows. If the table was altered here and would now be defined differently, it is copied into the
+//! new definition instead. So is a table for one of whose rows a key over an expression cannot be computed: it goes on
+//! without keys of that kind.
 
 use std::sync::{Arc, atomic::Ordering};
 

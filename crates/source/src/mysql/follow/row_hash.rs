@@ -1,9 +1,8 @@
-//! What a row of a table without a key is known by: a hash of all that it holds.
+//! The identity of a row in a table without a key: a hash of all its values.
 //!
-//! It is the first 128 bits of SHA-256, so that whoever chooses what rows hold finds no two of one
-//! hash, and chance does not in 2^64 rows. It is of the values as they are here, which are the same
-//! whether they came by a SELECT or by a row image: CHAR without its padding, BINARY with it, no
-//! minus zero, text in UTF-8.
+//! It is the first 128 bits of SHA-256. So even somebody who chooses the rows cannot produce a collision, and chance
+//! does not in 2^64 rows. It covers the values as they are here, which are the same from a SELECT and from a row image:
+//! CHAR without padding, BINARY with it, no minus zero, text in UTF-8.
 
 use remora_engine::{Date, Value};
 use sha2::{Digest, Sha256};

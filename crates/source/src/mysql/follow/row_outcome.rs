@@ -1,4 +1,4 @@
-//! What became of the rows of the stream: a table's required filter decides which of them it has.
+//! Counts what happened to rows of the stream: a table's required filter decides which rows it has.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

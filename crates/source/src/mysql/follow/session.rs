@@ -1,4 +1,4 @@
-//! One connection's time: from comparing what is here with the source to the end of the stream.
+//! A session: from comparing local tables with the source's to the end of the stream. Its threads:
 //!
 //! ```text
 //! source -> reader -> inbox -> applier -> engine -> acknowledger -> inbox

@@ -1,4 +1,4 @@
-//! What a follower says of itself.
+//! The status of a follower.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Changes of definitions, and the positions that say how far they go, for one commit.
+//! Changes of definitions for one commit, with the positions that they reach.
 
 use remora_engine::{Database, Definition};
 

@@ -1,4 +1,4 @@
-//! What a session begins with: the source's tables beside what is here of them.
+//! The start of a session: the source's tables compared with the local ones.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

@@ -1,9 +1,8 @@
-//! Names of tables that temporary tables had too, as far as the binlog tells.
+//! Names that temporary tables had too, as far as the binlog shows.
 //!
-//! A session that logs statements logs what it does to its temporary tables, by names that other sessions
-//! know as those of lasting tables. So a TRUNCATE or an ALTER TABLE of such a name may mean either. The
-//! header of its event says which, but is not relied on alone. The names are kept for good, and stored
-//! with the position: forgetting one could cost rows.
+//! A session that logs statements also logs those about its temporary tables, by names that other sessions use for base
+//! tables. So a TRUNCATE or ALTER TABLE of such a name may mean either. The event header says which, but that alone is
+//! not trusted. The names are kept for ever and stored with the position: forgetting one could lose rows.
 
 use std::collections::BTreeSet;
 

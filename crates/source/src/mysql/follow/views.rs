@@ -1,9 +1,9 @@
-//! The source's views, kept as their definitions: where a statement may have changed one, all are read anew, and
-//! what differs is stored in one commit with the statement's position.
+//! The source's views, stored as their definitions. When a statement may have changed a view, all definitions are read
+//! again, and the differences are stored in one commit with the statement's position.
 //!
-//! The definitions are the source's at that moment, which may be later than the statement's; then the stream
-//! tells of the later statement too, and they are read again. `information_schema.VIEWS` has them with all names
-//! resolved, so nothing of them is understood here.
+//! A definition is the source's at the time of reading, which may be later than the statement. Then the stream brings
+//! the later statement too, and the definitions are read again. `information_schema.VIEWS` has them with all names
+//! resolved, so they are not parsed here.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,15 +1,13 @@
-//! Copies of tables without a key, which have no ranges: each is read whole, as it was at one place
-//! of the binlog, its moment.
+//! Copies of tables without a key, which have no key ranges: each is read whole, as of one place of the binlog, its
+//! moment.
 //!
-//! What the stream does to the table up to its moment is in what is read, what it does behind it is
-//! not. So changes are kept from the opening of the first window until the moment is known; then
-//! those before it are dropped and those behind it applied, like all that come later. Rows that are
-//! read enter at any time: coming and going of equal rows only adds up, so a row may go before it
-//! came ([`super::occurrences`]). Once all was read and the stream has passed the moment no row is
-//! missing, and the copy is the table at the stream's place.
+//! Rows read include changes up to the moment and none after it. So changes are kept from the opening of the first
+//! window until the moment is known. Then earlier ones are dropped, and later ones are applied, like all that follow.
+//! Rows read may enter at any time: additions and removals of equal rows only add up, so a row may be removed before it
+//! was added ([`super::occurrences`]). When all rows were read and the stream has passed the moment, no row is missing,
+//! and the copy is the table at the stream's place.
 //!
-//! A moment that is not exact holds if nothing changed from the window's opening up to it: then the
-//! table was the same all the while.
+//! An inexact moment is valid if nothing changed the table from the opening of the window up to it.
 
 use remora_engine::{Change, Row, TableChanges};
 

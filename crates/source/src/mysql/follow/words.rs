@@ -1,13 +1,13 @@
-//! The words of followed tables: who declares them, and which of them the tables here have.
+//! The words (for ranked search) of followed tables: who declares them, and which of them a table has.
 //!
-//! Words are a matter of this side: the source knows nothing of them. They belong to a name, not to the rows under
-//! it: a table that is copied, dropped and made again, or renamed to the name has them. What settings say of a table
-//! counts before what SQL said, which counts again once the settings say nothing. A column is found by its name; one
-//! that the source renames stays where it is, one that is gone or no text is left out for as long as it is.
+//! Words belong to this server; the source knows nothing of them. They belong to a table's name, not to its rows: a
+//! table that is copied, recreated, or renamed to the name has them. Settings come before SQL, which counts again once
+//! the settings declare nothing. Columns are found by name. A column that the source renames stays; one that is missing
+//! or not text is left out meanwhile.
 //!
-//! What is declared is kept beside the position, what a table has of it stands in its definition. Every
-//! change of definitions goes through [`FollowState::define`], which makes the one of the other: so whatever creates,
-//! alters or renames a table here need know nothing of words.
+//! The declaration is stored beside the position; what a table has of it is in its definition. Every change of
+//! definitions goes through [`FollowState::define`], which derives the one from the other. So no code that creates,
+//! alters or renames a table needs to know about words.
 //!
 //! ```text
 //! <name>/words/<table>         {"columns": [names], "settings": [[name, value]],   what SQL declared

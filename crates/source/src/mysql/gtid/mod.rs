@@ -1,4 +1,4 @@
-//! Which transactions: sets of GTIDs as MySQL and MariaDB write them.
+//! GTID sets as MySQL and MariaDB write them.
 //!
 //! ```text
 //! MySQL:    set = entry *("," entry) ; entry = uuid 1*(":" (range | tag)) ; range = n ["-" m]

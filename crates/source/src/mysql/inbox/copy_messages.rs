@@ -1,5 +1,5 @@
-//! What a copy and the applier tell each other: windows that open, chunks that were read, and the
-//! moment of a table that is read whole.
+//! Messages between a copy and the applier: windows that open, chunks that were read, and the moment of a table that is
+//! read whole.
 
 use crossbeam_channel::Sender;
 use remora_engine::Row;

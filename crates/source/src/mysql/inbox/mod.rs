@@ -1,5 +1,4 @@
-//! What waits for the applier: the stream's events, bounded by bytes, and what everyone else has
-//! to say to it.
+//! The inbox of the applier: events of the stream, bounded by bytes (backpressure), and messages of all other threads.
 
 mod copy_messages;
 

@@ -1,4 +1,4 @@
-//! Whether the tables that the settings name are there and can be read.
+//! Checks that the tables in the settings exist and can be read.
 
 use std::collections::BTreeMap;
 

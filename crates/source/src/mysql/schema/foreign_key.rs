@@ -1,5 +1,5 @@
-//! Foreign keys by which the source changes rows of a table when those of another change. Most
-//! servers do not say so in their binlog.
+//! Foreign keys by which the source changes rows of one table when rows of another change. Most servers do not log
+//! those changes.
 
 use remora_mysql::LexMode;
 

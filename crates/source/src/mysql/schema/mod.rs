@@ -1,6 +1,5 @@
-//! Which tables the source has and what they are here: `information_schema` is read into
-//! [`SourceTable`]s, which say the engine's schema, the list to select and, after a change at the
-//! source, whether the stored rows still stand.
+//! The source's tables and their definitions here. `information_schema` is read into [`SourceTable`]s, which give the
+//! engine's schema, the SELECT list and, after a change at the source, whether stored rows stay valid.
 
 mod column;
 mod declaration;

@@ -1,9 +1,8 @@
 //! Reading tables from `information_schema`, of MySQL since 5.6 and of MariaDB.
 //!
-//! MySQL's row images hold the columns that it computes. MariaDB's leave them out since 11, where
-//! none of them is followed; before, the stored ones are, but no virtual ones. Behind the declared
-//! columns MariaDB's images hold the two of the system period, unless they are declared, and one for
-//! each unique key that is a hash.
+//! MySQL's row images contain computed columns. MariaDB's do not since version 11, so no computed column is followed
+//! there; before 11 they contain STORED but no VIRTUAL ones. After the declared columns, MariaDB's images contain the
+//! two columns of the system period, unless they are declared, and one for each unique key that is a hash.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

@@ -1,4 +1,4 @@
-//! A table in the source's own words: what `SHOW CREATE TABLE` says, taken apart.
+//! Parses SHOW CREATE TABLE of the source.
 //!
 //! ```text
 //! statement := "CREATE TABLE " name " (" line{","} ") " options

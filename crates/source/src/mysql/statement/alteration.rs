@@ -1,10 +1,10 @@
-//! The clauses of an ALTER TABLE, as far as `information_schema` does not tell what they did: which
-//! columns were renamed, which were dropped or made anew under an old name, what was done to partitions.
+//! The clauses of an ALTER TABLE, as far as `information_schema` does not show their effect: which columns were
+//! renamed, which were dropped or recreated under an old name, what was done to partitions.
 //!
 //! ```text
 //! clauses := [WAIT n | NOWAIT] clause ("," clause)*
 //! ```
-//! A clause that is not understood is taken for one that moves rows.
+//! An unknown clause counts as one that changes rows.
 
 use crate::mysql::{scan::Scan, table_name::TableName};
 

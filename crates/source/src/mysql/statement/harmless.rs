@@ -1,7 +1,7 @@
 //! Statements that change neither rows nor definitions of tables, by what they begin with.
 //!
-//! What does not stand here and is not understood puts tables in doubt. So an entry that is missing makes
-//! following slower, never wrong; an entry that should not be here makes it wrong.
+//! A statement that is neither listed here nor understood puts tables in doubt. So a missing entry makes following
+//! slower, never wrong; a wrong entry makes it wrong.
 
 use crate::mysql::scan::Scan;
 

@@ -10,8 +10,8 @@
 //! SET STATEMENT variable = value, … FOR statement
 //! INSERT | REPLACE | UPDATE | DELETE | LOAD | SELECT | …    rows that were logged as a statement
 //! ```
-//! A statement is understood, or known to change no table ([`harmless`]), or not understood; there is
-//! nothing else. What is not understood may have done anything to any table.
+//! A statement is understood, or known to change no table ([`harmless`]), or not understood. The last kind may have
+//! changed any table.
 
 mod alteration;
 mod harmless;

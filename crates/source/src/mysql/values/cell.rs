@@ -1,4 +1,4 @@
-//! One column of a row image: how many bytes it takes and which value they are.
+//! One column of a row image: its length in bytes and its value.
 
 use std::{borrow::Cow, sync::Arc};
 

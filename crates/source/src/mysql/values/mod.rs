@@ -19,7 +19,7 @@
 //! | VECTOR                            | Bytes            | 32-bit floats, little endian          |
 //! | UUID, INET4, INET6                | Text             | as printed                            |
 //!
-//! COMPRESSED columns of MariaDB are what they hold. Whatever else there is is refused by name.
+//! COMPRESSED columns of MariaDB have their uncompressed values. Every other type is refused by name.
 
 mod address;
 mod cell;

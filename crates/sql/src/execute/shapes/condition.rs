@@ -1,9 +1,8 @@
-//! Conditions of rows, made ready once and filled with constants each time: a filter over columns
-//! and a text condition, that mean in the engine exactly what they say in SQL.
+//! Conditions prepared once and filled with constants in each run: a filter over columns and a text condition that mean
+//! in the engine exactly what they mean in SQL.
 //!
-//! SQL's conditions are true, false or unknown, the engine's hold or do not; so a negation is
-//! carried down to the comparisons, each of which is made so that it does not hold where it would
-//! be unknown.
+//! SQL's conditions are true, false or unknown; the engine's hold or do not. So a negation is pushed down to the
+//! comparisons, each of which is built not to hold where SQL's is unknown.
 
 use std::ops::Bound;
 

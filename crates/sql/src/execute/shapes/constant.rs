@@ -1,7 +1,6 @@
-//! What the literals of a statement say, and what that is as a value of a column.
+//! The literals of a statement as values of a column.
 //!
-//! Only what is exact without a conversion is turned into a value here; for anything else the
-//! statement goes the general way.
+//! Only exact values without a conversion are made here; for anything else the statement takes the general way.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What EXPLAIN says of the shapes: what a statement would ask of the engine is asked how it would be answered.
+//! EXPLAIN of shapes: asks the engine how it would answer.
 
 use std::{sync::Arc, time::Instant};
 
@@ -33,25 +33,30 @@ pub(crate) struct Explained {
     pub selects: usize,
 }
 
+/// A statement without its literals, and the plan of its shape if it has one; `None` if no shape may answer it.
+fn found(session: &SessionState, source: &Source) -> Option<(Lifted, Reader, Option<AnyPlan>)> {
+    if !answers(session) {
+        return None;
+    }
+    let (text, mode, database) = (&source.text, source.mode, session.database.as_deref());
+    let mut lifted = Lifted::default();
+    if !lifted.read(text, mode, database) {
+        return None;
+    }
+    let reader = session.reader();
+    let shape = AnyShape::of(text, mode, &lifted.pieces);
+    let plan = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database));
+    Some((lifted, reader, plan))
+}
+
 /// How a statement would be answered, table by table; `None` if it goes the general way.
 pub(crate) async fn explain(
     session: &mut SessionState,
     source: &Arc<Source>,
     parameters: &[Value],
 ) -> Result<Option<Explained>> {
-    if !answers(session) {
-        return Ok(None);
-    }
-    let (text, mode) = (source.text.as_slice(), source.mode);
-    let mut lifted = Lifted::default();
-    let database = session.database.clone();
-    if !lifted.read(text, mode, database.as_deref()) {
-        return Ok(None);
-    }
-    let reader = session.reader();
-    let constants = lifted.constants(text, mode, parameters, session);
-    let shape = AnyShape::of(text, mode, &lifted.pieces);
-    let plan = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database.as_deref()));
+    let Some((lifted, reader, plan)) = found(session, source) else { return Ok(None) };
+    let constants = lifted.constants(&source.text, source.mode, parameters, session);
     let accesses = match plan {
         Some(AnyPlan::One(plan)) => of_one(session, &reader, &plan, &constants)?,
         Some(AnyPlan::Joined(plan)) => join::explain(session, &reader, &plan, &constants)?,
@@ -70,19 +75,8 @@ pub(crate) async fn analyze(
     source: &Arc<Source>,
     parameters: &[Value],
 ) -> Result<Option<Vec<String>>> {
-    if !answers(session) {
-        return Ok(None);
-    }
-    let (text, mode) = (source.text.as_slice(), source.mode);
-    let mut lifted = Lifted::default();
-    let database = session.database.clone();
-    if !lifted.read(text, mode, database.as_deref()) {
-        return Ok(None);
-    }
-    let reader = session.reader();
-    let constants = lifted.constants(text, mode, parameters, session);
-    let shape = AnyShape::of(text, mode, &lifted.pieces);
-    let plan = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database.as_deref()));
+    let Some((lifted, reader, plan)) = found(session, source) else { return Ok(None) };
+    let constants = lifted.constants(&source.text, source.mode, parameters, session);
     let plan = match plan {
         Some(AnyPlan::Planned(_)) | None => {
             return Kept::analyze(session, &reader, &constants, source).await;

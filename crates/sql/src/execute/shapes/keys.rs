@@ -1,5 +1,5 @@
-//! Keys that a condition names: one, a list, an OR of equalities, a UNION of single rows. All of
-//! them are the same: a list of keys that is sorted and looked up, of any length.
+//! The keys in a condition: one key, a list, an OR of equalities, a UNION of single rows. All become a sorted list of
+//! keys to look up, of any length.
 
 use std::cmp::Ordering;
 

@@ -1,11 +1,11 @@
-//! Tells a statement's text from its literals: what is left is the same for all statements of a
-//! shape, and the key by which it is remembered.
+//! Separates a statement's text from its literals. The rest is the same for all statements of a shape, and is the key
+//! of the plan cache.
 //!
 //! ```text
 //! key  := mode:u8 database 0x00 (bytes of the text | 0x01 | 0x02 arity:u8)*
 //! 0x01 := one literal      0x02 := a list of IN, of any length, of tuples of `arity` literals
 //! ```
-//! The key has the blanks and comments of the text, since names of columns may have them.
+//! The key keeps blanks and comments, because column names may contain them.
 
 use jiff::tz::TimeZone;
 use remora_engine::Value;

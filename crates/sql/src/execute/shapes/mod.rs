@@ -1,10 +1,9 @@
-//! Shapes that are answered without planning: by key, by keys, search, count, facet, joins by key.
+//! Statements answered without planning (shapes): by key, by keys, search, count, facet, joins by key.
 //!
-//! A text is told apart from its literals ([`lift`]); what is left names a plan that was made
-//! before ([`crate::shared::Plans`]) or has a shape ([`shape`], of several tables [`join`]) that becomes one
-//! ([`plan`]). A plan is filled with the literals ([`constant`]) and asked of the engine ([`run`]). Whatever has no shape, or a
-//! literal that would need one of MySQL's conversions, goes the general way: both ways give the
-//! same columns and rows.
+//! [`lift`] separates a text from its literals. The rest finds a cached plan ([`crate::shared::Plans`]), or has a shape
+//! ([`shape`]; of several tables [`join`]) that becomes one ([`plan`]). The plan is filled with the literals
+//! ([`constant`]) and sent to the engine ([`run`]). A statement without a shape, or with a literal that needs one of
+//! MySQL's conversions, takes the general way. Both ways return the same columns and rows.
 
 mod condition;
 mod constant;

@@ -13,7 +13,7 @@
 //! match     := "MATCH" "(" column, … ")" "AGAINST" "(" literal mode? ")"
 //! keywords  := "MATCH" "(" literal ("," table)? ")"        with OPTION at the end of the SELECT
 //! ```
-//! Whatever is not of this grammar has no shape: that is no error, the general way takes it.
+//! A statement outside this grammar has no shape. That is not an error: it takes the general way.
 
 /// A group of literals: one, or a list.
 pub(super) type Group = usize;

@@ -1,7 +1,7 @@
-//! What the best row of a group has: the first by an order that is the aggregate's own. Groups of one statement
-//! that are ordered alike have the same row in each of these aggregates, if the order tells all rows apart.
+//! A value of the best row of a group: the first row in an order of the aggregate's own. Aggregates of one statement
+//! with the same order take the same row, if the order is total.
 //!
-//! Of each group the least key of the order is kept, as bytes that sort as it does, and the value beside it.
+//! For each group it keeps the least key of the order, as bytes that sort as the order does, and the value of that row.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! A member of a document, read out of the document's text: what lies beside the way to it is passed
-//! over, not made.
+//! Reads a member of a document from the document's text. Everything beside the path is skipped, not parsed into
+//! values.
 
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,

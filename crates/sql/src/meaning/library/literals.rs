@@ -1,4 +1,4 @@
-//! Literals that DataFusion would read otherwise, and what gives a type to what has lost it.
+//! Literals that DataFusion would read differently, and functions that restore a lost type.
 
 use datafusion::{common::ScalarValue, logical_expr::Expr};
 use remora_mysql::{Collation, ErrorCode};

@@ -1,5 +1,5 @@
-//! Sets of integers: compared with numbers, of which a comparison holds of one number, of none, or of all of them, and
-//! taken apart, so that a row is there for each number.
+//! Sets of integers: comparisons with numbers (of one number, of none, or of all), and unnesting into one row for each
+//! number.
 
 use std::ops::Range;
 

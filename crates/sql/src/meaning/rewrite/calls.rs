@@ -1,4 +1,4 @@
-//! Calls by name: other names of the same function, special arguments, and what there is not.
+//! Calls by name: aliases of functions, special arguments, and functions that do not exist.
 
 use std::ops::ControlFlow;
 

@@ -1,5 +1,5 @@
-//! Before planning: every operator and special form becomes a call of a function by name, and what
-//! stands as a condition is made a truth, so that nothing is left to another system's meaning.
+//! Before planning: every operator and special form becomes a function call by name, and conditions become booleans, so
+//! that DataFusion's own meaning never applies.
 
 mod aggregates;
 mod calls;

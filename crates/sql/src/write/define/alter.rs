@@ -1,8 +1,8 @@
 //! ALTER TABLE, CREATE INDEX and DROP INDEX.
 //!
-//! What the engine can change where the rows stand is changed there. Everything else (other types,
-//! another primary key, new unique keys, NOT NULL) makes the table anew under a hidden name and
-//! renames it over the old one, while no other session commits (`rebuild.rs`).
+//! The engine changes in place what it can. Everything else (other types, another primary key, new unique keys, NOT
+//! NULL) rebuilds the table under a hidden name and renames it over the old one, while no other session commits
+//! (`rebuild.rs`).
 
 use std::sync::Arc;
 

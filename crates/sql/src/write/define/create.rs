@@ -1,4 +1,4 @@
-//! CREATE TABLE, but for tables that have the rows of others (`distributed.rs`).
+//! CREATE TABLE, except distributed tables (`distributed.rs`).
 //!
 //! ```text
 //! create := "CREATE" ["TEMPORARY"] "TABLE" ["IF" "NOT" "EXISTS"] table

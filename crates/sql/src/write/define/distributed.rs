@@ -1,12 +1,11 @@
-//! Distributed tables: CREATE and ALTER TABLE of tables that have the rows of others.
+//! CREATE and ALTER TABLE of distributed tables, which have the rows of other tables.
 //!
 //! ```text
 //! distributed := "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] name "TYPE" ["="] 'distributed' option*
 //! altered     := "ALTER" "TABLE" name (option+ | "RENAME" ["TO" | "AS"] name)
 //! option      := "LOCAL" ["="] '[database.]table' | ("AGENT" | "AGENT_PERSISTENT") ["="] 'agent' | setting ["="] value
 //! ```
-//! ALTER names all parts anew. What an agent is, and which settings there are, stands in [`crate::agents`]; servers are not
-//! asked here.
+//! ALTER lists all parts again. [`crate::agents`] defines agents and their settings; no server is asked here.
 
 use std::sync::Arc;
 

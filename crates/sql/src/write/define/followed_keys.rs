@@ -1,7 +1,12 @@
-//! Keys of followed tables that are over expressions, by what the source declares. What an expression gives is a hidden
-//! column behind the row's own, as in local tables, that is computed when rows come; members of arrays are a path's
-//! values. A key over an expression that is not known to mean the same to every session, or that may fail, is declared and
-//! answers nothing, with a reason that is told.
+//! Keys over expressions of followed tables, as the source declares them.
+//!
+//! As in local tables, a hidden column at the end of the definition holds the value of the expression. It is computed
+//! when a row reaches the engine: row images and copies have the source's columns alone. Members of JSON arrays are values
+//! of an indexed path instead. A key answers no query, and its reason is reported, if its expression may mean something
+//! else to another session or may fail for some row: such a row would be in no index.
+//!
+//! Stored rows lack the values of a key that is new or that reads other columns than before (by their numbers and
+//! types, not their names). So such a table is copied again beside its last state.
 
 use std::{
     ops::ControlFlow,

@@ -1,5 +1,5 @@
-//! `ALTER TABLE t words='title,body' morphology='stem_en'` of a table that is followed: its words are a matter of this
-//! side, and nothing else of it is.
+//! `ALTER TABLE t words='title,body' morphology='stem_en'` of a followed table: words are the only part of its
+//! definition that belongs to this server.
 
 use std::sync::Arc;
 

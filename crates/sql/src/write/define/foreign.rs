@@ -1,4 +1,4 @@
-//! What foreign keys, which are kept and not enforced, want of the other definitions of their table.
+//! What foreign keys, which are stored but not enforced, require of other definitions of their table.
 
 use remora_engine::{Definition, Schema, Value};
 use remora_mysql::ErrorCode;

@@ -1,5 +1,5 @@
-//! Keys over expressions. What an expression gives is a column of its own that nobody sees, computed when a row is
-//! written, as MySQL has it: so such a key is checked and is an index as any other. Its type is the expression's.
+//! Keys over expressions. As in MySQL, a hidden column holds the value of the expression and is computed when a row is
+//! written, so such a key is checked and indexed like any other. The column has the type of the expression.
 
 use std::sync::Arc;
 

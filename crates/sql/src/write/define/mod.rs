@@ -1,7 +1,7 @@
 //! Definitions: CREATE, ALTER, DROP, RENAME, TRUNCATE.
 //!
-//! A statement becomes a [`Draft`], the draft the engine's definition. Tables that make a whole, a
-//! table and the hidden tables of its unique keys, change in one step.
+//! A statement becomes a [`Draft`], and the draft becomes the engine's definition. A table and the hidden tables of its
+//! unique keys change in one step.
 
 mod alter;
 mod build;

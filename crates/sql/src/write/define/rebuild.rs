@@ -1,4 +1,4 @@
-//! A table that is made anew, for what the engine cannot change where the rows stand.
+//! Rebuilds a table for changes that the engine cannot make in place.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
-//! What an expression may be that is kept in a definition: of a condition, a computed column, a
-//! default. It is worked out for whoever writes a row, with that one's rights, so it reads nothing
-//! but the row.
+//! Checks expressions that a definition stores: conditions, computed columns, defaults. They are evaluated for whoever
+//! writes a row, with that account's rights, so they may read only the row.
 
 use remora_mysql::{ErrorCode, LexMode, Token, TokenKind};
 

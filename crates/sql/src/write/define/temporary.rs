@@ -1,5 +1,5 @@
-//! ALTER TABLE of a session's temporary table: it is made anew beside the old one, whose place it
-//! takes. Nobody else sees it, and no rollback brings the old one back.
+//! ALTER TABLE of a temporary table: the new table replaces the old one. No other session sees it, and no rollback
+//! restores the old one.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is worked out for rows that are about to be written: computed columns, and conditions.
+//! Computed columns and CHECK conditions of rows that are about to be written.
 //!
 //! The rows become a temporary table of the session, under the table's own name for the expression,
 //! and one SELECT over it gives its value for all of them.

@@ -1,9 +1,8 @@
 //! ON DUPLICATE KEY UPDATE.
 //!
-//! Its expressions see the row that is there under the table's name, and the row that was to be
-//! inserted as `VALUES(column)` or under the alias: both are one-row tables of the session while
-//! they are evaluated. The commonest expressions, a constant or the new value of a column, need no
-//! evaluation.
+//! Its expressions see the existing row under the table's name, and the new row as `VALUES(column)` or under the alias:
+//! both are one-row temporary tables of the session meanwhile. The commonest expressions, a constant or the new value
+//! of a column, need no evaluation.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Assignments of an UPDATE that name columns which the same UPDATE assigned before: they see what
-//! is stored there by then, so they are evaluated one after the other, over the rows as they are.
+//! Assignments of an UPDATE that use columns which the same UPDATE assigned before. They see the new value, so they are
+//! evaluated one after the other.
 
 use std::{ops::Range, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Values in statements that are written out: they need no planning.
+//! Literal values in statements, which need no planning.
 
 use remora_engine::{Date, DateTime, Decimal, Value};
 use remora_mysql::{ErrorCode, TokenKind};

@@ -1,5 +1,5 @@
-//! SELECT … FOR UPDATE and FOR SHARE: the rows that are read are kept from others until the commit,
-//! which fails if somebody changed one of them (1213).
+//! SELECT … FOR UPDATE and FOR SHARE: the rows read are protected until the commit, which fails if somebody changed one
+//! of them (1213).
 
 use super::{
     evaluate::Query,

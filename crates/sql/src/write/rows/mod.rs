@@ -1,7 +1,7 @@
 //! Statements that change rows: INSERT, REPLACE, UPDATE, DELETE, LOAD DATA.
 //!
-//! Each finds out which rows it is about (by a SELECT, or from its own text), makes the new rows,
-//! and puts them over the session's snapshot; what is put becomes the engine's at the commit.
+//! Each finds the rows it concerns (by a SELECT, or from its own text), makes the new rows, and puts them over the
+//! session's snapshot. The commit hands them to the engine.
 
 pub(crate) mod computed;
 mod duplicate;

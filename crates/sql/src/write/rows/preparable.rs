@@ -1,8 +1,8 @@
-//! What a prepared statement that changes rows needs when it is prepared: the tables that it names
-//! are there, and their rows may be read and written by this user.
+//! Checks of a prepared statement that changes rows: the tables it names exist, and the user may read and write their
+//! rows.
 //!
-//! Whatever else is wrong with it is told when it runs. The queries within it are made ready for those
-//! alone who may not do everything: for others they bring nothing new.
+//! Other errors are reported when it runs. Its subqueries are planned only for users with limited rights; for others
+//! that would find nothing more.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! `column + number` in SET, which needs no plan: what counters and balances are changed by.
+//! `column + number` in SET, as counters and balances use it: needs no plan.
 
 use std::ops::Range;
 

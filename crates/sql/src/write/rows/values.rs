@@ -1,4 +1,4 @@
-//! From what a statement gives for columns to whole rows.
+//! Makes whole rows of the values that a statement gives.
 
 use remora_engine::{Row, Value};
 use remora_mysql::{ErrorCode, SqlMode};

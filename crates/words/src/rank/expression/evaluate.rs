@@ -1,7 +1,7 @@
 //! The value of an expression for one document.
 //!
-//! Each part can be asked for its value as an integer of 32 bits, of 64, or as a real; a part that knows only reals
-//! truncates. What asks decides, so that `in(a/2, 1)` is computed of integers and `a/2 < 1` of reals, as in Sphinx.
+//! Each part can give its value as a 32-bit integer, a 64-bit integer or a real; a part that has only reals truncates.
+//! The consumer decides, so `in(a/2, 1)` is computed with integers and `a/2 < 1` with reals, as in Sphinx.
 
 use super::{
     functions::Function,

@@ -1,5 +1,5 @@
-//! What is looked at before fjall opens a directory: it takes what is not there for what never was, and
-//! removes what belonged to it.
+//! Checks before fjall opens a directory: fjall takes missing files for files that never existed, and deletes what
+//! belonged to them.
 
 use std::{
     ffi::OsString,

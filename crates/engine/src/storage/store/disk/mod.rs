@@ -10,13 +10,12 @@
 //! above that of the batch before it, which it leaves in "meta" under "batches". Recovery replays at
 //! most about two journal files of 64 MB: memtables are small and hold no journal back for long.
 //!
-//! **A full disk** is no damage: what was acknowledged is synced, and the batch that met it is refused.
-//! But fjall writes nothing more once a write has failed, and may still hold a part of that batch in a
-//! buffer. So its database is opened anew at once, which replays the journal and says by the last
-//! batch's number whether the one that failed is in it. If a flush or a compaction fails meanwhile, it
-//! is opened anew again, whether there is room or not: what a failed one has written goes with that. A
-//! sync that fails is another thing: nobody knows what the disk holds then, and the store takes no
-//! write any more. fjall does not say why it stopped; it was the full disk if the disk is full.
+//! **A full disk** is not damage: acknowledged data is synced, and the batch that met it is refused. But fjall writes
+//! nothing more after a failed write, and may still buffer a part of that batch. So its database is reopened at once.
+//! That replays the journal, and the number of the last batch tells whether the failed one is in it. If a flush or a
+//! compaction fails meanwhile, the database is reopened again, with room or without; that removes what the failed one
+//! wrote. A failed sync is different: the contents of the disk are unknown then, and the store takes no more writes.
+//! fjall does not report why it stopped; if the disk is full, that was the reason.
 
 mod directory;
 mod error;

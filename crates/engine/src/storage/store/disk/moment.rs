@@ -1,8 +1,7 @@
-//! Moments of the store that readers hold, and how they are taken from them.
+//! Snapshots of the store that readers hold, and how they are revoked.
 //!
-//! Whoever holds a keyspace of fjall's keeps its database open, the lock on its directory included.
-//! So what readers hold is a place for a moment, which the store can empty: when it is closed, and
-//! when it is opened anew behind readers that go on.
+//! A held keyspace keeps fjall's database open, with the lock on its directory. So readers hold a slot with a snapshot
+//! that the store can empty: when it is closed, and when it is reopened behind readers.
 
 use std::{
     sync::{Arc, Weak},

@@ -1,4 +1,4 @@
-//! When a disk counts as full, and when as one that can be written to again.
+//! When a disk counts as full, and when it can be written again.
 
 use std::{fs::OpenOptions, io::Error as IoError, path::Path};
 

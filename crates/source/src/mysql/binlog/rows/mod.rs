@@ -10,9 +10,9 @@
 //! partial := a bit for each JSON column of the table: it holds differences
 //! image   := nulls value*        a bit for each present column, values of those that are not null
 //! ```
-//! MariaDB logs the history of a table with system versioning as rows of it: an update also inserts
-//! the row as it was, and a delete is an update that ends the row's period. What is visited are
-//! changes of the current rows: those whose period has no end.
+//! MariaDB logs the history of a table with system versioning as rows of it: an update also inserts the old row, and a
+//! delete is an update that ends the row's period. Only changes of current rows are visited: those whose period has no
+//! end.
 
 mod layout;
 mod unreadable;

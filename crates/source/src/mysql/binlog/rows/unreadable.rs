@@ -1,5 +1,5 @@
-//! Why a value of a row cannot be read, in the words of who must mend it: which row, which column,
-//! which bytes. Rows are read again for it, so that reading them well costs nothing.
+//! Explains why a value of a row cannot be read: which row, which column, which bytes. Rows are read a second time for
+//! that, so that the normal path costs nothing.
 
 use std::fmt::Write;
 

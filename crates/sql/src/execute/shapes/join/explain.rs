@@ -1,4 +1,4 @@
-//! What EXPLAIN says of a join: its tables are read as they would be, and it is told how.
+//! EXPLAIN of a join by keys: the tables are read as the statement would read them, and each access is recorded.
 
 use std::cell::RefCell;
 

@@ -1,7 +1,7 @@
-//! Joins by keys, answered without planning: each table is read by its key, or by what its key begins
-//! with, which the statement says or an earlier table holds; one temporary table of the session may be
-//! among them, which is read whole before the others. Point joins are of this shape, look-ups of keys
-//! that a client put into a temporary table, and TPC-C's Stock-Level in every form.
+//! Joins by keys, answered without planning. Each table is read by its key or by leading key columns, whose values the
+//! statement or an earlier table gives. One temporary table of the session may take part; it is read whole first. Point
+//! joins have this shape, look-ups of keys that a client put into a temporary table, and TPC-C's Stock-Level in every
+//! form.
 //!
 //! ```text
 //! statement := "SELECT" items "FROM" joined ("WHERE" fact ("AND" fact)*)?

@@ -1,11 +1,11 @@
-//! Queries of the row around them, which run for one row after the other: `(SELECT status FROM orders WHERE user_id =
-//! u.id ORDER BY created_at DESC LIMIT 1)`.
+//! Correlated subqueries that run once for each outer row: `(SELECT status FROM orders WHERE user_id = u.id ORDER BY
+//! created_at DESC LIMIT 1)`.
 //!
 //! ```text
 //! Filter first conditions ── Queries: a column more for each ── Filter those that name them ── Project without them
 //! ```
-//! The values of a row that a query names are set in its slots, and its tables are looked up by them. Rows of the same
-//! values ask once.
+//! The outer values are put into the query's slots, and its tables are looked up by them. Outer rows with equal values
+//! run the query once.
 
 use std::{ops::Range, sync::Arc, time::Instant};
 

@@ -1,4 +1,4 @@
-//! A statement becomes a plan that is kept.
+//! Makes a cached plan of a statement.
 
 use std::sync::atomic::AtomicU32;
 

@@ -1,14 +1,13 @@
-//! Statements over few rows, planned once for all of a shape: any expression, joins by equality, semi-joins, any
-//! groups and order.
+//! Cached plans: statements over few rows, planned once for all statements of a shape. They may have any expression,
+//! joins by equality, semi-joins, groups and order.
 //!
-//! What comes a second time is planned without its literals: conditions that compare columns with them, and
-//! LIMIT, are taken off the syntax tree ([`taken`]) and asked of the engine with the literals of each run. What
-//! is left is planned as any query is and becomes a tree ([`tree`]) of scans, joins ([`mod@join`]) and steps over one batch
-//! of rows ([`steps`], [`group`]). Which side of a join is read first is decided at each run: the one of which fewer
-//! rows are left by conditions, and of the other those that have its keys ([`read`]). Literals
-//! that stand elsewhere are a part of the plan, so a shape may have several. A run that looks at few rows does so in
-//! the thread of its connection, one that looks at more where plans run, and of very many the statement goes the
-//! general way ([`Most`](crate::scan::Most)).
+//! A statement that comes a second time is planned without its literals. Conditions that compare columns with literals,
+//! and LIMIT, are taken off the syntax tree ([`taken`]); each run sends them to the engine with its own literals. The
+//! rest is planned like any query and becomes a tree ([`tree`]) of scans, joins ([`mod@join`]) and steps over one batch
+//! of rows ([`steps`], [`group`]). Each run decides which side of a join is read first: the one with fewer rows after
+//! its conditions; of the other side only matching keys are read ([`read`]). Literals elsewhere are part of the plan,
+//! so a shape may have several plans. A run over few rows stays in the thread of its connection, one over more goes to
+//! the planning threads, and one over very many takes the general way ([`Most`](crate::scan::Most)).
 
 mod by_row;
 mod from;

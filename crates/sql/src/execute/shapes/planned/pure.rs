@@ -1,4 +1,4 @@
-//! Which expressions are the same for the same row whenever and by whomever they are evaluated, but for what
+//! Which expressions give the same value for the same row, whenever and by whomever they are evaluated, apart from what
 //! [`super::Meaning`] holds.
 
 use std::ops::ControlFlow;

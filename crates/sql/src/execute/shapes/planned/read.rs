@@ -1,4 +1,4 @@
-//! Reads the rows of a plan of several tables: of one side of a join those that the other side asks for.
+//! Reads the tables of a cached plan: of the second side of a join only the rows with keys of the first.
 
 use std::sync::Arc;
 

@@ -171,13 +171,13 @@ async fn rows(session: &SessionState, asked: Asked) -> Result<Option<RecordBatch
 
 /// The rows, made where plans run.
 async fn aside(session: &SessionState, asked: Asked) -> Result<Option<RecordBatch>> {
-    let Some(room) = session.shared.rooms.reserve(Most::ASIDE.bytes as u64) else {
+    let Some(reserved) = session.shared.resources.reserve(Most::ASIDE.bytes as u64) else {
         return Ok(None);
     };
     session.warnings.clear();
     let ended: Arc<AtomicBool> = Arc::clone(&asked.context.ended);
     let mut running = Running::start(session, ended, move |sender| async move {
-        let _room = room;
+        let _reserved = reserved;
         let asked = Asked { is_aside: true, ..asked };
         let made = match &asked.plan.root.of {
             Of::Scan(_) => asked.evaluated(Most::ASIDE).await,

@@ -1,4 +1,4 @@
-//! What EXPLAIN says of a run of a plan.
+//! EXPLAIN of a run of a cached plan.
 
 use remora_engine::{AccessPath, FoundBy, Result, SearchRequest, TableIndex};
 

@@ -1,4 +1,4 @@
-//! Takes off a syntax tree what is asked of the engine with the literals of each run.
+//! Takes from a syntax tree the conditions that each run sends to the engine with its own literals.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! The views of a plan: it is made of their SELECTs, and holds while they are what they were.
+//! The views of a cached plan. It is made of their SELECTs and stays valid while they do not change.
 
 use datafusion::sql::sqlparser::ast::Query;
 

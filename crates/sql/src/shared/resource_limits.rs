@@ -1,4 +1,5 @@
-//! The memory and the disk that statements may take: each so much, and all together so much.
+//! The memory and the disk (spill files) of running statements: what each one takes, what all take together, and the
+//! limits of both.
 
 use std::{
     fmt::{self, Display},
@@ -21,18 +22,18 @@ use datafusion::{
 
 use crate::shared::Settings;
 
-/// What all statements of a server take together.
-pub(crate) struct Rooms {
+/// What all statements of a server take together, and how much they may take.
+pub(crate) struct ResourceLimits {
     taken: Arc<AtomicU64>,
     most_bytes: u64,
-    /// Where rows go that memory has no room for; `None` where there is no such folder.
+    /// Where statements spill rows that do not fit in memory; `None` if there is no folder for them.
     disk: Option<Arc<DiskManager>>,
     /// Statements that are planned or run now.
     running: Arc<AtomicUsize>,
 }
 
-impl Rooms {
-    /// The rooms of a server. What an earlier one left on the disk goes.
+impl ResourceLimits {
+    /// The limits of a server. Removes the spill files that an earlier process left.
     pub(crate) fn new(settings: &Settings) -> Self {
         let disk = settings.spill.as_deref().and_then(|folder| disk(folder, settings));
         let most_bytes = settings.max_total_memory_bytes;
@@ -70,7 +71,7 @@ impl Rooms {
 
     /// The environment of a statement that may take so much memory.
     pub(crate) fn environment(&self, shared: &RuntimeEnv, most_bytes: u64) -> Arc<RuntimeEnv> {
-        let memory_pool = Arc::new(Room {
+        let memory_pool = Arc::new(StatementMemory {
             used: AtomicUsize::new(0),
             most: usize::try_from(most_bytes).unwrap_or(usize::MAX),
             taken: Arc::clone(&self.taken),
@@ -128,16 +129,16 @@ fn disk(folder: &Path, settings: &Settings) -> Option<Arc<DiskManager>> {
     built.ok().map(Arc::new)
 }
 
-/// The memory of a statement.
+/// The memory of one statement, as a memory pool of DataFusion.
 #[derive(Debug)]
-struct Room {
+struct StatementMemory {
     used: AtomicUsize,
     most: usize,
     taken: Arc<AtomicU64>,
     most_taken: u64,
 }
 
-impl Room {
+impl StatementMemory {
     fn take(&self, bytes: usize) {
         self.used.fetch_add(bytes, Relaxed);
         self.taken.fetch_add(bytes as u64, Relaxed);
@@ -149,19 +150,19 @@ impl Room {
     }
 }
 
-impl Display for Room {
+impl Display for StatementMemory {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} of {} bytes", self.reserved(), self.most)
     }
 }
 
-impl Drop for Room {
+impl Drop for StatementMemory {
     fn drop(&mut self) {
         self.taken.fetch_sub(self.reserved() as u64, Relaxed);
     }
 }
 
-impl MemoryPool for Room {
+impl MemoryPool for StatementMemory {
     fn name(&self) -> &'static str {
         "statement"
     }

@@ -1,25 +1,26 @@
-//! The best documents so far.
+//! The top k documents of a ranked query so far, and the weight that a document must reach to join them: the threshold.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::Weights;
 
-/// The weights so far of all segments.
-pub(super) struct Race {
+/// The k highest weights so far, over all segments.
+pub(super) struct TopWeights {
     /// The highest weights, as many as rows are wanted.
     lowest: BinaryHeap<Reverse<i32>>,
     pub rows: usize,
     pub by_key: bool,
 }
 
-impl Race {
+impl TopWeights {
     pub fn new(rows: usize, by_key: bool) -> Self {
         Self { lowest: BinaryHeap::new(), rows, by_key }
     }
 
-    /// What a row must weigh to be among the best, or to tie with the last of them.
+    /// The threshold: the weight of the k-th best row, which a row must reach to be one of them. `i64::MIN` while there
+    /// are fewer than k rows.
     #[inline]
-    pub fn floor(&self) -> i64 {
+    pub fn threshold(&self) -> i64 {
         match self.lowest.peek() {
             Some(&Reverse(lowest)) if self.lowest.len() == self.rows => lowest.into(),
             _ => i64::MIN,
@@ -37,31 +38,31 @@ impl Race {
     }
 }
 
-/// The winners of one segment so far, in the race of all.
-pub(super) struct Winners<'r> {
-    race: &'r mut Race,
-    /// The one that is beaten first on top.
+/// The documents of one segment that are in the top k so far.
+pub(super) struct TopRows<'r> {
+    top: &'r mut TopWeights,
+    /// A heap whose top is the document that leaves first.
     heap: BinaryHeap<(Reverse<i32>, u32)>,
-    /// How many are kept; those that tie are many where they are all asked for.
+    /// How many documents are kept: k, or all that reach the threshold if the order among equal weights is not by key.
     most: usize,
 }
 
-impl<'r> Winners<'r> {
-    pub fn new(race: &'r mut Race) -> Self {
-        let most = if race.by_key { race.rows } else { usize::MAX };
-        Self { race, heap: BinaryHeap::new(), most }
+impl<'r> TopRows<'r> {
+    pub fn new(top: &'r mut TopWeights) -> Self {
+        let most = if top.by_key { top.rows } else { usize::MAX };
+        Self { top, heap: BinaryHeap::new(), most }
     }
 
-    /// See [`Race::floor`].
+    /// See [`TopWeights::threshold`].
     #[inline]
-    pub fn floor(&self) -> i64 {
-        self.race.floor()
+    pub fn threshold(&self) -> i64 {
+        self.top.threshold()
     }
 
-    /// Whether a document that weighs at most this, or one behind it, can be among them.
+    /// Whether `doc`, which weighs at most `most`, or a later document of that weight can be among the top k.
     #[inline]
     pub fn may_win(&self, most: i64, doc: u32) -> bool {
-        if most < self.race.floor() {
+        if most < self.top.threshold() {
             return false;
         }
         match self.heap.peek() {
@@ -75,7 +76,7 @@ impl<'r> Winners<'r> {
     /// Takes a document with its weight.
     pub fn take(&mut self, weight: i32, doc: u32) {
         let may_win = self.may_win(weight.into(), doc);
-        self.race.note(weight);
+        self.top.note(weight);
         if may_win {
             self.heap.push((Reverse(weight), doc));
             if self.heap.len() > self.most {
