@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tokio_rustls::rustls::crypto::ring;
+use rustls::crypto::ring;
 
 /// Bytes that nobody can guess.
 pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
