@@ -396,6 +396,8 @@ error_codes! {
     JsonTableMissing = 3665 "22035",
     /// JSON_TABLE: an array or an object for a column of scalars.
     JsonTableNested = 3666 "2203F",
+    /// JSON_TABLE without a name.
+    TableFunctionWithoutAlias = 3667 "42000",
     /// JSON_TABLE: a value that a column has no room for.
     JsonTableRange = 3669 "22003",
     /// An argument that no regular expression has.

@@ -256,6 +256,32 @@ fn what_would_be_nested_too_deep_is_refused_before() {
     });
 }
 
+/// A document and its rows are counted while they are made, of one document after the other.
+#[test]
+fn documents_that_become_rows_are_counted() {
+    on_threads(async {
+        let (server, mut session) = server().await;
+        for statement in [
+            "CREATE TABLE d (id INT PRIMARY KEY, doc LONGTEXT)",
+            "INSERT INTO d SELECT i, CONCAT('[', REPEAT('1,', 9999), '1]') FROM n WHERE i <= 120",
+        ] {
+            run(&mut session, statement).await.unwrap();
+        }
+        let counted = "SELECT COUNT(*), SUM(j.v) FROM d, JSON_TABLE(d.doc, '$[*]' COLUMNS (v INT PATH '$')) j";
+        assert_eq!(rows(&mut session, counted).await, "1200000|1200000");
+        is_quiet(&server).await;
+        let large = "INSERT INTO d VALUES (0, CONCAT('[', REPEAT('1,', 2000000), '1]'))";
+        run(&mut session, large).await.unwrap();
+        let got = rows(&mut session, counted).await;
+        assert!(is_error(&got, "1038"), "{got}");
+        is_quiet(&server).await;
+        assert_eq!(
+            rows(&mut session, &format!("{counted} WHERE d.id > 0")).await,
+            "1200000|1200000"
+        );
+    });
+}
+
 /// The client is told at once; the work has to stop too.
 #[test]
 fn what_nobody_waits_for_ends() {
@@ -266,6 +292,8 @@ fn what_nobody_waits_for_ends() {
             "SELECT SUM(a.i + b.i) FROM n a, n b, n c, n d, n e",
             "SELECT COUNT(*) FROM n a JOIN n b JOIN n c ON a.i + b.i + c.i < 0",
             "SELECT a.i FROM n a, n b, n c, n d, n e ORDER BY a.s DESC, b.i, c.i LIMIT 1",
+            "SELECT SUM(j.v) FROM n a JOIN n b JOIN n c, JSON_TABLE(CONCAT('[', a.i, ',', b.i, ']'), '$[*]' \
+             COLUMNS (v INT PATH '$')) j",
         ];
         for text in endless {
             let mut session = server.session();

@@ -25,13 +25,16 @@ use super::access::{Access, Wanted};
 use crate::{
     Result,
     error::{from_engine, from_plan},
-    plan::subquery_plan,
+    plan::{JsonRowsExec, subquery_plan},
     resolve::Place,
     scan::ScanExec,
 };
 
 /// What a join's keys leave of the rows, in words: it is known only when the other side was read.
 const OF_A_JOIN: &str = "of which only those whose keys the other side of the join has";
+
+/// Rows that a document has, in MySQL's guess.
+const ROWS_OF_DOCUMENT: u64 = 2;
 
 /// The tables of a plan whose relations stand at these places.
 pub(super) fn accesses(
@@ -73,13 +76,14 @@ pub(super) fn step(
 }
 
 /// The names of steps.
-const STEPS: [(&str, &str); 16] = [
+const STEPS: [(&str, &str); 17] = [
     ("AggregateExec", "Aggregate"),
     ("BoundedWindowAggExec", "Window aggregate"),
     ("CrossJoinExec", "Cross join"),
     ("FilterExec", "Filter"),
     ("GlobalLimitExec", "Limit"),
     ("HashJoinExec", "Hash join"),
+    ("JsonRowsExec", "JSON_TABLE"),
     ("LateExec", "Late"),
     ("LocalLimitExec", "Limit"),
     ("NestedLoopJoinExec", "Nested loop join"),
@@ -141,12 +145,25 @@ impl<'a> Walk<'a> {
             let behind = Above { is_joined: joins, ..Above::default() };
             self.plan(child, if number == 0 { first } else { behind })?;
         }
+        if let Some(rows) = any.downcast_ref::<JsonRowsExec>() {
+            self.json_table(rows.called());
+        }
         for (is_dependent, within) in self.within(plan).map_err(from_plan)? {
             let outer = std::mem::replace(&mut self.is_dependent, is_dependent);
             self.plan(&within, Above::default())?;
             self.is_dependent = outer;
         }
         Ok(())
+    }
+
+    /// The rows of documents, as many for each as MySQL guesses.
+    fn json_table(&mut self, called: &str) {
+        let place = self.places.iter().find(|place| place.unique == called);
+        let mut access = Access::every(called, ROWS_OF_DOCUMENT);
+        access.is_dependent = self.is_dependent;
+        access.say("Table function: json_table");
+        access.say("Using temporary");
+        self.made.push(access.placed(place));
     }
 
     /// The plans of queries that functions of a plan run.

@@ -26,6 +26,7 @@ mod formula;
 mod function;
 pub(crate) mod geometry;
 pub(crate) mod json;
+pub(crate) mod json_table;
 mod kernels;
 mod library;
 mod md5;
@@ -49,7 +50,8 @@ pub(crate) use aggregate::{COUNT_NUMBERS, aggregate_function};
 pub(crate) use compare::is_false_of_null;
 pub(crate) use declared::expr_type;
 pub(crate) use formula::Formula;
-pub(crate) use library::{EACH, GROUP_KEY, NUMBERS_OF, UNFOLD};
+pub(crate) use function::external;
+pub(crate) use library::{EACH, GROUP_KEY, JSON_ROWS, NUMBERS_OF, UNFOLD};
 pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 
 /// The scalar function of this name, in lower case, as a session means it.

@@ -6,6 +6,7 @@
 //! Sort ─── SortExec, with the     Filter ────── FilterExec of      TableScan ────── ScanExec of the
 //!          limit above it                       what the scan                       columns that are
 //! Distinct, Aggregate ── AggregateExec          leaves                              named above it
+//! JSON_TABLE of one document ── JsonRowsExec
 //! ```
 //! A plan with anything else goes to DataFusion. These effects of the rules are kept: conditions are evaluated in turn
 //! (`lazy`), the engine answers what it can, and only named columns are read.
@@ -22,8 +23,8 @@ use datafusion::{
     error::Result as PlanResult,
     execution::SessionState as PlanState,
     logical_expr::{
-        Aggregate, Between, BinaryExpr, Distinct, EmptyRelation, Expr, FetchType, Filter, Limit,
-        LogicalPlan, Operator, Projection, SkipType, Sort, SubqueryAlias,
+        Aggregate, Between, BinaryExpr, Distinct, EmptyRelation, Expr, Extension, FetchType,
+        Filter, Limit, LogicalPlan, Operator, Projection, SkipType, Sort, SubqueryAlias,
         TableProviderFilterPushDown, TableScan,
         expr::InList,
         expr_rewriter::unnormalize_col,
@@ -48,7 +49,7 @@ use datafusion::{
     },
 };
 
-use super::{lazy, watch};
+use super::{json_table, lazy, watch};
 use crate::{
     scan::{EngineTable, outer},
     state::Context,
@@ -130,6 +131,7 @@ struct Divided {
 pub(super) fn rows_below(plan: &LogicalPlan) -> Option<usize> {
     match plan {
         LogicalPlan::EmptyRelation(_) => Some(1),
+        LogicalPlan::Extension(extension) => json_table::of_one_document(extension).map(|_| 1),
         LogicalPlan::TableScan(scan) => {
             let provider = source_as_provider(&scan.source).ok()?;
             let any: &dyn std::any::Any = provider.as_ref();
@@ -173,8 +175,18 @@ impl Direct<'_> {
             LogicalPlan::Distinct(Distinct::All(input)) => self.distinct(input),
             LogicalPlan::Sort(sort) => self.sorted(sort, needed, fetch),
             LogicalPlan::Limit(limit) => self.limited(limit, needed, fetch),
+            LogicalPlan::Extension(extension) => self.json_rows(extension),
             _ => Ok(None),
         }
+    }
+
+    /// The rows of one document.
+    fn json_rows(&self, extension: &Extension) -> PlanResult<Option<Made>> {
+        let Some(rows) = json_table::of_one_document(extension) else { return Ok(None) };
+        let below = self.node(&rows.input, Needed::every(rows.input.schema()), None)?;
+        let Some(Made { plan, schema }) = below else { return Ok(None) };
+        let plan = json_table::planned(rows, &schema, plan, self.state)?;
+        Ok(Some(Made { plan, schema: Arc::clone(&rows.schema) }))
     }
 
     fn scan(

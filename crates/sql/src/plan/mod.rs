@@ -7,6 +7,7 @@ mod direct;
 mod extent;
 mod functions;
 mod joinable;
+mod json_table;
 mod keys;
 mod late;
 mod lateral;
@@ -24,6 +25,7 @@ mod united;
 mod watch;
 
 pub(crate) use extent::{Extent, has_joins, is_light};
+pub(crate) use json_table::JsonRowsExec;
 pub(crate) use keys::without_same;
 pub(crate) use measured::{Figures, MeasuredStep};
 pub(crate) use planner::{KeptPlan, Planner};

@@ -43,7 +43,10 @@ use datafusion::{
 };
 use futures::{StreamExt, TryStreamExt};
 
-use super::watch;
+use super::{
+    json_table::{self, JsonRows},
+    watch,
+};
 use crate::{
     meaning::{EACH, UNFOLD},
     multi::numbers,
@@ -205,7 +208,7 @@ impl UserDefinedLogicalNodeCore for Unfold {
     }
 }
 
-/// Plans what this module adds.
+/// Plans the steps that are ours: rows of numbers, and of documents.
 #[derive(Debug)]
 pub(super) struct UnfoldPlanner;
 
@@ -229,14 +232,17 @@ impl ExtensionPlanner for UnfoldPlanner {
         node: &dyn UserDefinedLogicalNode,
         logical_inputs: &[&LogicalPlan],
         physical_inputs: &[Arc<dyn ExecutionPlan>],
-        _session: &dyn Session,
+        session: &dyn Session,
         _context: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let (Some(unfold), [below], [input]) =
-            (node.as_any().downcast_ref::<Unfold>(), logical_inputs, physical_inputs)
-        else {
+        let ([below, ..], [input, ..]) = (logical_inputs, physical_inputs) else {
             return Ok(None);
         };
+        if let Some(rows) = node.as_any().downcast_ref::<JsonRows>() {
+            let (schema, input) = (below.schema().as_ref(), Arc::clone(input));
+            return json_table::planned(rows, schema, input, session).map(Some);
+        }
+        let Some(unfold) = node.as_any().downcast_ref::<Unfold>() else { return Ok(None) };
         let set = below.schema().index_of_column(&unfold.set)?;
         let schema = Arc::clone(unfold.schema.inner());
         Ok(Some(Arc::new(UnfoldExec::new(Arc::clone(input), set, schema))))

@@ -79,7 +79,8 @@ pub(super) fn watched(
     let watch =
         Watch { interrupted: Arc::clone(&context.interrupted), ended: Arc::clone(&context.ended) };
     let done = plan.transform_up(|node| {
-        let multiplies = node.name().contains("Join") || node.name() == "UnfoldExec";
+        let multiplies =
+            node.name().contains("Join") || matches!(node.name(), "UnfoldExec" | "JsonRowsExec");
         if !multiplies && !node.children().is_empty() {
             return Ok(Transformed::no(node));
         }

@@ -10,7 +10,7 @@ use remora_mysql::ErrorCode;
 use super::{
     Env, Resolver, factors, highlight, keywords,
     places::{SelectKind, Standing},
-    scope::{Clause, Scope, unknown_column, written},
+    scope::{Clause, Scope},
     sets, sphinx,
 };
 use crate::{Error, Result, meaning::COUNT_NUMBERS};
@@ -278,7 +278,7 @@ impl Walk<'_, '_> {
             return Ok(found);
         }
         let outer = self.scope.parent.map_or(Ok(None), |parent| parent.find(name, clause))?;
-        outer.ok_or_else(|| unknown_column(&written(name), clause))
+        outer.ok_or_else(|| self.scope.unknown(name, clause))
     }
 
     /// The column of this name that is grouped by.

@@ -15,7 +15,7 @@ use remora_mysql::ErrorCode;
 use super::{
     Env, Resolver, alias, clauses, column_counts,
     expr::ClauseContext,
-    frozen, hints, named_once,
+    frozen, hints, json_table, named_once,
     places::{Place, SelectKind, Standing},
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
 };
@@ -51,11 +51,20 @@ impl Resolver<'_> {
         if is_dual(from) {
             from.clear();
         }
-        for each in from {
-            let (relations, visible) = self.joined(each, scope, env)?;
+        let outer = std::mem::take(&mut self.reached);
+        let mut made: Vec<TableWithJoins> = Vec::with_capacity(from.len());
+        for mut each in std::mem::take(from) {
+            let (relations, visible) = self.joined(&mut each, scope, env)?;
+            let reached = std::mem::take(&mut self.reached);
+            match are_named(&scope.relations, &reached) {
+                true => made = vec![json_table::joined(made, each)?],
+                false => made.push(each),
+            }
             scope.add(relations, visible)?;
             check_count(scope.relations.len())?;
         }
+        *from = made;
+        self.reached = outer;
         Ok(())
     }
 
@@ -72,7 +81,17 @@ impl Resolver<'_> {
             lateral.add(before.relations.clone(), before.visible.clone())?;
             lateral.add(joined.0.clone(), joined.1.clone())?;
             let place = frozen::place_of(&join.relation);
-            let right = self.factor(&mut join.relation, &lateral, env)?;
+            // What an outer join keeps all rows of is not made for each row of another.
+            let seen = if is_right(&join.join_operator) { before } else { &lateral };
+            let is_nested = matches!(join.relation, TableFactor::NestedJoin { .. });
+            let known = self.reached.len();
+            let right = self.factor(&mut join.relation, seen, env)?;
+            let reached = self.reached.get(known..).unwrap_or_default();
+            if is_nested && are_named(&lateral.relations, reached) {
+                let what = "JSON_TABLE within parentheses of a column of a table before them";
+                return Err(Error::unsupported(what));
+            }
+            self.reached.retain(|name| !joined.0.iter().any(|known| known.unique == *name));
             if let Some(JoinConstraint::Natural) = constraint_of(&join.join_operator) {
                 self.note_natural(place, &common_names(&joined.1, &right.1));
             }
@@ -167,10 +186,10 @@ impl Resolver<'_> {
                 Ok((vec![relation], visible))
             }
             TableFactor::JsonTable { json_expr, json_path, columns, alias: named } => {
-                let Some(given) = named.take() else { return Err(without_alias()) };
-                self.expr(json_expr, before, env, ClauseContext::plain(Clause::On))?;
-                let called = given.name.value;
-                let (made, relation) = self.json_table(json_expr, json_path, columns, called)?;
+                let Some(given) = named.take() else { return Err(json_table::without_alias()) };
+                let (path, called) = (&*json_path, given.name.value);
+                let parsed = json_table::Parsed { document: json_expr, path, columns, called };
+                let (made, relation) = self.json_table(parsed, before, env)?;
                 *factor = made;
                 let visible = relation.visible();
                 Ok((vec![relation], visible))
@@ -309,6 +328,16 @@ fn taken(operator: &mut JoinOperator) -> Result<(Side, JoinConstraint)> {
         _ => return Err(Error::unsupported("this kind of JOIN")),
     };
     Ok((side, std::mem::replace(constraint, JoinConstraint::None)))
+}
+
+/// Whether names are those of some of these relations.
+fn are_named(relations: &[Relation], names: &[String]) -> bool {
+    relations.iter().any(|known| names.contains(&known.unique))
+}
+
+/// Whether a join keeps all rows of its right side.
+pub(super) fn is_right(operator: &JoinOperator) -> bool {
+    matches!(operator, JoinOperator::Right(_) | JoinOperator::RightOuter(_))
 }
 
 /// What a join says of its sides.

@@ -161,6 +161,7 @@ fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> 
         weight: None,
         views: 0,
         within: Vec::new(),
+        reached: Vec::new(),
         notes: None,
     }
 }
@@ -202,6 +203,8 @@ struct Resolver<'c> {
     views: usize,
     /// The views that are being resolved, one within the other.
     within: Vec<TableName>,
+    /// The relations that JSON_TABLEs of the FROM that is resolved are of, as plans call them.
+    reached: Vec<String>,
     /// What names mean, of a query that becomes a view.
     notes: Option<RefCell<frozen::Notes>>,
 }

@@ -66,6 +66,8 @@ pub(super) enum Clause {
     Group,
     Having,
     Order,
+    /// What a JSON_TABLE is of.
+    TableFunction,
 }
 
 impl Clause {
@@ -77,6 +79,7 @@ impl Clause {
             Self::Group => "group statement",
             Self::Having => "having clause",
             Self::Order => "order clause",
+            Self::TableFunction => "a table function argument",
         }
     }
 }
@@ -167,6 +170,30 @@ impl<'p> Scope<'p> {
         self.relations.iter().find(|relation| relation.is_called(database, alias))
     }
 
+    /// Whether a relation of this name is here or further out.
+    fn has_relation(&self, database: Option<&str>, alias: &str) -> bool {
+        self.relation(database, alias).is_some()
+            || self.parent.is_some_and(|parent| parent.has_relation(database, alias))
+    }
+
+    /// The error of a name that means nothing: of JSON_TABLE's document it may be one of a table that is not to its left.
+    pub(super) fn unknown(&self, name: &[Ident], clause: Clause) -> Error {
+        let table = match name {
+            [table, _] => Some((None, table)),
+            [database, table, _] => Some((Some(database.value.as_str()), table)),
+            _ => None,
+        };
+        match table {
+            Some((database, table))
+                if clause == Clause::TableFunction
+                    && !self.has_relation(database, &table.value) =>
+            {
+                unknown_table(&table.value, clause)
+            }
+            _ => unknown_column(&written(name), clause),
+        }
+    }
+
     /// The relation that plans call so, here or further out.
     pub(super) fn planned_relation(&self, unique: &str) -> Option<&Relation> {
         let own = self.relations.iter().find(|relation| relation.unique == unique);
@@ -183,6 +210,12 @@ pub(super) fn quoted(name: &str) -> Ident {
 pub(super) fn written(name: &[Ident]) -> String {
     let parts: Vec<&str> = name.iter().map(|part| part.value.as_str()).collect();
     parts.join(".")
+}
+
+/// 1109.
+pub(super) fn unknown_table(name: &str, clause: Clause) -> Error {
+    let message = format!("Unknown table '{name}' in {}", clause.name());
+    Error::new(ErrorCode::UnknownTableInDelete, message)
 }
 
 /// 1054.

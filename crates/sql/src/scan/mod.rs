@@ -6,6 +6,7 @@ mod dynamic;
 mod exec;
 mod few;
 mod filter;
+mod json_rows;
 mod late;
 pub(crate) mod outer;
 mod overlaid;
@@ -16,6 +17,7 @@ mod table;
 pub(crate) use arrays::array;
 pub(crate) use exec::ScanExec;
 pub(crate) use few::{FewRows, FewScan, Most, joined};
+pub(crate) use json_rows::JsonSource;
 pub(crate) use late::LateColumns;
 pub(crate) use table::EngineTable;
 

@@ -19,7 +19,7 @@ use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 
 /// The scripts.
-const SCRIPTS: [&str; 13] = [
+const SCRIPTS: [&str; 14] = [
     "insert",
     "duplicate",
     "update",
@@ -30,6 +30,7 @@ const SCRIPTS: [&str; 13] = [
     "plans",
     "distinct",
     "json_table",
+    "json_table_columns",
     "functions",
     "keys",
     "views",
@@ -245,6 +246,11 @@ async fn distinct_rows_and_their_order() {
 #[tokio::test(flavor = "multi_thread")]
 async fn columns_of_json_table() {
     check("json_table").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_table_of_documents_that_rows_have() {
+    check("json_table_columns").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

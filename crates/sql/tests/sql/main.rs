@@ -9,6 +9,7 @@ mod hostile;
 mod indexes;
 mod isolation;
 mod joins;
+mod json_table;
 mod metadata;
 mod positions;
 mod scores;

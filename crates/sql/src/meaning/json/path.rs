@@ -8,6 +8,7 @@
 //! ```
 
 use remora_mysql::ErrorCode;
+use rustc_hash::FxHashSet;
 
 use super::Json;
 use crate::{Error, Result};
@@ -85,18 +86,29 @@ impl Path {
 
     /// What it leads to.
     pub(crate) fn find<'a>(&self, document: &'a Json) -> Vec<&'a Json> {
-        let mut found = Vec::new();
+        let in_several_ways = self.steps.contains(&Step::Anything);
+        let known = in_several_ways.then(FxHashSet::default);
+        let mut found = Found { values: Vec::new(), known };
         find(document, &self.steps, &mut found);
-        found
+        found.values
     }
 }
 
-fn find<'a>(value: &'a Json, steps: &[Step], found: &mut Vec<&'a Json>) {
+/// What a path leads to.
+struct Found<'a> {
+    values: Vec<&'a Json>,
+    /// Values with so many steps left that were gone into already, where the same can be reached in several ways.
+    known: Option<FxHashSet<(*const Json, usize)>>,
+}
+
+fn find<'a>(value: &'a Json, steps: &[Step], found: &mut Found<'a>) {
+    if let Some(known) = &mut found.known
+        && !known.insert((std::ptr::from_ref(value), steps.len()))
+    {
+        return;
+    }
     let Some((step, rest)) = steps.split_first() else {
-        // The same value can be reached in several ways.
-        if !found.iter().any(|each| std::ptr::eq(*each, value)) {
-            found.push(value);
-        }
+        found.values.push(value);
         return;
     };
     match (step, value) {
@@ -262,6 +274,8 @@ mod tests {
         assert_eq!(found(r#"$."c d""#), ["4"]);
         assert_eq!(found("$**.b"), ["2"]);
         assert_eq!(found("$.*[0]"), ["1", "4"]);
+        // Each once, however many ways lead there.
+        assert_eq!(found("$.a**[0]"), ["1", r#"{"b": 2}"#, "2", "3"]);
         assert!(Path::parse("a").is_err() && Path::parse("$.").is_err());
     }
 }

@@ -11,7 +11,11 @@ use super::super::{
 };
 use crate::{Error, Result, SqlType};
 
+/// A condition of JSON_TABLE's rows: of the document that they are of.
+pub(crate) const JSON_ROWS: &str = "#json_rows";
+
 pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::truth(JSON_ROWS, 1, 1, rows),
     Definition::new("json_extract", 2, MANY, json_type, extract),
     Definition::new("->>", 2, 2, long_text, extract_unquoted),
     Definition::new("json_unquote", 1, 1, unquote_type, unquote),
@@ -45,6 +49,11 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("json_merge_patch", 2, MANY, json_type, merge_patch),
     Definition::new("json_merge_preserve", 2, MANY, json_type, merge_preserve),
 ];
+
+/// Plans have the rows in its place.
+fn rows<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    Err(Error::unsupported("JSON_TABLE in this place"))
+}
 
 fn json_type(_typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::json())

@@ -28,6 +28,7 @@ use super::function::Definition;
 pub(crate) use comparison::{compared_sides, text_key};
 pub(crate) use control::{common_type, converted, typed};
 pub(crate) use groups::GROUP_KEY;
+pub(crate) use json::JSON_ROWS;
 pub(crate) use multi::{EACH, NUMBERS_OF, UNFOLD, check_sought};
 
 /// All functions.

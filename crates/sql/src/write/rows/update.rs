@@ -604,14 +604,12 @@ pub(super) fn named_tables(
     let mut named = Vec::new();
     let mut expects_table = true;
     while ahead.place() < end {
+        if expects_table && let Some(behind) = behind_rows(&ahead)? {
+            ahead = behind;
+            expects_table = false;
+            continue;
+        }
         if expects_table && ahead.is("(") {
-            let mut inner = ahead;
-            inner.next();
-            if inner.is_word("SELECT") || inner.is_word("WITH") || inner.is_word("VALUES") {
-                ahead.parenthesised()?;
-                expects_table = false;
-                continue;
-            }
             ahead.next();
             continue;
         }
@@ -642,6 +640,21 @@ pub(super) fn named_tables(
         expects_table = joins;
     }
     Ok(named)
+}
+
+/// What stands behind a query in parentheses or a JSON_TABLE, of which no row is changed.
+fn behind_rows<'t>(tokens: &Tokens<'t>) -> Result<Option<Tokens<'t>>> {
+    const BEGIN: [&str; 3] = ["SELECT", "WITH", "VALUES"];
+    let mut inner = *tokens;
+    inner.next();
+    let is_query = tokens.is("(") && BEGIN.iter().any(|word| inner.is_word(word));
+    let is_function = tokens.is_word("JSON_TABLE") && inner.is("(");
+    if !is_query && !is_function {
+        return Ok(None);
+    }
+    let mut behind = if is_function { inner } else { *tokens };
+    behind.parenthesised()?;
+    Ok(Some(behind))
 }
 
 /// The key's columns of a table, for a SELECT.

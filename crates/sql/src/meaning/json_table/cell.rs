@@ -96,7 +96,7 @@ pub(super) fn fitted(value: &Json, kind: &DataType) -> Result<Option<String>, Mi
 }
 
 /// Whether a type is YEAR, which the parser has no name for.
-pub(super) fn is_year(kind: &DataType) -> bool {
+pub(crate) fn is_year(kind: &DataType) -> bool {
     matches!(kind, DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("year"))
 }
 
