@@ -174,6 +174,11 @@ impl<'a> Converter<'a> {
             }
             return Some(1);
         }
+        // The parser knows an order that MySQL does not: a name ends one that is read.
+        if words(&["NULLS", "FIRST"]) || words(&["NULLS", "LAST"]) {
+            self.push(token, Out::make_word(&source.plain(at)?, Some('`')));
+            return Some(1);
+        }
         if words(&["DISTINCTROW"]) {
             self.push(token, Out::make_keyword("DISTINCT"));
             return Some(1);
@@ -500,5 +505,9 @@ mod tests {
         assert!(error("select 1 from").ends_with("near '' at line 1"));
         assert!(error("select 1\nfrom t limit 1 where a").ends_with("near 'where a' at line 2"));
         assert!(error("select 1 2").ends_with("near '2' at line 1"));
+        let order = error("select a from t order by a nulls last");
+        assert!(order.ends_with("near 'nulls last' at line 1"), "{order}");
+        let group = error("select group_concat(a order by a nulls first) from t");
+        assert!(group.ends_with("near 'nulls first) from t' at line 1"), "{group}");
     }
 }

@@ -49,10 +49,12 @@ pub(super) fn is_of_groups(groups: &[Expr], items: &[Item]) -> bool {
     !groups.is_empty() && groups.iter().all(|group| selected.contains(&grouping::bare_text(group)))
 }
 
-/// 3065 where distinct rows are to be ordered by what is not selected.
+/// 3065 where distinct rows are to be ordered by what is not selected; 1235 of DISTINCT ON, which the parser knows.
 pub(super) fn check(select: &Select, order: &[OrderByExpr], scope: &Scope<'_>) -> Result<()> {
-    if select.distinct.is_none() {
-        return Ok(());
+    match select.distinct {
+        None => return Ok(()),
+        Some(Distinct::On(_)) => return Err(Error::unsupported("DISTINCT ON")),
+        Some(_) => {}
     }
     for (index, each) in order.iter().enumerate() {
         let Expr::CompoundIdentifier(name) = &each.expr else { continue };

@@ -26,6 +26,7 @@ mod scope;
 mod scores;
 mod select;
 mod sets;
+mod sought;
 mod sphinx;
 mod tables;
 mod values;
@@ -53,6 +54,7 @@ use crate::{
     Error, Result,
     catalog::{Expressing, TableName, View},
     parse::Source,
+    show::Sought,
 };
 
 use expr::ClauseContext;
@@ -61,6 +63,7 @@ use places::Standing;
 use remora_engine::TextQuery;
 use remora_mysql::ErrorCode;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
+use sought::Wanted;
 
 /// Deepest nesting of queries.
 const MAX_DEPTH: usize = 64;
@@ -71,6 +74,9 @@ const MAX_WITHIN: usize = 12;
 pub(crate) trait Catalog {
     /// The table of this name; 1146, 1142.
     fn table(&self, name: &TableName) -> Result<Arc<dyn TableProvider>>;
+
+    /// The same; one of `information_schema` with the rows of the sought tables alone.
+    fn table_with(&self, name: &TableName, sought: &Sought) -> Result<Arc<dyn TableProvider>>;
 
     /// The view of this name, if no table has it; 1142.
     fn view(&self, name: &TableName) -> Result<Option<View>>;
@@ -158,6 +164,7 @@ fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> 
         places: Vec::new(),
         selects: 0,
         hints: Vec::new(),
+        wanted: Vec::new(),
         weight: None,
         views: 0,
         within: Vec::new(),
@@ -197,6 +204,8 @@ struct Resolver<'c> {
     selects: usize,
     /// The index hints of the SELECT whose FROM is resolved.
     hints: Vec<Hint>,
+    /// What its condition says of the tables of `information_schema`.
+    wanted: Vec<Wanted>,
     /// What WEIGHT() is in the SELECT that is resolved.
     weight: Option<Expr>,
     /// The views that were named, those within views too.

@@ -18,7 +18,7 @@ use crate::{
     error::from_engine,
     parse::Source,
     scan::EngineTable,
-    show,
+    show::{self, Sought},
     state::SessionState,
 };
 
@@ -71,7 +71,7 @@ impl<'a> SessionCatalog<'a> {
     }
 
     fn find(&self, name: &TableName) -> Result<Arc<dyn TableProvider>> {
-        if let Some(table) = show::system_table(self.session, name)? {
+        if let Some(table) = show::system_table(self.session, name, &Sought::default())? {
             return Ok(table);
         }
         let shared = &self.session.shared;
@@ -133,6 +133,16 @@ impl Catalog for SessionCatalog<'_> {
         let table = self.find(name)?;
         self.known.lock().insert(name.clone(), Arc::clone(&table));
         Ok(table)
+    }
+
+    fn table_with(&self, name: &TableName, sought: &Sought) -> Result<Arc<dyn TableProvider>> {
+        // Not kept: the statement may name it again with another condition.
+        if !sought.is_all()
+            && let Some(table) = show::system_table(self.session, name, sought)?
+        {
+            return Ok(table);
+        }
+        self.table(name)
     }
 
     fn view(&self, name: &TableName) -> Result<Option<View>> {

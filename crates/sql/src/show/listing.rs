@@ -6,6 +6,7 @@ use super::{
     grid::{Grid, text},
     keys,
     shown::{Filter, Shown},
+    sought::Sought,
     system,
     tables::{self, Known},
     views,
@@ -247,7 +248,7 @@ pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>, full: bool
     };
     let mut names: Vec<(String, &str)> =
         system.map(|table| (table.name.table.clone(), of_system(&table.name))).collect();
-    let known = tables::all(session)?;
+    let known = tables::among(session, &Sought::of_database(&database))?;
     let own = known.into_iter().filter(|known| known.name.database == database);
     names.extend(own.map(|known| (known.name.table, "BASE TABLE")));
     let views = views::names(session).into_iter().filter(|name| name.database == database);
@@ -268,7 +269,7 @@ pub(super) fn table_status(session: &SessionState, tokens: &mut Tokens<'_>) -> R
     let mut grid = Grid::new(&TABLE_STATUS);
     let started = super::server::started(session);
     let mut rows = Vec::new();
-    for known in tables::all(session)? {
+    for known in tables::among(session, &Sought::of_database(&database))? {
         if known.name.database == database {
             rows.push(system::table_row(session, &known, &started)?);
         }

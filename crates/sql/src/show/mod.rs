@@ -13,6 +13,7 @@ mod processes;
 mod replicas;
 mod server;
 mod shown;
+mod sought;
 mod sphinx;
 mod system;
 mod tables;
@@ -31,6 +32,7 @@ use crate::{
 pub(crate) use listing::table_of_columns;
 pub(crate) use meta::show as show_meta;
 use shown::{Filter, Shown};
+pub(crate) use sought::Sought;
 
 /// How the names of tables begin that are answers to SHOW.
 const SHOW: &str = "SHOW ";
@@ -79,10 +81,12 @@ pub(crate) fn columns(
     Ok(shown::shown(session, source)?.grid.described())
 }
 
-/// A table of information_schema and the like; `None` if the name is not of the system's.
+/// A table of information_schema and the like, which has the rows of the sought tables at least; `None` if the name
+/// is not of the system's.
 pub(crate) fn system_table(
     session: &SessionState,
     name: &TableName,
+    sought: &Sought,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
     if !system::is_systems(name) {
         return Ok(None);
@@ -93,7 +97,7 @@ pub(crate) fn system_table(
             return shown::shown(session, &source)?.grid.provider().map(Some);
         }
     }
-    system::provider(session, name).map(Some)
+    system::provider(session, name, sought).map(Some)
 }
 
 /// The SELECT that a SHOW with WHERE means: all that stands before WHERE is the table's name.

@@ -11,7 +11,8 @@
 use remora_mysql::ErrorCode;
 
 use super::{
-    create, engine, grid::Grid, listing, privileges, processes, replicas, server, sphinx, system,
+    create, engine, grid::Grid, listing, privileges, processes, replicas, server, sought::Sought,
+    sphinx, system,
 };
 use crate::{
     Error, Result,
@@ -238,7 +239,7 @@ pub(super) fn information(
     session: &SessionState,
     table: &str,
 ) -> Result<Vec<Vec<remora_engine::Value>>> {
-    system::rows(session, &TableName::new("information_schema", table))
+    system::rows(session, &TableName::new("information_schema", table), &Sought::default())
 }
 
 /// Answers of which there are none.

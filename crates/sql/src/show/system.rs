@@ -18,6 +18,7 @@ use remora_mysql::{CHARSETS, COLLATIONS, Collation};
 use super::{
     grid::{Grid, text, unknown_table},
     keys, privileges, processes, server,
+    sought::Sought,
     tables::{self, CATALOG, Known},
     views,
 };
@@ -48,9 +49,10 @@ pub(super) fn system_tables() -> &'static [SystemTable] {
     &TABLES
 }
 
-/// Those that are listed.
-fn listed_tables() -> impl Iterator<Item = &'static SystemTable> {
-    system_tables().iter().filter(|table| !UNLISTED.contains(&&*table.name.database))
+/// Those that are listed and sought.
+fn listed_tables(sought: &Sought) -> impl Iterator<Item = &'static SystemTable> {
+    let is_listed = |table: &&SystemTable| !UNLISTED.contains(&&*table.name.database);
+    system_tables().iter().filter(is_listed).filter(move |table| sought.has(&table.name))
 }
 
 fn read(declared: &str) -> Vec<SystemTable> {
@@ -100,16 +102,24 @@ pub(super) fn find(name: &TableName) -> Result<&'static SystemTable> {
     found.ok_or_else(missing)
 }
 
-/// The table with its rows.
-pub(super) fn provider(session: &SessionState, name: &TableName) -> Result<Arc<dyn TableProvider>> {
+/// The table with its rows, those of the sought tables at least.
+pub(super) fn provider(
+    session: &SessionState,
+    name: &TableName,
+    sought: &Sought,
+) -> Result<Arc<dyn TableProvider>> {
     let table = find(name)?;
     let mut grid = Grid::of_table(table.name.clone(), &table.columns);
-    grid.rows = rows(session, &table.name)?;
+    grid.rows = rows(session, &table.name, sought)?;
     grid.provider()
 }
 
-/// The rows of a table of the system's.
-pub(super) fn rows(session: &SessionState, name: &TableName) -> Result<Vec<Vec<Value>>> {
+/// The rows of a table of the system's, those of the sought tables at least.
+pub(super) fn rows(
+    session: &SessionState,
+    name: &TableName,
+    sought: &Sought,
+) -> Result<Vec<Vec<Value>>> {
     match name.database.as_str() {
         "performance_schema" => return performance(session, &name.table),
         "mysql" => return Ok(privileges::accounts(session)),
@@ -121,15 +131,15 @@ pub(super) fn rows(session: &SessionState, name: &TableName) -> Result<Vec<Vec<V
         _ => {}
     }
     let each = |rows: &dyn Fn(&Known) -> Vec<Vec<Value>>| -> Result<Vec<Vec<Value>>> {
-        Ok(tables::all(session)?.iter().flat_map(rows).collect())
+        Ok(tables::among(session, sought)?.iter().flat_map(rows).collect())
     };
     Ok(match name.table.as_str() {
         "SCHEMATA" => schemata(session),
-        "TABLES" => all_tables(session)?,
-        "COLUMNS" => columns(session)?,
+        "TABLES" => all_tables(session, sought)?,
+        "COLUMNS" => columns(session, sought)?,
         "VIEWS" => views::rows(session),
         "STATISTICS" => {
-            let known = tables::all(session)?;
+            let known = tables::among(session, sought)?;
             let rows = known.iter().map(|known| keys::statistics(session, known));
             rows.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect()
         }
@@ -138,9 +148,10 @@ pub(super) fn rows(session: &SessionState, name: &TableName) -> Result<Vec<Vec<V
         "CHECK_CONSTRAINTS" => each(&keys::checks)?,
         "REFERENTIAL_CONSTRAINTS" => {
             let all = tables::all(session)?;
-            all.iter().flat_map(|known| keys::references(known, &all)).collect()
+            let those = all.iter().filter(|known| sought.has(&known.name));
+            those.flat_map(|known| keys::references(known, &all)).collect()
         }
-        "PARTITIONS" => partitions(session)?,
+        "PARTITIONS" => partitions(session, sought)?,
         "CHARACTER_SETS" => character_sets(),
         "COLLATIONS" => collations(),
         "COLLATION_CHARACTER_SET_APPLICABILITY" => {
@@ -191,10 +202,10 @@ fn schemata(session: &SessionState) -> Vec<Vec<Value>> {
     visible_databases(session).into_iter().map(row).collect()
 }
 
-fn all_tables(session: &SessionState) -> Result<Vec<Vec<Value>>> {
+fn all_tables(session: &SessionState, sought: &Sought) -> Result<Vec<Vec<Value>>> {
     let started = server::started(session);
     let mut rows = Vec::new();
-    for table in listed_tables() {
+    for table in listed_tables(sought) {
         let kind = match table.name.database.as_str() {
             "information_schema" => "SYSTEM VIEW",
             _ => "BASE TABLE",
@@ -206,10 +217,11 @@ fn all_tables(session: &SessionState) -> Result<Vec<Vec<Value>>> {
         row.extend([Value::Null, text(""), text("")]);
         rows.push(row);
     }
-    for known in tables::all(session)? {
+    for known in tables::among(session, sought)? {
         rows.push(table_row(session, &known, &started)?);
     }
-    rows.extend(views::names(session).iter().map(|name| views::table_row(name, &started)));
+    let views = views::names(session).into_iter().filter(|name| sought.has(name));
+    rows.extend(views.map(|name| views::table_row(&name, &started)));
     Ok(rows)
 }
 
@@ -251,15 +263,15 @@ pub(super) fn table_row(
     ])
 }
 
-fn columns(session: &SessionState) -> Result<Vec<Vec<Value>>> {
-    let mut rows: Vec<Vec<Value>> = listed_tables().flat_map(system_columns).collect();
-    for known in tables::all(session)? {
+fn columns(session: &SessionState, sought: &Sought) -> Result<Vec<Vec<Value>>> {
+    let mut rows: Vec<Vec<Value>> = listed_tables(sought).flat_map(system_columns).collect();
+    for known in tables::among(session, sought)? {
         let name = &known.name;
         let may_write = session.identity.may(&name.database, &name.table, Access::Write);
         rows.extend(known.column_rows(may_write));
     }
     // Of a view that is wrong nothing is known.
-    let views = views::names(session).into_iter();
+    let views = views::names(session).into_iter().filter(|name| sought.has(name));
     rows.extend(views.filter_map(|name| views::column_rows(session, &name).ok()).flatten());
     Ok(rows)
 }
@@ -273,10 +285,10 @@ pub(super) fn system_columns(table: &'static SystemTable) -> Vec<Vec<Value>> {
 }
 
 /// Each table as its only partition.
-fn partitions(session: &SessionState) -> Result<Vec<Vec<Value>>> {
+fn partitions(session: &SessionState, sought: &Sought) -> Result<Vec<Vec<Value>>> {
     let started = server::started(session);
     let mut rows = Vec::new();
-    for known in tables::all(session)? {
+    for known in tables::among(session, sought)? {
         let table = table_row(session, &known, &started)?;
         let mut row: Vec<Value> = table.iter().take(3).cloned().collect();
         row.extend(std::iter::repeat_n(Value::Null, 10));

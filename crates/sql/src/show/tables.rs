@@ -5,7 +5,10 @@ use std::sync::Arc;
 use remora_engine::{TableStatistics, Value};
 use remora_mysql::LexMode;
 
-use super::grid::{maybe, number, text, yes};
+use super::{
+    grid::{maybe, number, text, yes},
+    sought::Sought,
+};
 use crate::{
     Access, Error, Result, SqlType,
     catalog::{ColumnSpec, DefaultSpec, Key, KeyKind, PartOf, Reader, SqlTable, TableName, Verb},
@@ -37,11 +40,16 @@ pub(super) struct Known {
 
 /// All tables that the session may read, by database and name.
 pub(super) fn all(session: &SessionState) -> Result<Vec<Known>> {
+    among(session, &Sought::default())
+}
+
+/// Those of them that are sought.
+pub(super) fn among(session: &SessionState, sought: &Sought) -> Result<Vec<Known>> {
     let reader = session.reader();
     let mut known = Vec::new();
     for engine_name in reader.tables() {
         let name = TableName::of_engine(&engine_name, &session.shared);
-        if session.identity.may(&name.database, &name.table, Access::Read) {
+        if sought.has(&name) && session.identity.may(&name.database, &name.table, Access::Read) {
             let schema = reader.schema(&engine_name).map_err(|error| from_engine(&error))?;
             let parts = TableName::check_parts(&schema, &session.shared, &session.identity);
             if parts.is_err() {

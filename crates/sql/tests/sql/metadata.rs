@@ -61,3 +61,94 @@ async fn columns_are_told_as_mysql_does() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// What is selected, FROM, a condition, and how many rows there are.
+const CONDITIONS: [(&str, &str, &str, usize); 19] = [
+    ("table_schema, table_name", "tables", "table_name = 't'", 2),
+    ("table_schema, table_name", "tables", "'t' = table_name AND table_schema = DATABASE()", 1),
+    ("table_schema, table_name", "tables", "(table_name = 'T') AND SCHEMA() = table_schema", 0),
+    ("table_schema, table_name", "tables", "table_name IN ('t', 'v', 'COLUMNS')", 4),
+    ("table_schema, table_name", "tables", "table_name = 't' OR table_schema = 'shop'", 4),
+    ("table_name, table_name", "tables", "NOT table_name = 't' AND table_schema = 'shop'", 2),
+    ("table_name, table_name", "tables", "table_name NOT IN ('t') AND table_schema = 'shop'", 2),
+    ("table_name, table_name", "tables", "table_name = 't' AND table_name = 'orders'", 0),
+    ("table_name, table_name", "tables", "table_schema = 'shop' XOR table_name = 't'", 3),
+    ("table_name, column_name", "columns", "table_name = 'v' AND table_schema = 'shop'", 2),
+    ("table_name, index_name", "statistics", "table_schema = 'shop' AND table_name = 't'", 2),
+    ("table_name, table_rows", "partitions", "table_name = 'orders'", 1),
+    (
+        "table_name, unique_constraint_name",
+        "referential_constraints",
+        "constraint_schema = 'shop' AND table_name = 'orders'",
+        1,
+    ),
+    (
+        "tc.table_name, cc.check_clause",
+        "check_constraints cc, information_schema.table_constraints tc",
+        "tc.constraint_name = cc.constraint_name AND tc.table_name = 't' \
+             AND cc.constraint_schema = DATABASE()",
+        1,
+    ),
+    (
+        "c.column_name, t.table_type",
+        "columns c JOIN information_schema.tables t USING (table_schema, table_name)",
+        "c.table_name = 'orders' AND t.table_schema = 'shop'",
+        2,
+    ),
+    (
+        "t.table_name, k.column_name",
+        "tables t LEFT JOIN information_schema.key_column_usage k \
+             ON k.table_schema = t.table_schema AND k.table_name = t.table_name",
+        "t.table_schema = 'shop' AND t.table_name IN ('t', 'v')",
+        3,
+    ),
+    (
+        "t.table_name, k.column_name",
+        "tables t LEFT JOIN information_schema.key_column_usage k \
+             ON k.table_schema = t.table_schema AND k.table_name = t.table_name",
+        "k.table_name = 'orders'",
+        2,
+    ),
+    (
+        "table_name, table_schema",
+        "tables t",
+        "table_schema = 'shop' AND EXISTS (SELECT 1 FROM information_schema.statistics s \
+             WHERE s.table_name = t.table_name AND s.table_schema = 'shop')",
+        2,
+    ),
+    (
+        "o.table_name, (SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 't')",
+        "tables o JOIN (SELECT * FROM information_schema.tables) t USING (table_name)",
+        "t.table_name = 't' AND t.table_schema = 'test'",
+        2,
+    ),
+];
+
+/// Tables that a condition names are looked at alone. The measure is the same condition where nothing can be known from
+/// it: the rows of all tables, of which it leaves some.
+#[tokio::test]
+async fn a_condition_on_names_of_tables_means_what_it_does_over_the_rows_of_all() {
+    let server = Server::new();
+    let mut session = server.session();
+    for statement in [
+        "CREATE DATABASE shop",
+        "USE test",
+        "CREATE TABLE t (id INT PRIMARY KEY, n INT CHECK (n > 0), KEY (n))",
+        "CREATE TABLE shop.t (id INT PRIMARY KEY, s VARCHAR(20) UNIQUE)",
+        "CREATE TABLE shop.orders (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES shop.t (id))",
+        "CREATE VIEW shop.v AS SELECT id, t FROM shop.orders",
+    ] {
+        run(&mut session, statement).await.unwrap();
+    }
+    for (selected, from, condition, count) in CONDITIONS {
+        let mut answers = Vec::new();
+        for condition in [condition.to_owned(), format!("({condition}) OR 0 = 1")] {
+            let text = format!(
+                "SELECT {selected} FROM information_schema.{from} WHERE {condition} ORDER BY 1, 2"
+            );
+            answers.push(run(&mut session, &text).await.unwrap().sets[0].rows.clone());
+        }
+        assert_eq!(answers[0], answers[1], "FROM {from} WHERE {condition}");
+        assert_eq!(answers[0].len(), count, "FROM {from} WHERE {condition}: {:?}", answers[0]);
+    }
+}

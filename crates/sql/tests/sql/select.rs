@@ -232,6 +232,14 @@ async fn wrong_names_are_told_as_mysql_does() {
         ("select id from item limt 3",
          "1064 You have an error in your SQL syntax; check the manual that corresponds to your \
           MySQL server version for the right syntax to use near '3' at line 1"),
+        ("select id from item order by name desc nulls last",
+         "1064 You have an error in your SQL syntax; check the manual that corresponds to your \
+          MySQL server version for the right syntax to use near 'nulls last' at line 1"),
+        ("select group_concat(id order by name nulls first) from item",
+         "1064 You have an error in your SQL syntax; check the manual that corresponds to your \
+          MySQL server version for the right syntax to use near 'nulls first) from item' at line 1"),
+        ("select distinct on (kind) id from item",
+         "1235 This version of Remora doesn't yet support 'DISTINCT ON'"),
     ])
     .await;
 }
