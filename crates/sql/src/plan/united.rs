@@ -1,6 +1,6 @@
 //! UNION returns its parts one after the other, as MySQL does; DataFusion would interleave batches as they are ready.
-//! Where partitions are merged without an order, the parts form one partition from the UNION on: a join above them
-//! would wait for all parts to start, but they run one after the other.
+//! Where partitions are merged without an order, or read by the client, the parts form one partition from the UNION on:
+//! a join above them would wait for all parts to start, but they run one after the other.
 
 use std::{fmt, sync::Arc};
 
@@ -14,8 +14,7 @@ use datafusion::{
     physical_plan::{
         ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
         ExecutionPlanProperties, Partitioning, PlanProperties, ReplaceChildrenOptions,
-        coalesce_partitions::CoalescePartitionsExec,
-        sorts::sort_preserving_merge::SortPreservingMergeExec, stream::RecordBatchStreamAdapter,
+        coalesce_partitions::CoalescePartitionsExec, stream::RecordBatchStreamAdapter,
         union::UnionExec,
     },
 };
@@ -23,29 +22,43 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::operator::over_one_input;
 
-/// The plan with the parts of a UNION one after the other wherever partitions become one without an order.
+/// The plan with one partition. The parts of a UNION run one after the other wherever partitions are merged without an
+/// order: the result is read so.
 pub(super) fn in_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    let done = plan.transform_up(|plan| {
+    let done = in_turn(plan)?.data.transform_up(|plan| {
         let Some(merged) = plan.downcast_ref::<CoalescePartitionsExec>() else {
             return Ok(Transformed::no(plan));
         };
-        let parts = Arc::clone(merged.input()).transform_down(|below| {
-            // What is sorted part by part is merged by its order.
-            let is_one = below.is::<SortPreservingMergeExec>() || below.is::<InTurn>();
-            if below.is::<UnionExec>() {
-                let in_turn = Arc::new(InTurn::new(below)) as Arc<dyn ExecutionPlan>;
-                return Ok(Transformed::new(in_turn, true, TreeNodeRecursion::Jump));
-            }
-            let next = if is_one { TreeNodeRecursion::Jump } else { TreeNodeRecursion::Continue };
-            Ok(Transformed::new(below, false, next))
-        })?;
+        let parts = in_turn(Arc::clone(merged.input()))?;
         if !parts.transformed {
             return Ok(Transformed::no(plan));
         }
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        Ok(Transformed::yes(plan.replace_children(vec![parts.data], options)?))
+        Ok(Transformed::yes(plan.replace_children(vec![parts.data], recomputed())?))
     });
     done.map(|done| done.data)
+}
+
+/// A plan of several partitions as one of one, which reads those of a UNION one after the other. What is one already,
+/// such as what is merged by its order, stays.
+fn in_turn(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    plan.transform_down(|below| {
+        if below.output_partitioning().partition_count() == 1 {
+            return Ok(Transformed::new(below, false, TreeNodeRecursion::Jump));
+        }
+        if !below.is::<UnionExec>() {
+            return Ok(Transformed::no(below));
+        }
+        // A join in a part may have a UNION of its own.
+        let parts = below.children().into_iter().map(|part| in_turn(Arc::clone(part)));
+        let parts = parts.map(|part| part.map(|part| part.data)).collect::<Result<Vec<_>>>()?;
+        let below = below.replace_children(parts, recomputed())?;
+        let in_turn = Arc::new(InTurn::new(below)) as Arc<dyn ExecutionPlan>;
+        Ok(Transformed::new(in_turn, true, TreeNodeRecursion::Jump))
+    })
+}
+
+fn recomputed() -> ReplaceChildrenOptions {
+    ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute)
 }
 
 /// Reads the partitions of a plan one after the other.

@@ -354,4 +354,33 @@ async fn a_join_with_a_union_ends() {
     assert_eq!(rows(&mut session, &sorted).await, "7\n8\n10\n10\n20");
     let limited = format!("SELECT t.n FROM a JOIN {union} ON a.id = t.id LIMIT 3");
     assert_eq!(rows(&mut session, &limited).await.lines().count(), 3);
+    // Neither an order, nor a limit, nor groups above the join: nothing makes one of its partitions.
+    let joined =
+        "SELECT t.id FROM (SELECT a.id FROM b JOIN a ON a.id = b.id UNION ALL SELECT id FROM a) t";
+    let all = "SELECT id FROM a UNION ALL SELECT id FROM b";
+    let plain = [
+        (format!("SELECT t.n FROM {union} JOIN a ON a.id = t.id"), "10\n10\n20\n7\n8"),
+        (format!("{joined} JOIN b ON b.id = t.id"), "2\n2\n3\n3"),
+        (format!("{joined} WHERE EXISTS (SELECT 1 FROM b WHERE b.id = t.id)"), "2\n2\n3\n3"),
+        (format!("{joined} WHERE t.id IN (SELECT id + 0 FROM b)"), "2\n2\n3\n3"),
+        (format!("{joined} JOIN ({all}) u ON u.id = t.id"), "1\n2\n2\n2\n2\n3\n3\n3\n3"),
+        (format!("{joined} LEFT JOIN ({all}) u ON u.id = t.id + 1"), "1\n1\n2\n2\n2\n2\n3\n3"),
+        (format!("{joined} JOIN b ON b.id = t.id UNION ALL {joined}"), "1\n2\n2\n2\n2\n3\n3\n3\n3"),
+        (
+            format!("{joined} JOIN b ON b.id = t.id UNION ALL {all} LIMIT 100"),
+            "1\n2\n2\n2\n2\n3\n3\n3\n3\n4",
+        ),
+    ];
+    // The first time it is planned for itself, then as one of its kind.
+    for _ in 0..3 {
+        for (statement, expected) in &plain {
+            let asked = rows(&mut session, statement);
+            let told = tokio::time::timeout(std::time::Duration::from_secs(60), asked).await;
+            assert!(told.is_ok(), "does not end: {statement}");
+            let told = told.unwrap();
+            let mut told: Vec<&str> = told.lines().collect();
+            told.sort_unstable();
+            assert_eq!(told.join("\n"), *expected, "{statement}");
+        }
+    }
 }
