@@ -58,7 +58,7 @@ impl Resolver<'_> {
         let outer = std::mem::replace(&mut self.hints, hints);
         let outer_weight = self.weight.take();
         self.unite(select)?;
-        self.from_of(select, &mut scope, env)?;
+        self.sources(select, &mut scope, env)?;
         self.hints = outer;
         let scope = scope;
         self.condition(select, &scope, env)?;

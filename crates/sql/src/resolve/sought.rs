@@ -22,7 +22,7 @@ pub(super) struct Wanted {
 
 impl Resolver<'_> {
     /// Resolves FROM, the tables of `information_schema` in it with the rows that the condition may be true of.
-    pub(super) fn from_of(
+    pub(super) fn sources(
         &mut self,
         select: &mut Select,
         scope: &mut Scope<'_>,
