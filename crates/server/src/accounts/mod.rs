@@ -17,6 +17,7 @@ use remora_protocol::mysql::auth::Password;
 use remora_sql::Identity;
 
 pub(crate) use failures::Failures;
+pub(crate) use web_tokens::is_web_token;
 
 use crate::settings::{Dialect, Settings, find_user};
 

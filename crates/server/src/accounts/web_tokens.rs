@@ -88,15 +88,27 @@ impl Logins {
         token: &[u8],
         address: IpAddr,
     ) -> Option<Identity> {
-        let token = str::from_utf8(token).ok().filter(|token| token.len() <= MAX_TOKEN_BYTES)?;
-        let (signed, signature) = token.rsplit_once('.')?;
-        let (_, claims) = signed.split_once('.')?;
-        let claims: Claims = serde_json::from_slice(&BASE64.decode(claims).ok()?).ok()?;
+        let (signed, claims, signature) = parsed(token)?;
         let claimed = self.claim(settings, &claims.sub, Some(address));
         let signer = self.secret.signer(&claimed.password)?.chain_update(signed);
         signer.verify_slice(&BASE64.decode(signature).ok()?).ok()?;
         claimed.identity.filter(|_| now_s() < claims.exp)
     }
+}
+
+/// Whether this has the form of a token, good or not. Nobody guesses a signature, so a token that is good no more, as all
+/// are after a restart, is no failed login to wait for.
+pub(crate) fn is_web_token(token: &[u8]) -> bool {
+    parsed(token).is_some()
+}
+
+/// What is signed, what that claims, and the signature.
+fn parsed(token: &[u8]) -> Option<(&str, Claims, &str)> {
+    let token = str::from_utf8(token).ok().filter(|token| token.len() <= MAX_TOKEN_BYTES)?;
+    let (signed, signature) = token.rsplit_once('.')?;
+    let (_, claims) = signed.split_once('.')?;
+    let claims = serde_json::from_slice(&BASE64.decode(claims).ok()?).ok()?;
+    Some((signed, claims, signature))
 }
 
 fn sign(signer: Hmac<Sha256>, claims: &Claims) -> Option<String> {

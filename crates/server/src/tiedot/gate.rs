@@ -14,7 +14,7 @@ use remora_sql::Identity;
 
 use super::{parameters, reply::Refusal, web_tokens};
 use crate::{
-    accounts::Demand,
+    accounts::{Demand, is_web_token},
     requests::Caller,
     settings::Settings,
     shared::ServerState,
@@ -115,9 +115,11 @@ async fn log_in(
 ) -> Result<Identity, Refusal> {
     let given = login.given.ok_or_else(|| unauthorized(login.demand))?;
     if let Credentials::Bearer(token) = &given
-        && let Some(identity) = shared.logins.prove_web_token(settings, token, login.address)
+        && is_web_token(token)
+        && !is_web_token(settings.admin_token.as_bytes())
     {
-        return Ok(identity);
+        let proved = shared.logins.prove_web_token(settings, token, login.address);
+        return proved.ok_or_else(|| unauthorized(login.demand));
     }
     let proved =
         web::prove(shared, settings, login.address, &given).await.map_err(Refusal::from)?;

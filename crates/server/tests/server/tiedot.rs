@@ -510,6 +510,12 @@ fn users_log_in_by_json_web_tokens() {
     ] {
         assert_eq!(get(&server, path).status, status, "{path}");
     }
+    // Tokens of before a restart do not make their clients wait.
+    let old = format!("{}.{}", all.rsplit_once('.').unwrap().0, "A".repeat(43));
+    for _ in 0..60 {
+        assert_eq!(ask(&old, "/all").status, 401);
+    }
+    assert_eq!(get(&server, "/getjwt?user=all&pass=a").status, 200);
     // One user's signature proves no other.
     let signature = |token: &str| token.rsplit_once('.').unwrap().1.to_owned();
     let mixed = all.replace(&signature(&all), &signature(&reader));

@@ -7,7 +7,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{Env, Resolver, scope::Scope};
-use crate::{Result, show::Sought};
+use crate::{
+    Result,
+    catalog::TableName,
+    show::{self, Sought},
+};
 
 const SYSTEM: &str = "information_schema";
 
@@ -36,9 +40,13 @@ impl Resolver<'_> {
     }
 
     /// Which tables are asked about in the table of this name in FROM.
-    pub(super) fn sought(&self, called: &str) -> Sought {
+    pub(super) fn sought(&self, name: &TableName, called: &str) -> Sought {
         let mut sought = Sought::default();
-        let of = |wanted: &&Wanted| wanted.table.as_ref().is_none_or(|table| table == called);
+        // A column that this table does not have is one of a query around this one.
+        let of = |wanted: &&Wanted| {
+            wanted.table.as_ref().is_none_or(|table| table == called)
+                && show::system_has_column(name, &wanted.column)
+        };
         for Wanted { column, values, .. } in self.wanted.iter().filter(of) {
             let names = match column.to_ascii_uppercase().as_str() {
                 "TABLE_SCHEMA" | "CONSTRAINT_SCHEMA" => &mut sought.databases,
@@ -53,7 +61,7 @@ impl Resolver<'_> {
     /// What must be true of every row that a SELECT gives, as far as it says which values a column has.
     fn wanted(&self, select: &Select) -> Vec<Wanted> {
         let Some(condition) = &select.selection else { return Vec::new() };
-        if !select.from.iter().any(|each| self.names_system(each)) {
+        if !select.from.iter().any(|each| self.names_system(each)) || !are_apart(&select.from) {
             return Vec::new();
         }
         let is_alone = match select.from.as_slice() {
@@ -105,7 +113,10 @@ impl Resolver<'_> {
         let (table, column) = match column {
             Expr::Identifier(column) => (None, column),
             Expr::CompoundIdentifier(names) => match names.as_slice() {
-                [.., table, column] => (Some(table.value.clone()), column),
+                [table, column] => (Some(table.value.clone()), column),
+                [database, table, column] if database.value.eq_ignore_ascii_case(SYSTEM) => {
+                    (Some(table.value.clone()), column)
+                }
                 _ => return None,
             },
             _ => return None,
@@ -135,4 +146,23 @@ impl Resolver<'_> {
             _ => None,
         }
     }
+}
+
+/// Whether all that FROM names are tables of names of their own: a name may mean one of two otherwise.
+fn are_apart(from: &[TableWithJoins]) -> bool {
+    let factors = from.iter().flat_map(|each| {
+        std::iter::once(&each.relation).chain(each.joins.iter().map(|join| &join.relation))
+    });
+    let called = factors.map(|factor| match factor {
+        TableFactor::Table { name, alias, .. } => match alias {
+            Some(alias) => Some(alias.name.value.to_lowercase()),
+            None => Some(name.0.last()?.as_ident()?.value.to_lowercase()),
+        },
+        _ => None,
+    });
+    let Some(mut called) = called.collect::<Option<Vec<String>>>() else { return false };
+    let count = called.len();
+    called.sort_unstable();
+    called.dedup();
+    called.len() == count
 }

@@ -81,6 +81,14 @@ pub(crate) fn columns(
     Ok(shown::shown(session, source)?.grid.described())
 }
 
+/// Whether a table of the system's has a column of this name.
+pub(crate) fn system_has_column(name: &TableName, column: &str) -> bool {
+    let has = |table: &system::SystemTable| {
+        table.columns.iter().any(|(known, _)| known.eq_ignore_ascii_case(column))
+    };
+    system::find(name).is_ok_and(has)
+}
+
 /// A table of information_schema and the like, which has the rows of the sought tables at least; `None` if the name
 /// is not of the system's.
 pub(crate) fn system_table(

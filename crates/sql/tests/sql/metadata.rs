@@ -63,7 +63,7 @@ async fn columns_are_told_as_mysql_does() {
 }
 
 /// What is selected, FROM, a condition, and how many rows there are.
-const CONDITIONS: [(&str, &str, &str, usize); 19] = [
+const CONDITIONS: [(&str, &str, &str, usize); 20] = [
     ("table_schema, table_name", "tables", "table_name = 't'", 2),
     ("table_schema, table_name", "tables", "'t' = table_name AND table_schema = DATABASE()", 1),
     ("table_schema, table_name", "tables", "(table_name = 'T') AND SCHEMA() = table_schema", 0),
@@ -115,6 +115,14 @@ const CONDITIONS: [(&str, &str, &str, usize); 19] = [
         "table_schema = 'shop' AND EXISTS (SELECT 1 FROM information_schema.statistics s \
              WHERE s.table_name = t.table_name AND s.table_schema = 'shop')",
         2,
+    ),
+    // The table within has no such column: it is that of the query around it.
+    (
+        "t.table_name, t.table_schema",
+        "tables t",
+        "table_schema = 'shop' AND EXISTS (SELECT 1 FROM information_schema.check_constraints \
+             WHERE table_name = 'orders')",
+        1,
     ),
     (
         "o.table_name, (SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 't')",

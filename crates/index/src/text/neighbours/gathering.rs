@@ -92,12 +92,14 @@ impl Gathering {
         }
     }
 
-    /// Drops lists until a quarter of the memory is free again, so that it is not done for each log.
+    /// Drops lists until a quarter of the memory of documents is free again, so that it is not done for each log.
     fn drop_least_worthy(&mut self) {
+        let heads = self.lists.len() * LIST_BYTES;
+        let goal = heads + self.most_bytes.saturating_sub(heads) / 4 * 3;
         let mut order: Vec<usize> = (0..self.lists.len()).collect();
         order.sort_unstable_by_key(|&at| (self.worths[at], at));
         for at in order {
-            if self.bytes <= self.most_bytes - self.most_bytes / 4 {
+            if self.bytes <= goal {
                 break;
             }
             self.bytes -= self.lists[at].take().map_or(0, |list| list.bytes());

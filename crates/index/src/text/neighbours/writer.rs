@@ -108,7 +108,7 @@ impl NeighboursWriter {
         }
         let df = postings.docs.len() as u32;
         let as_characters = self.doc_count / FREQUENT_CHARACTERS_SHARE;
-        let as_word = (self.doc_count / FREQUENT_WORD_SHARE).max(LEAST_FREQUENT_WORD);
+        let as_word = frequent_word(self.doc_count);
         if df <= as_characters.min(as_word) {
             return;
         }
@@ -150,6 +150,11 @@ impl NeighboursWriter {
     }
 }
 
+/// A word is frequent that more documents hold.
+fn frequent_word(doc_count: u32) -> u32 {
+    (doc_count / FREQUENT_WORD_SHARE).max(LEAST_FREQUENT_WORD)
+}
+
 /// What lists are made of.
 struct Making<'m> {
     frequent: &'m FrequentWords,
@@ -178,7 +183,9 @@ impl Making<'_> {
         let (least_run, bytes) = of_runs.threshold(floor(RUN_SHARE), room(lists.most), cost);
         let for_words = (lists.most - bytes.min(lists.most)).max(lists.most / 3 * 2);
         let (least, bytes) = of_words.threshold(floor(PAIR_SHARE), room(for_words), cost);
-        let complete = self.frequent.all_above(doc_count / COMPLETE_SHARE, MOST_COMPLETE);
+        // Of words that are not frequent nothing is known.
+        let known = (doc_count / COMPLETE_SHARE).max(frequent_word(doc_count));
+        let complete = self.frequent.all_above(known, MOST_COMPLETE);
         let mut pairs = Pairs::new(self.frequent, of_words.often(least), complete);
         let rest = lists.most.saturating_sub(bytes);
         let (least, _) = of_runs.threshold(least_run, room(rest), cost);
