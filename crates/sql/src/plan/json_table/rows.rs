@@ -259,7 +259,13 @@ impl Batches {
     /// Which rows meet the condition, and which stand for those that have none.
     fn kept(&mut self, batch: &RecordBatch, rows: &[Given]) -> Result<BooleanArray> {
         let met = match &self.making.wanted.condition {
-            Some(condition) => Some(condition.evaluate(batch)?.into_array(batch.num_rows())?),
+            Some(condition) => {
+                // It is not asked of what stands there if nothing else does.
+                let made: Vec<bool> = rows.iter().map(|given| given.made.is_some()).collect();
+                let made = BooleanArray::from(made);
+                let met = condition.evaluate_selection(batch, &made)?;
+                Some(met.into_array(batch.num_rows())?)
+            }
             None => None,
         };
         let met = met.as_ref().map(|met| as_boolean_array(met)).transpose()?;
