@@ -11,7 +11,7 @@ use datafusion::{
     common::{
         cast::as_boolean_array, config::ConfigOptions, exec_err, tree_node::TreeNodeRecursion,
     },
-    error::Result,
+    error::{DataFusionError, Result},
     execution::{
         SendableRecordBatchStream, TaskContext,
         memory_pool::{MemoryConsumer, MemoryReservation},
@@ -196,6 +196,8 @@ struct Batches {
     is_open: bool,
     /// Whether a row was given of the row before that meets the condition.
     is_met: bool,
+    /// What a document failed with, until the rows before it are given.
+    failure: Option<DataFusionError>,
     has_failed: bool,
 }
 
@@ -206,8 +208,8 @@ impl Batches {
         let array = document.evaluate(&batch)?.into_array(batch.num_rows())?;
         let documents = Documents::new(&array, &field)?;
         let (left, next) = (VecDeque::new(), 0);
-        let (is_open, is_met, has_failed) = (false, false, false);
-        Ok(Self { batch, documents, making, next, left, is_open, is_met, has_failed })
+        let (is_open, is_met, failure, has_failed) = (false, false, None, false);
+        Ok(Self { batch, documents, making, next, left, is_open, is_met, failure, has_failed })
     }
 
     /// The next row to be given.
@@ -231,15 +233,22 @@ impl Batches {
     }
 
     /// The next rows, those of no condition too.
-    fn rows(&mut self) -> Result<Vec<Given>> {
+    fn rows(&mut self) -> Vec<Given> {
         let (mut rows, mut bytes) = (Vec::new(), 0_usize);
-        while rows.len() < ROWS && bytes < BYTES {
-            let Some(row) = self.row()? else { break };
+        while self.failure.is_none() && rows.len() < ROWS && bytes < BYTES {
+            let row = match self.row() {
+                Ok(Some(row)) => row,
+                Ok(None) => break,
+                Err(failure) => {
+                    self.failure = Some(failure);
+                    break;
+                }
+            };
             let texts = row.made.iter().flatten().flatten();
             bytes += texts.map(|text| text.len()).sum::<usize>();
             rows.push(row);
         }
-        Ok(rows)
+        rows
     }
 
     fn batch_of(&self, rows: &[Given]) -> Result<RecordBatch> {
@@ -286,10 +295,10 @@ impl Batches {
     fn made(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             watch::check(&self.making.options)?;
-            let rows = self.rows()?;
+            let rows = self.rows();
             if rows.is_empty() {
                 self.making.room.free();
-                return Ok(None);
+                return self.failure.take().map_or(Ok(None), Err);
             }
             let mut batch = self.batch_of(&rows)?;
             if self.making.wanted.keeps {
