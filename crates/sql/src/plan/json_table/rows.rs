@@ -30,11 +30,11 @@ use crate::{
     error::from_plan,
     meaning::{
         external,
-        json_table::{Documents, JsonRow, JsonTable},
+        json_table::{Documents, JsonCell, JsonRow, JsonTable},
     },
 };
 
-/// Rows that are made at once, and bytes of their texts.
+/// Rows that are made at once, and bytes of their values.
 const ROWS: usize = 8_192;
 const BYTES: usize = 4 << 20;
 /// Rows of a document that are counted together.
@@ -235,6 +235,8 @@ impl Batches {
     /// The next rows, those of no condition too.
     fn rows(&mut self) -> Vec<Given> {
         let (mut rows, mut bytes) = (Vec::new(), 0_usize);
+        // Values as they are gathered, and in the columns that they become.
+        let width = self.making.wanted.table.columns().len() * 2 * size_of::<JsonCell>();
         while self.failure.is_none() && rows.len() < ROWS && bytes < BYTES {
             let row = match self.row() {
                 Ok(Some(row)) => row,
@@ -245,7 +247,7 @@ impl Batches {
                 }
             };
             let texts = row.made.iter().flatten().flatten();
-            bytes += texts.map(|text| text.len()).sum::<usize>();
+            bytes += width + texts.map(|text| text.len()).sum::<usize>();
             rows.push(row);
         }
         rows
