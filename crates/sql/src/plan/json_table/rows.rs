@@ -158,6 +158,7 @@ struct Making {
 impl Making {
     /// The rows of the document of a row.
     fn rows(&self, documents: &Documents, row: usize) -> Result<Vec<JsonRow>> {
+        watch::check(&self.options)?;
         self.room.free();
         let mut counted = 0_usize;
         let mut count = |bytes: usize| {
