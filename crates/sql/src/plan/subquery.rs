@@ -293,7 +293,11 @@ impl Asking<'_> {
 /// a constant.
 fn is_volatile(plan: &LogicalPlan) -> PlanResult<bool> {
     let mut found = false;
-    if !plan.exists(|node| Ok(matches!(node, LogicalPlan::TableScan(_))))? {
+    let has_rows = |node: &LogicalPlan| {
+        // JSON_TABLE of one document is a table that nothing is read of.
+        Ok(matches!(node, LogicalPlan::TableScan(_) | LogicalPlan::Extension(_)))
+    };
+    if !plan.exists(has_rows)? {
         return Ok(false);
     }
     plan.apply_with_subqueries(|node| {

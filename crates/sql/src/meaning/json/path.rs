@@ -86,66 +86,53 @@ impl Path {
 
     /// What it leads to.
     pub(crate) fn find<'a>(&self, document: &'a Json) -> Vec<&'a Json> {
-        let in_several_ways = self.steps.contains(&Step::Anything);
-        let known = in_several_ways.then(FxHashSet::default);
-        let mut found = Found { values: Vec::new(), known };
-        find(document, &self.steps, &mut found);
-        found.values
+        let (mut values, mut led) = (vec![document], Vec::new());
+        let mut in_several_ways = false;
+        for step in &self.steps {
+            let mut known: FxHashSet<*const Json> = FxHashSet::default();
+            if *step == Step::Anything {
+                in_several_ways = true;
+                values.drain(..).for_each(|value| inside(value, &mut known, &mut led));
+            } else {
+                values.drain(..).for_each(|value| lead(value, step, &mut led));
+                if in_several_ways {
+                    led.retain(|value: &&'a Json| known.insert(std::ptr::from_ref(*value)));
+                }
+            }
+            std::mem::swap(&mut values, &mut led);
+        }
+        values
     }
 }
 
-/// What a path leads to.
-struct Found<'a> {
-    values: Vec<&'a Json>,
-    /// Values with so many steps left that were gone into already, where the same can be reached in several ways.
-    known: Option<FxHashSet<(*const Json, usize)>>,
-}
-
-fn find<'a>(value: &'a Json, steps: &[Step], found: &mut Found<'a>) {
-    if let Some(known) = &mut found.known
-        && !known.insert((std::ptr::from_ref(value), steps.len()))
-    {
+/// A value and whatever is inside, each before what is in it. What is known was found with all that is in it.
+fn inside<'a>(value: &'a Json, known: &mut FxHashSet<*const Json>, found: &mut Vec<&'a Json>) {
+    if !known.insert(std::ptr::from_ref(value)) {
         return;
     }
-    let Some((step, rest)) = steps.split_first() else {
-        found.values.push(value);
-        return;
-    };
+    found.push(value);
+    match value {
+        Json::Array(values) => values.iter().for_each(|each| inside(each, known, found)),
+        Json::Object(members) => members.iter().for_each(|(_, each)| inside(each, known, found)),
+        _ => {}
+    }
+}
+
+/// Where one step leads to that is not any depth.
+fn lead<'a>(value: &'a Json, step: &Step, found: &mut Vec<&'a Json>) {
     match (step, value) {
-        (Step::Key(key), value) => {
-            if let Some(member) = value.get(key) {
-                find(member, rest, found);
-            }
-        }
+        (Step::Key(key), value) => found.extend(value.get(key)),
         (Step::AnyKey, Json::Object(members)) => {
-            members.iter().for_each(|(_, member)| find(member, rest, found));
+            found.extend(members.iter().map(|(_, member)| member));
         }
-        (Step::AnyIndex, Json::Array(values)) => {
-            values.iter().for_each(|value| find(value, rest, found));
-        }
+        (Step::AnyIndex, Json::Array(values)) => found.extend(values),
         (Step::Index(place), Json::Array(values)) => {
-            if let Some(value) = place.index(values.len()).and_then(|index| values.get(index)) {
-                find(value, rest, found);
-            }
+            found.extend(place.index(values.len()).and_then(|index| values.get(index)));
         }
         // A value that is no array is its own first element.
-        (Step::Index(ArrayCell::First(0) | ArrayCell::Last(0)), value) => find(value, rest, found),
-        (Step::Range(from, to), Json::Array(values)) => {
-            for value in range(values, *from, *to) {
-                find(value, rest, found);
-            }
-        }
-        (Step::Range(from, _), value) if from.index(1).is_some() => find(value, rest, found),
-        (Step::Anything, value) => {
-            find(value, rest, found);
-            match value {
-                Json::Array(values) => values.iter().for_each(|each| find(each, steps, found)),
-                Json::Object(members) => {
-                    members.iter().for_each(|(_, each)| find(each, steps, found));
-                }
-                _ => {}
-            }
-        }
+        (Step::Index(ArrayCell::First(0) | ArrayCell::Last(0)), value) => found.push(value),
+        (Step::Range(from, to), Json::Array(values)) => found.extend(range(values, *from, *to)),
+        (Step::Range(from, _), value) if from.index(1).is_some() => found.push(value),
         _ => {}
     }
 }
@@ -276,6 +263,8 @@ mod tests {
         assert_eq!(found("$.*[0]"), ["1", "4"]);
         // Each once, however many ways lead there.
         assert_eq!(found("$.a**[0]"), ["1", r#"{"b": 2}"#, "2", "3"]);
+        assert_eq!(found("$.a**[0]**[0]"), ["1", r#"{"b": 2}"#, "2", "3"]);
+        assert_eq!(found("$**[1 to 2][0]"), [r#"{"b": 2}"#, "3"]);
         assert!(Path::parse("a").is_err() && Path::parse("$.").is_err());
     }
 }

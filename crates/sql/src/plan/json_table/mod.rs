@@ -72,12 +72,12 @@ impl AnalyzerRule for JsonTables {
     }
 }
 
-/// Whether the plan has rows of documents that the query around it has.
+/// Whether the plan has rows of documents that the query around it has, or that meet what it has.
 fn are_of_outer_rows(plan: &LogicalPlan) -> Result<bool> {
     plan.exists(|node| {
         let LogicalPlan::Extension(extension) = node else { return Ok(false) };
-        let rows = extension.node.as_any().downcast_ref::<JsonRows>();
-        Ok(rows.is_some_and(|rows| rows.document.contains_outer()))
+        let are_rows = extension.node.as_any().is::<JsonRows>();
+        Ok(are_rows && extension.node.expressions().iter().any(Expr::contains_outer))
     })
 }
 

@@ -25,6 +25,7 @@ use super::rows::{JsonRowsExec, Wanted};
 use crate::{
     Error,
     meaning::{external, json_table::JsonTable},
+    plan::lazy,
 };
 
 /// A column, and what it is of.
@@ -196,7 +197,9 @@ pub(in crate::plan) fn planned(
     let properties = session.execution_props();
     let physical =
         |expr: &Expr, schema: &DFSchema| create_physical_expr(expr, schema, properties, &planning);
-    let condition = rows.condition.as_ref().map(|it| physical(it, &rows.schema)).transpose()?;
+    // A rule may have kept its name.
+    let condition = rows.condition.clone().map(|it| lazy::turned(it.unalias()));
+    let condition = condition.map(|it| physical(&it, &rows.schema)).transpose()?;
     let wanted = Wanted {
         table: Arc::clone(&rows.table),
         called: rows.called().rsplit_once('.').map_or("", |(name, _)| name).into(),

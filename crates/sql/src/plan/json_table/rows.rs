@@ -1,6 +1,6 @@
 //! Makes the rows: of one document after the other, some thousands or some megabytes at a time, however many it has.
 
-use std::{collections::VecDeque, fmt, sync::Arc};
+use std::{collections::VecDeque, fmt, future, sync::Arc, task::Poll};
 
 use datafusion::{
     arrow::{
@@ -11,7 +11,7 @@ use datafusion::{
     common::{
         cast::as_boolean_array, config::ConfigOptions, exec_err, tree_node::TreeNodeRecursion,
     },
-    error::Result,
+    error::{DataFusionError, Result},
     execution::{
         SendableRecordBatchStream, TaskContext,
         memory_pool::{MemoryConsumer, MemoryReservation},
@@ -30,13 +30,15 @@ use crate::{
     error::from_plan,
     meaning::{
         external,
-        json_table::{Documents, JsonRow, JsonTable},
+        json_table::{Documents, JsonCell, JsonRow, JsonTable},
     },
 };
 
-/// Rows that are made at once, and bytes of their texts.
+/// Rows that are made at once, and bytes of their values.
 const ROWS: usize = 8_192;
 const BYTES: usize = 4 << 20;
+/// What documents and their rows take that are read before other tasks have their turn.
+const READ_BYTES: usize = 16 << 20;
 /// Rows of a document that are counted together.
 const COUNTED_BYTES: usize = 64 << 10;
 
@@ -138,12 +140,29 @@ impl ExecutionPlan for JsonRowsExec {
         let making =
             Arc::new(Making { wanted: self.wanted.clone(), schema: self.schema(), options, room });
         let input = self.input.execute(partition, context)?;
-        let rows = input.and_then(move |batch| {
-            futures::future::ready(Batches::new(batch, Arc::clone(&making)))
-        });
-        let rows = rows.map_ok(futures::stream::iter).try_flatten().boxed();
+        let rows =
+            input.and_then(move |batch| future::ready(Batches::new(batch, Arc::clone(&making))));
+        let rows = rows.map_ok(futures::stream::iter).try_flatten();
+        let rows = rows.try_filter_map(some).boxed();
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }
+}
+
+/// A batch that has rows; after one that has none other tasks have their turn.
+async fn some(batch: RecordBatch) -> Result<Option<RecordBatch>> {
+    if batch.num_rows() > 0 {
+        return Ok(Some(batch));
+    }
+    let mut has_waited = false;
+    future::poll_fn(|waker| {
+        if std::mem::replace(&mut has_waited, true) {
+            return Poll::Ready(());
+        }
+        waker.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+    Ok(None)
 }
 
 /// What all batches are made by.
@@ -156,11 +175,13 @@ struct Making {
 }
 
 impl Making {
-    /// The rows of the document of a row.
-    fn rows(&self, documents: &Documents, row: usize) -> Result<Vec<JsonRow>> {
+    /// The rows of the document of a row, and what it and they take.
+    fn rows(&self, documents: &Documents, row: usize) -> Result<(Vec<JsonRow>, usize)> {
+        watch::check(&self.options)?;
         self.room.free();
-        let mut counted = 0_usize;
+        let (mut counted, mut read) = (0_usize, 0_usize);
         let mut count = |bytes: usize| {
+            read = read.saturating_add(bytes);
             counted = counted.saturating_add(bytes);
             if counted < COUNTED_BYTES {
                 return Ok(());
@@ -170,8 +191,9 @@ impl Making {
             self.room.try_grow(taken).map_err(from_plan)
         };
         let document = documents.get(row, &mut count).map_err(external)?;
-        let Some(document) = document else { return Ok(Vec::new()) };
-        self.wanted.table.rows(&document, &mut count).map_err(external)
+        let Some(document) = document else { return Ok((Vec::new(), read)) };
+        let rows = self.wanted.table.rows(&document, &mut count).map_err(external)?;
+        Ok((rows, read))
     }
 }
 
@@ -192,10 +214,14 @@ struct Batches {
     next: usize,
     /// Rows of the document before that are not given yet.
     left: VecDeque<JsonRow>,
+    /// What the documents take that were read for the rows that are gathered.
+    read: usize,
     /// Whether what stands there if nothing else does is still to be given of the row before.
     is_open: bool,
     /// Whether a row was given of the row before that meets the condition.
     is_met: bool,
+    /// What a document failed with, until the rows before it are given.
+    failure: Option<DataFusionError>,
     has_failed: bool,
 }
 
@@ -205,12 +231,21 @@ impl Batches {
         let field = document.return_field(&batch.schema())?;
         let array = document.evaluate(&batch)?.into_array(batch.num_rows())?;
         let documents = Documents::new(&array, &field)?;
-        let (left, next) = (VecDeque::new(), 0);
-        let (is_open, is_met, has_failed) = (false, false, false);
-        Ok(Self { batch, documents, making, next, left, is_open, is_met, has_failed })
+        Ok(Self {
+            batch,
+            documents,
+            making,
+            next: 0,
+            left: VecDeque::new(),
+            read: 0,
+            is_open: false,
+            is_met: false,
+            failure: None,
+            has_failed: false,
+        })
     }
 
-    /// The next row to be given.
+    /// The next row to be given; `None` where there is none, or none yet.
     fn row(&mut self) -> Result<Option<Given>> {
         loop {
             // The row that they are of was passed.
@@ -221,25 +256,37 @@ impl Batches {
             if std::mem::take(&mut self.is_open) {
                 return Ok(Some(Given { row, made: None }));
             }
-            if self.next >= self.batch.num_rows() {
+            if self.next >= self.batch.num_rows() || self.read >= READ_BYTES {
                 return Ok(None);
             }
-            self.left = self.making.rows(&self.documents, self.next)?.into();
+            let (rows, read) = self.making.rows(&self.documents, self.next)?;
+            self.left = rows.into();
+            self.read = self.read.saturating_add(read);
             self.is_open = self.making.wanted.keeps;
             self.next += 1;
         }
     }
 
     /// The next rows, those of no condition too.
-    fn rows(&mut self) -> Result<Vec<Given>> {
+    fn rows(&mut self) -> Vec<Given> {
+        self.read = 0;
         let (mut rows, mut bytes) = (Vec::new(), 0_usize);
-        while rows.len() < ROWS && bytes < BYTES {
-            let Some(row) = self.row()? else { break };
+        // Values as they are gathered, and in the columns that they become.
+        let width = self.making.wanted.table.columns().len() * 2 * size_of::<JsonCell>();
+        while self.failure.is_none() && rows.len() < ROWS && bytes < BYTES {
+            let row = match self.row() {
+                Ok(Some(row)) => row,
+                Ok(None) => break,
+                Err(failure) => {
+                    self.failure = Some(failure);
+                    break;
+                }
+            };
             let texts = row.made.iter().flatten().flatten();
-            bytes += texts.map(|text| text.len()).sum::<usize>();
+            bytes += width + texts.map(|text| text.len()).sum::<usize>();
             rows.push(row);
         }
-        Ok(rows)
+        rows
     }
 
     fn batch_of(&self, rows: &[Given]) -> Result<RecordBatch> {
@@ -259,7 +306,13 @@ impl Batches {
     /// Which rows meet the condition, and which stand for those that have none.
     fn kept(&mut self, batch: &RecordBatch, rows: &[Given]) -> Result<BooleanArray> {
         let met = match &self.making.wanted.condition {
-            Some(condition) => Some(condition.evaluate(batch)?.into_array(batch.num_rows())?),
+            Some(condition) => {
+                // It is not asked of what stands there if nothing else does.
+                let made: Vec<bool> = rows.iter().map(|given| given.made.is_some()).collect();
+                let made = BooleanArray::from(made);
+                let met = condition.evaluate_selection(batch, &made)?;
+                Some(met.into_array(batch.num_rows())?)
+            }
             None => None,
         };
         let met = met.as_ref().map(|met| as_boolean_array(met)).transpose()?;
@@ -277,23 +330,30 @@ impl Batches {
         Ok(BooleanArray::from(kept))
     }
 
+    /// Whether all rows of all documents were given.
+    fn is_over(&self) -> bool {
+        self.left.is_empty() && !self.is_open && self.next >= self.batch.num_rows()
+    }
+
+    /// The next rows, which can be none before the end.
     fn made(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            watch::check(&self.making.options)?;
-            let rows = self.rows()?;
-            if rows.is_empty() {
+        watch::check(&self.making.options)?;
+        let rows = self.rows();
+        if rows.is_empty() {
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+            if self.is_over() {
                 self.making.room.free();
                 return Ok(None);
             }
-            let mut batch = self.batch_of(&rows)?;
-            if self.making.wanted.keeps {
-                let kept = self.kept(&batch, &rows)?;
-                batch = filter_record_batch(&batch, &kept)?;
-            }
-            if batch.num_rows() > 0 {
-                return Ok(Some(batch));
-            }
         }
+        let batch = self.batch_of(&rows)?;
+        if rows.is_empty() || !self.making.wanted.keeps {
+            return Ok(Some(batch));
+        }
+        let kept = self.kept(&batch, &rows)?;
+        Ok(Some(filter_record_batch(&batch, &kept)?))
     }
 }
 
