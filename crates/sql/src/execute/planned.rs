@@ -76,13 +76,14 @@ pub(super) fn step(
 }
 
 /// The names of steps.
-const STEPS: [(&str, &str); 17] = [
+const STEPS: [(&str, &str); 18] = [
     ("AggregateExec", "Aggregate"),
     ("BoundedWindowAggExec", "Window aggregate"),
     ("CrossJoinExec", "Cross join"),
     ("FilterExec", "Filter"),
     ("GlobalLimitExec", "Limit"),
     ("HashJoinExec", "Hash join"),
+    ("InTurn", "One part after the other"),
     ("JsonRowsExec", "JSON_TABLE"),
     ("LateExec", "Late"),
     ("LocalLimitExec", "Limit"),

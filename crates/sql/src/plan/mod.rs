@@ -32,3 +32,4 @@ pub(crate) use planner::{KeptPlan, Planner};
 pub(crate) use recursive::normalise_recursive;
 pub(crate) use settle::{RowQuery, Settled};
 pub(crate) use subquery::subquery_plan;
+pub(crate) use united::is_in_turn;

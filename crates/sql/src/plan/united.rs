@@ -57,6 +57,11 @@ fn in_turn(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Execution
     })
 }
 
+/// Whether the operator only reads the partitions below it one after the other.
+pub(crate) fn is_in_turn(plan: &dyn ExecutionPlan) -> bool {
+    plan.is::<InTurn>()
+}
+
 fn recomputed() -> ReplaceChildrenOptions {
     ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute)
 }

@@ -31,7 +31,7 @@ use super::{
     window::Window,
 };
 use crate::{
-    plan::{KeptPlan, RowQuery, Settled, without_same},
+    plan::{KeptPlan, RowQuery, Settled, is_in_turn, without_same},
     scan::{
         FewScan, ScanExec,
         settled::{self, conditions_of},
@@ -249,7 +249,7 @@ fn all_steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
 /// What an operator of one input does; `None` if it is none of these.
 fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
     let plan: &dyn std::any::Any = of.as_ref();
-    if plan.is::<CooperativeExec>() {
+    if plan.is::<CooperativeExec>() || is_in_turn(of.as_ref()) {
         return Some(Vec::new());
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
