@@ -18,7 +18,7 @@ pub enum Durability {
 pub struct Options {
     /// How soon a batch is safe.
     pub durability: Durability,
-    /// Bytes of the row store's block cache.
+    /// Bytes of the row store's cache of blocks, and as many of its cache of rows.
     pub row_cache_bytes: u64,
     /// Bytes of text in memory segments before they are written to a file.
     pub checkpoint_bytes: u64,

@@ -6,11 +6,8 @@ use remora_engine::{Change as EngineChange, ChangeBatch, TableChanges, Watch};
 use serde::Serialize;
 
 use crate::{
-    Change, Collection, DocumentId, Error, IntoKey, Result, Table,
-    collection::row as document_row,
-    handle::Handle,
-    json::{self, to_document},
-    table::encode,
+    Change, Collection, DocumentId, Error, IntoKey, Result, Table, collection::row as document_row,
+    handle::Handle, json::to_text, table::encode,
 };
 
 /// Changes of tables and collections that are durable and visible together, or not at all. Dropping it
@@ -85,7 +82,7 @@ impl Batch {
         document: &T,
     ) -> Result<()> {
         self.writable(&collection.handle, &collection.name)?;
-        let text = json::text(&to_document(document)?)?;
+        let text = to_text(document)?;
         self.push(&collection.name, EngineChange::Put(document_row(K::value(id)?, text)));
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use remora_engine::{
-    Change, ChangeBatch, Database, Error as EngineError, Row, Schema, TableChanges, Value,
+    Change, ChangeBatch, Database, Error as EngineError, Reader, Row, Schema, TableChanges, Value,
 };
 
 #[cfg(feature = "sql")]
@@ -55,11 +55,30 @@ impl Handle {
         key: &[Value],
         mut make: impl FnMut(Option<Row>) -> Result<Option<Change>>,
     ) -> Result<bool> {
+        self.attempt(table, |reader| make(reader.get(table, key)?))
+    }
+
+    /// Changes a row whatever it is, if it is there, again where somebody else was faster. Says whether it was. Cost: the
+    /// row is not read.
+    pub fn change_unread(
+        &self,
+        table: &Arc<str>,
+        key: &[Value],
+        mut make: impl FnMut() -> Change,
+    ) -> Result<bool> {
+        self.attempt(table, |reader| {
+            Ok(reader.get_columns(table, key, &[])?.is_some().then(&mut make))
+        })
+    }
+
+    fn attempt(
+        &self,
+        table: &Arc<str>,
+        mut make: impl FnMut(&Reader) -> Result<Option<Change>>,
+    ) -> Result<bool> {
         for _ in 0..MAX_TRIES {
             let transaction = self.engine.begin();
-            let Some(change) = make(transaction.reader().get(table, key)?)? else {
-                return Ok(false);
-            };
+            let Some(change) = make(transaction.reader())? else { return Ok(false) };
             match transaction.commit(batch(table, vec![change])) {
                 Ok(_) => return Ok(true),
                 Err(EngineError::Conflict(_)) => {}
@@ -71,8 +90,7 @@ impl Handle {
 
     /// Deletes a row; says whether there was one.
     pub fn delete(&self, table: &Arc<str>, key: &[Value]) -> Result<bool> {
-        let deleted = |_| Change::Delete(key.to_vec());
-        self.change(table, key, |found| Ok(found.map(deleted)))
+        self.change_unread(table, key, || Change::Delete(key.to_vec()))
     }
 }
 

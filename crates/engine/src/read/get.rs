@@ -124,7 +124,7 @@ pub(super) fn read(
     values: &mut Row,
 ) -> Result<()> {
     if sources.iter().any(Source::is_row) {
-        let row = super::texts::row(view, key, &wanted(sources))?;
+        let row = super::texts::row(view, (&segment.segment, doc), key, &wanted(sources))?;
         let value = |source: &Source| row.get(source.position()).cloned().unwrap_or(Value::Null);
         values.extend(sources.iter().map(value));
         return Ok(());

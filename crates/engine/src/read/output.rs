@@ -66,7 +66,9 @@ impl<'p> Output<'p> {
                 let segment = &view.segments[place.segment];
                 get::read(view, segment, place.doc, &key, &sources, &mut hit.fields)?;
                 if let Some(highlighter) = &self.highlighter {
-                    hit.snippet = Some(highlighter.snippet(&texts::row(view, &key, &|_| true)?));
+                    let at = (&*segment.segment, place.doc);
+                    let row = texts::row(view, at, &key, &|_| true)?;
+                    hit.snippet = Some(highlighter.snippet(&row));
                 }
                 bytes += bytes_of(&hit);
             }

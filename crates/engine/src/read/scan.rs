@@ -5,6 +5,8 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Instant};
 
+use remora_index::segment::Segment;
+
 use super::{
     column_batch::ColumnBuilder,
     docs::Docs,
@@ -383,7 +385,7 @@ impl SegmentWalk {
             for &doc in docs {
                 key.clear();
                 segment.keys().read(doc, &mut key);
-                gather_behind_key(view, &key, sources, batch)?;
+                gather_behind_key(view, (segment, doc), &key, sources, batch)?;
                 taken += 1;
                 // Each may have megabytes.
                 if batch.is_heavy() {
@@ -456,10 +458,7 @@ impl SegmentWalk {
         Ok(texts)
     }
 
-    fn runs<'w>(
-        &'w self,
-        view: &'w TableView,
-    ) -> impl Iterator<Item = (&'w remora_index::segment::Segment, &'w [u32])> {
+    fn runs<'w>(&'w self, view: &'w TableView) -> impl Iterator<Item = (&'w Segment, &'w [u32])> {
         self.runs.iter().filter_map(|(segment, run)| {
             Some((&*view.segments.get(*segment)?.segment, self.docs.get(run.clone())?))
         })
@@ -469,12 +468,13 @@ impl SegmentWalk {
 /// Appends what of a row is not in the segments' columns.
 fn gather_behind_key(
     view: &TableView,
+    document: (&Segment, u32),
     key: &[u8],
     sources: &[Source],
     batch: &mut Batch,
 ) -> Result<()> {
     let reads_row = sources.iter().any(Source::is_row);
-    let row = reads_row.then(|| texts::row(view, key, &wanted(sources))).transpose()?;
+    let row = reads_row.then(|| texts::row(view, document, key, &wanted(sources))).transpose()?;
     let is_key = |source: &Source| matches!(source, Source::Key { .. });
     let parts = sources.iter().any(is_key).then(|| decode_key(&view.schema, key)).transpose()?;
     for (source, out) in sources.iter().zip(&mut batch.columns) {

@@ -1,10 +1,11 @@
 //! Rows and their texts, read back where the index alone cannot tell.
 
-use remora_index::DocSet;
+use remora_index::{DocSet, segment::Segment};
 
 use crate::{
     Error, Result, Row, Schema,
     snapshot::{SegmentView, TableView},
+    storage::store::RowVersion,
 };
 
 /// Keeps of `docs` (live ones only) those whose row satisfies `holds`, of which it is given these
@@ -37,14 +38,20 @@ pub(super) fn for_each_row(
     for doc in docs.iter() {
         key.clear();
         segment.segment.keys().read(doc, &mut key);
-        visit(doc, &row(view, &key, &|position| columns.contains(&position))?);
+        visit(doc, &row(view, (&segment.segment, doc), &key, &|at| columns.contains(&at))?);
     }
     Ok(())
 }
 
-/// The row of a document that is live in the view, with the columns at the wanted positions.
-pub(super) fn row(view: &TableView, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Row> {
-    view.rows.get(key, wanted)?.ok_or_else(|| {
+/// The row of a document that is live in the view and has this key, with the columns at the wanted positions.
+pub(super) fn row(
+    view: &TableView,
+    (segment, doc): (&Segment, u32),
+    key: &[u8],
+    wanted: &dyn Fn(usize) -> bool,
+) -> Result<Row> {
+    let version = RowVersion { segment: segment.number(), doc };
+    view.rows.get_version(key, version, wanted)?.ok_or_else(|| {
         let table = &view.schema.name;
         Error::Corrupt(format!("table {table} indexes a row that the row store does not have"))
     })

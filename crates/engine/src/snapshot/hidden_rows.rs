@@ -4,7 +4,10 @@ use std::{collections::HashSet, sync::Arc};
 
 use crate::{
     Result, Row,
-    storage::{rows::RowReader, store::StoredBytes},
+    storage::{
+        rows::RowReader,
+        store::{RowVersion, StoredBytes},
+    },
 };
 
 /// The rows that are not hidden.
@@ -23,6 +26,18 @@ impl HiddenRows {
 impl RowReader for HiddenRows {
     fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
         if self.hidden.contains(key) { Ok(None) } else { self.rows.get(key, wanted) }
+    }
+
+    fn get_version(
+        &self,
+        key: &[u8],
+        version: RowVersion,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<Row>> {
+        match self.hidden.contains(key) {
+            true => Ok(None),
+            false => self.rows.get_version(key, version, wanted),
+        }
     }
 
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {

@@ -5,7 +5,10 @@ use std::{collections::VecDeque, sync::Arc};
 use super::TableView;
 use crate::{
     Result, Row,
-    storage::{rows::RowReader, store::StoredBytes},
+    storage::{
+        rows::RowReader,
+        store::{RowVersion, StoredBytes},
+    },
 };
 
 /// Rows of a table that a scan reads ahead.
@@ -47,6 +50,16 @@ impl RowReader for UnitedRows {
     fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
         let Some(part) = self.owner(key) else { return Ok(None) };
         Ok(part.rows.get(key, wanted)?.map(|row| self.shown(row)))
+    }
+
+    fn get_version(
+        &self,
+        key: &[u8],
+        version: RowVersion,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<Row>> {
+        let Some(part) = self.owner(key) else { return Ok(None) };
+        Ok(part.rows.get_version(key, version, wanted)?.map(|row| self.shown(row)))
     }
 
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     staged::{parse_staged_key, parse_staged_value, staged_key},
-    store::{Keyspace, StoreSnapshot, StoredBytes},
+    store::{Keyspace, RowVersion, StoreSnapshot, StoredBytes},
 };
 use crate::{Error, Result, Row, encode::RowFormat};
 
@@ -22,6 +22,13 @@ pub(crate) trait RowReader: Send + Sync {
     /// The row with this encoded key: the columns at the wanted positions; what the others are is
     /// not said.
     fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>>;
+    /// As [`RowReader::get`], of a key whose row is this version: a version that was read lately is in memory.
+    fn get_version(
+        &self,
+        key: &[u8],
+        version: RowVersion,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<Row>>;
     /// The row with this encoded key as it is stored.
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>>;
     /// Calls `visit(encoded key, row)` in key order, from `from` on (included), until it answers
@@ -45,9 +52,17 @@ impl StoredRows {
 
 impl RowReader for StoredRows {
     fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
-        let row =
-            self.stored(key)?.map(|bytes| self.format.decode_columns(&bytes, wanted)).transpose();
-        row.map_err(|error| self.damaged_row(error, key))
+        self.decoded(self.stored(key)?, key, wanted)
+    }
+
+    fn get_version(
+        &self,
+        key: &[u8],
+        version: RowVersion,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<Row>> {
+        let stored = self.snapshot.get_version(self.keyspace, key, version);
+        self.decoded(stored.map_err(|error| self.damaged(error))?, key, wanted)
     }
 
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {
@@ -71,6 +86,16 @@ impl RowReader for StoredRows {
 }
 
 impl StoredRows {
+    fn decoded(
+        &self,
+        stored: Option<StoredBytes>,
+        key: &[u8],
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<Row>> {
+        let row = stored.map(|bytes| self.format.decode_columns(&bytes, wanted)).transpose();
+        row.map_err(|error| self.damaged_row(error, key))
+    }
+
     /// Damage with the table's name and what to do.
     fn damaged(&self, error: Error) -> Error {
         let Error::Corrupt(what) = error else { return error };
@@ -102,13 +127,21 @@ pub(crate) struct OverlaidRows {
 
 impl RowReader for OverlaidRows {
     fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
-        let place = staged_key(self.table, key);
-        match self.snapshot.get(Keyspace::Rows(self.number), &place)? {
+        match self.staged(key, wanted)? {
             None => self.below.get(key, wanted),
-            Some(staged) => {
-                let row = parse_staged_value(&staged)?;
-                row.map(|bytes| self.format.decode_columns(bytes, wanted)).transpose()
-            }
+            Some(row) => Ok(row),
+        }
+    }
+
+    fn get_version(
+        &self,
+        key: &[u8],
+        version: RowVersion,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<Row>> {
+        match self.staged(key, wanted)? {
+            None => self.below.get_version(key, version, wanted),
+            Some(row) => Ok(row),
         }
     }
 
@@ -137,6 +170,18 @@ impl RowReader for OverlaidRows {
             staged.pass(None, visit)?;
         }
         Ok(())
+    }
+}
+
+impl OverlaidRows {
+    /// What the batch makes of a key: a row, or none; `None` if it does not change the key.
+    fn staged(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Option<Row>>> {
+        let place = staged_key(self.table, key);
+        let Some(staged) = self.snapshot.get(Keyspace::Rows(self.number), &place)? else {
+            return Ok(None);
+        };
+        let row = parse_staged_value(&staged)?;
+        row.map(|bytes| self.format.decode_columns(bytes, wanted)).transpose().map(Some)
     }
 }
 

@@ -5,7 +5,15 @@ mod index;
 mod merge;
 mod sort_key;
 
-use std::{borrow::Cow, fmt, fs::File, sync::Arc};
+use std::{
+    borrow::Cow,
+    fmt,
+    fs::File,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use remora_words::analysis::Analyzer;
 
@@ -98,6 +106,7 @@ pub struct Document<'a> {
 
 /// An immutable segment. Cheap to clone behind an `Arc`; safe to read from any thread.
 pub struct Segment {
+    number: u64,
     sections: Sections,
     keys: Keys,
     columns: Vec<(u32, Column)>,
@@ -160,7 +169,14 @@ impl Segment {
             words.extend(stored.map(|stored| (id, stored)));
         }
         let paths = PathPart::open_all(&sections, doc_count)?;
-        Ok(Self { sections, keys, columns, texts, indexes, words, paths })
+        static OPENED: AtomicU64 = AtomicU64::new(0);
+        let number = OPENED.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { number, sections, keys, columns, texts, indexes, words, paths })
+    }
+
+    /// A number that no other segment has that this process opened or made.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// The bytes as they are written to a file; read back if they are in one.

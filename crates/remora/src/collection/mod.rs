@@ -25,7 +25,7 @@ pub use moment::Moment;
 use crate::{
     Error, IntoFilter, Result,
     handle::Handle,
-    json::{self, to_document},
+    json::{self, to_document, to_text},
 };
 
 /// The columns.
@@ -146,7 +146,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::insert`], and [`Error::Exists`] if there is a document with the id.
     pub fn insert_as<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
-        let text = json::text(&to_document(document)?)?;
+        let text = to_text(document)?;
         self.write(vec![Change::Insert(row(K::value(id)?, text))])
     }
 
@@ -169,7 +169,7 @@ impl<K: DocumentId> Collection<K> {
         documents: impl IntoIterator<Item = (K::Given<'i>, T)>,
     ) -> Result<()> {
         let put = |(id, document): (K::Given<'i>, T)| {
-            Ok(Change::Put(row(K::value(id)?, json::text(&to_document(&document)?)?)))
+            Ok(Change::Put(row(K::value(id)?, to_text(&document)?)))
         };
         let changes: Vec<Change> = documents.into_iter().map(put).collect::<Result<_>>()?;
         match changes.is_empty() {
@@ -183,7 +183,7 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::insert`].
     pub fn upsert<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
-        let text = json::text(&to_document(document)?)?;
+        let text = to_text(document)?;
         self.write(vec![Change::Put(row(K::value(id)?, text))])
     }
 
@@ -192,8 +192,12 @@ impl<K: DocumentId> Collection<K> {
     /// # Errors
     /// Those of [`Collection::insert`], and [`Error::NotFound`] if there is none with the id.
     pub fn replace<T: Serialize + ?Sized>(&self, id: K::Given<'_>, document: &T) -> Result<()> {
-        let text = json::text(&to_document(document)?)?;
-        self.change(id, |_| Ok(text.clone()))
+        let text = to_text(document)?;
+        let key = K::value(id)?;
+        self.handle.writable(&self.name)?;
+        let put = || Change::Put(row(key.clone(), text.clone()));
+        let is_there = self.handle.change_unread(&self.name, std::slice::from_ref(&key), put)?;
+        self.found(id, is_there)
     }
 
     /// Replaces a document that is still what it was; gives the version that it has now.
@@ -206,15 +210,15 @@ impl<K: DocumentId> Collection<K> {
         version: Version,
         document: &T,
     ) -> Result<Version> {
-        let document = to_document(document)?;
-        let new = version_of(&json::text(&document)?);
+        let text = to_text(document)?;
+        let new = version_of(&text);
         self.change(id, |old| {
             if version_of(old) != version {
                 let message =
                     format!("document {id:?} of {:?} has changed since it was read", self.name);
                 return Err(Error::Changed(message.into()));
             }
-            json::text(&document)
+            Ok(text.clone())
         })?;
         Ok(new)
     }
@@ -256,9 +260,7 @@ impl<K: DocumentId> Collection<K> {
         self.change(id, |old| {
             changed = parse(id, old)?;
             change(&mut changed)?;
-            // What a closure made was not checked.
-            changed = to_document(&changed)?;
-            json::text(&changed)
+            to_text(&changed)
         })?;
         Ok(changed)
     }
@@ -276,7 +278,12 @@ impl<K: DocumentId> Collection<K> {
                 Some(found) => Ok(Some(Change::Put(row(key.clone(), change(text_of(&found)?)?)))),
                 None => Ok(None),
             })?;
-        match changed {
+        self.found(id, changed)
+    }
+
+    /// The error for a document that is not there.
+    fn found(&self, id: K::Given<'_>, is_there: bool) -> Result<()> {
+        match is_there {
             true => Ok(()),
             false => {
                 let message = format!("there is no document {id:?} in {:?}", self.name);
@@ -411,7 +418,7 @@ impl Collection {
     /// - [`Error::NotFound`]: the collection was dropped.
     /// - [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`]: it cannot be written.
     pub fn insert<T: Serialize + ?Sized>(&self, document: &T) -> Result<i64> {
-        self.insert_text(json::text(&to_document(document)?)?)
+        self.insert_text(to_text(document)?)
     }
 
     /// Inserts the document that a text is; gives its id.
@@ -437,7 +444,7 @@ impl Collection {
         documents: impl IntoIterator<Item = T>,
     ) -> Result<Vec<i64>> {
         let texts: Result<Vec<String>> =
-            documents.into_iter().map(|document| json::text(&to_document(&document)?)).collect();
+            documents.into_iter().map(|document| to_text(&document)).collect();
         let texts = texts?;
         if texts.is_empty() {
             return Ok(Vec::new());

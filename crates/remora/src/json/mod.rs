@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use crate::{Error, Result};
 
-pub(crate) use serialize::{to_document, to_json};
+pub(crate) use serialize::{to_document, to_json, to_text};
 
 /// Deepest nesting of a document.
 pub(crate) const MAX_DEPTH: usize = 100;

@@ -1,7 +1,10 @@
-//! Serialises a value to JSON. What JSON cannot express is refused: NaN, infinity, keys that are not strings, and
+//! Serialises a value to JSON text. What JSON cannot express is refused: NaN, infinity, keys that are not strings, and
 //! integers beyond 64 bits.
+//!
+//! The text is written as the value is visited, without a tree between. Members are sorted by name where they do not
+//! come so, and of several with one name the last stays: the text of a document depends only on what it says.
 
-use std::cell::Cell;
+use std::borrow::Cow;
 
 use serde::{
     Serialize, Serializer,
@@ -10,13 +13,24 @@ use serde::{
         SerializeTupleStruct, SerializeTupleVariant,
     },
 };
-use serde_json::{Map, Number, Value as Json};
+use serde_json::Value as Json;
 
 use super::{MAX_BYTES, MAX_DEPTH, too_deep, too_long};
 use crate::{Error, Result};
 
 /// What a value takes at least beside the bytes of its texts: a digit and a comma.
 const VALUE_BYTES: usize = 2;
+/// Bytes that a text has room for at first.
+const FIRST_BYTES: usize = 256;
+
+/// The text of the document that a value is, within a document's limits.
+pub(crate) fn to_text<T: Serialize + ?Sized>(value: &T) -> Result<String> {
+    let text = serialized(value, MAX_BYTES)?;
+    if text.len() > MAX_BYTES {
+        return Err(too_long());
+    }
+    String::from_utf8(text).map_err(|error| Error::Corrupt(error.to_string().into()))
+}
 
 /// The document that a value is, within a document's limits.
 pub(crate) fn to_document<T: Serialize + ?Sized>(value: &T) -> Result<Json> {
@@ -25,194 +39,280 @@ pub(crate) fn to_document<T: Serialize + ?Sized>(value: &T) -> Result<Json> {
 
 /// The JSON that a value is, of about so many bytes at most.
 pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T, max_bytes: usize) -> Result<Json> {
-    let left = Cell::new(max_bytes);
-    value.serialize(ToJson { depth: 1, left: &left })
+    let text = serialized(value, max_bytes)?;
+    serde_json::from_slice(&text).map_err(|error| Error::Corrupt(error.to_string().into()))
 }
 
-/// Makes JSON of a value that stands so deep.
-#[derive(Clone, Copy)]
-struct ToJson<'c> {
-    depth: usize,
+fn serialized<T: Serialize + ?Sized>(value: &T, max_bytes: usize) -> Result<Vec<u8>> {
+    let mut output = Output { text: Vec::with_capacity(FIRST_BYTES), left: max_bytes };
+    value.serialize(ToText { output: &mut output, depth: 1 })?;
+    Ok(output.text)
+}
+
+/// The text so far.
+struct Output {
+    text: Vec<u8>,
     /// Bytes that there is still room for.
-    left: &'c Cell<usize>,
+    left: usize,
 }
 
-impl<'c> ToJson<'c> {
-    fn take(self, bytes: usize) -> Result<()> {
-        let left = self.left.get().checked_sub(bytes + VALUE_BYTES).ok_or_else(too_long)?;
-        self.left.set(left);
+impl Output {
+    /// A number, a text or another scalar, as serde_json writes it.
+    fn write<T: Serialize + ?Sized>(&mut self, scalar: &T) -> Result<()> {
+        serde_json::to_writer(&mut self.text, scalar)
+            .map_err(|error| Error::request(error.to_string()))
+    }
+}
+
+/// Writes a value that stands so deep.
+struct ToText<'o> {
+    output: &'o mut Output,
+    depth: usize,
+}
+
+impl<'o> ToText<'o> {
+    fn take(&mut self, bytes: usize) -> Result<()> {
+        let left = self.output.left.checked_sub(bytes + VALUE_BYTES).ok_or_else(too_long)?;
+        self.output.left = left;
         if self.depth > MAX_DEPTH { Err(too_deep()) } else { Ok(()) }
     }
 
-    fn scalar(self, value: Json) -> Result<Json> {
+    fn scalar<T: Serialize + ?Sized>(mut self, value: &T) -> Result<()> {
         self.take(0)?;
-        Ok(value)
+        self.output.write(value)
     }
 
-    fn below(self) -> Self {
-        Self { depth: self.depth + 1, ..self }
+    /// Begins an enum's variant with content, which is an object of one member, as everywhere in serde.
+    fn variant(mut self, name: &'static str) -> Result<Self> {
+        self.take(name.len())?;
+        self.output.text.push(b'{');
+        self.output.write(name)?;
+        self.output.text.push(b':');
+        Ok(Self { depth: self.depth + 1, ..self })
     }
 
-    fn list(self, variant: Option<&'static str>) -> Result<List<'c>> {
-        self.take(variant.map_or(0, str::len))?;
-        let inner = if variant.is_some() { self.below() } else { self };
-        Ok(List { to: inner.below(), values: Vec::new(), variant })
+    fn list(mut self, variant: Option<&'static str>) -> Result<List<'o>> {
+        let is_variant = variant.is_some();
+        match variant {
+            Some(name) => self = self.variant(name)?,
+            None => self.take(0)?,
+        }
+        self.output.text.push(b'[');
+        Ok(List { output: self.output, depth: self.depth + 1, is_empty: true, is_variant })
     }
 
-    fn members(self, variant: Option<&'static str>) -> Result<Members<'c>> {
-        self.take(variant.map_or(0, str::len))?;
-        let inner = if variant.is_some() { self.below() } else { self };
-        Ok(Members { to: inner.below(), members: Map::new(), key: None, variant })
+    fn members(mut self, variant: Option<&'static str>) -> Result<Members<'o>> {
+        let is_variant = variant.is_some();
+        match variant {
+            Some(name) => self = self.variant(name)?,
+            None => self.take(0)?,
+        }
+        let start = self.output.text.len();
+        self.output.text.push(b'{');
+        let depth = self.depth + 1;
+        Ok(Members {
+            output: self.output,
+            depth,
+            start,
+            members: Vec::new(),
+            key: None,
+            is_variant,
+        })
     }
 }
 
-/// An array that is being made.
-struct List<'c> {
-    to: ToJson<'c>,
-    values: Vec<Json>,
-    variant: Option<&'static str>,
+/// An array that is being written.
+struct List<'o> {
+    output: &'o mut Output,
+    /// That of its elements.
+    depth: usize,
+    is_empty: bool,
+    is_variant: bool,
 }
 
 impl List<'_> {
     fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
-        self.values.push(value.serialize(self.to)?);
-        Ok(())
+        if !std::mem::take(&mut self.is_empty) {
+            self.output.text.push(b',');
+        }
+        value.serialize(ToText { output: self.output, depth: self.depth })
     }
 
-    fn finish(self) -> Json {
-        tagged(self.variant, Json::Array(self.values))
+    fn finish(self) {
+        self.output.text.push(b']');
+        if self.is_variant {
+            self.output.text.push(b'}');
+        }
     }
 }
 
-/// An object that is being made.
-struct Members<'c> {
-    to: ToJson<'c>,
-    members: Map<String, Json>,
+/// An object that is being written.
+struct Members<'o> {
+    output: &'o mut Output,
+    /// That of its members.
+    depth: usize,
+    /// Where its text begins.
+    start: usize,
+    /// Each name, and where the text of its member ends, which begins behind the one before and a comma.
+    members: Vec<(Cow<'static, str>, usize)>,
     key: Option<String>,
-    variant: Option<&'static str>,
+    is_variant: bool,
 }
 
 impl Members<'_> {
-    fn insert<T: Serialize + ?Sized>(&mut self, key: String, value: &T) -> Result<()> {
-        self.to.take(key.len())?;
-        let value = value.serialize(self.to).map_err(|error| error.at(format!("{key:?}")))?;
-        self.members.insert(key, value);
+    fn insert<T: Serialize + ?Sized>(&mut self, key: Cow<'static, str>, value: &T) -> Result<()> {
+        let mut to = ToText { output: self.output, depth: self.depth };
+        to.take(key.len())?;
+        if !self.members.is_empty() {
+            to.output.text.push(b',');
+        }
+        to.output.write(&*key)?;
+        to.output.text.push(b':');
+        value.serialize(to).map_err(|error| error.at(format!("{key:?}")))?;
+        self.members.push((key, self.output.text.len()));
         Ok(())
     }
 
-    fn finish(self) -> Json {
-        tagged(self.variant, Json::Object(self.members))
+    fn finish(mut self) {
+        if !self.members.is_sorted_by(|(one, _), (other, _)| one < other) {
+            self.sort();
+        }
+        self.output.text.push(b'}');
+        if self.is_variant {
+            self.output.text.push(b'}');
+        }
+    }
+
+    /// Brings the members into the order of their names; of those of one name the last stays.
+    fn sort(&mut self) {
+        let text = &mut self.output.text;
+        let members = text.split_off((self.start + 1).min(text.len()));
+        let mut from = 0;
+        let spans = self.members.drain(..).map(|(key, end)| {
+            let end = end - self.start - 1;
+            (key, std::mem::replace(&mut from, end + 1)..end)
+        });
+        let mut spans: Vec<_> = spans.collect();
+        // From the last on, for of equal ones the first is kept.
+        spans.reverse();
+        spans.sort_by(|(one, _), (other, _)| one.cmp(other));
+        spans.dedup_by(|(one, _), (other, _)| one == other);
+        for (_, span) in spans {
+            if text.len() > self.start + 1 {
+                text.push(b',');
+            }
+            text.extend_from_slice(members.get(span).unwrap_or_default());
+        }
     }
 }
 
-/// An enum's variant with content is an object of one member, as everywhere in serde.
-fn tagged(variant: Option<&'static str>, value: Json) -> Json {
-    match variant {
-        Some(name) => Json::Object(Map::from_iter([(name.to_owned(), value)])),
-        None => value,
+/// The name that a map's key is.
+fn name_of<T: Serialize + ?Sized>(key: &T, depth: usize, left: usize) -> Result<String> {
+    // It is counted with its value.
+    let mut output = Output { text: Vec::new(), left };
+    key.serialize(ToText { output: &mut output, depth })?;
+    let quoted = output.text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
+    if let Some(Ok(plain)) = quoted.filter(|it| !it.contains(&b'\\')).map(str::from_utf8) {
+        return Ok(plain.to_owned());
     }
-}
-
-fn key_of(value: Json) -> Result<String> {
-    match value {
+    let refused = || Error::request("a map has a key that is no text, which JSON cannot hold");
+    match serde_json::from_slice(&output.text).map_err(|_| refused())? {
         Json::String(text) => Ok(text),
         Json::Number(number) => Ok(number.to_string()),
         Json::Bool(truth) => Ok(truth.to_string()),
-        _ => Err(Error::request("a map has a key that is no text, which JSON cannot hold")),
+        _ => Err(refused()),
     }
 }
 
-fn finite(number: f64) -> Result<Json> {
-    Number::from_f64(number).map(Json::Number).ok_or_else(|| {
-        Error::request(format!("{number} is no number of JSON: leave it out or write null"))
-    })
-}
-
-impl<'c> Serializer for ToJson<'c> {
-    type Ok = Json;
+impl<'o> Serializer for ToText<'o> {
+    type Ok = ();
     type Error = Error;
-    type SerializeSeq = List<'c>;
-    type SerializeTuple = List<'c>;
-    type SerializeTupleStruct = List<'c>;
-    type SerializeTupleVariant = List<'c>;
-    type SerializeMap = Members<'c>;
-    type SerializeStruct = Members<'c>;
-    type SerializeStructVariant = Members<'c>;
+    type SerializeSeq = List<'o>;
+    type SerializeTuple = List<'o>;
+    type SerializeTupleStruct = List<'o>;
+    type SerializeTupleVariant = List<'o>;
+    type SerializeMap = Members<'o>;
+    type SerializeStruct = Members<'o>;
+    type SerializeStructVariant = Members<'o>;
 
-    fn serialize_bool(self, truth: bool) -> Result<Json> {
-        self.scalar(Json::Bool(truth))
+    fn serialize_bool(self, truth: bool) -> Result<()> {
+        self.scalar(&truth)
     }
 
-    fn serialize_i8(self, number: i8) -> Result<Json> {
+    fn serialize_i8(self, number: i8) -> Result<()> {
         self.serialize_i64(number.into())
     }
 
-    fn serialize_i16(self, number: i16) -> Result<Json> {
+    fn serialize_i16(self, number: i16) -> Result<()> {
         self.serialize_i64(number.into())
     }
 
-    fn serialize_i32(self, number: i32) -> Result<Json> {
+    fn serialize_i32(self, number: i32) -> Result<()> {
         self.serialize_i64(number.into())
     }
 
-    fn serialize_i64(self, number: i64) -> Result<Json> {
-        self.scalar(number.into())
+    fn serialize_i64(self, number: i64) -> Result<()> {
+        self.scalar(&number)
     }
 
-    fn serialize_u8(self, number: u8) -> Result<Json> {
+    fn serialize_u8(self, number: u8) -> Result<()> {
         self.serialize_u64(number.into())
     }
 
-    fn serialize_u16(self, number: u16) -> Result<Json> {
+    fn serialize_u16(self, number: u16) -> Result<()> {
         self.serialize_u64(number.into())
     }
 
-    fn serialize_u32(self, number: u32) -> Result<Json> {
+    fn serialize_u32(self, number: u32) -> Result<()> {
         self.serialize_u64(number.into())
     }
 
-    fn serialize_u64(self, number: u64) -> Result<Json> {
-        self.scalar(number.into())
+    fn serialize_u64(self, number: u64) -> Result<()> {
+        self.scalar(&number)
     }
 
-    fn serialize_f32(self, number: f32) -> Result<Json> {
+    fn serialize_f32(self, number: f32) -> Result<()> {
         // The shortest digits that mean it, not those of the double that is the same.
         let shortest = number.to_string().parse().unwrap_or(f64::from(number));
         self.serialize_f64(shortest)
     }
 
-    fn serialize_f64(self, number: f64) -> Result<Json> {
-        self.scalar(finite(number)?)
+    fn serialize_f64(self, number: f64) -> Result<()> {
+        if !number.is_finite() {
+            let message = format!("{number} is no number of JSON: leave it out or write null");
+            return Err(Error::request(message));
+        }
+        self.scalar(&number)
     }
 
-    fn serialize_char(self, letter: char) -> Result<Json> {
-        self.scalar(Json::String(letter.to_string()))
+    fn serialize_char(self, letter: char) -> Result<()> {
+        self.scalar(&letter)
     }
 
-    fn serialize_str(self, text: &str) -> Result<Json> {
+    fn serialize_str(mut self, text: &str) -> Result<()> {
         self.take(text.len())?;
-        Ok(Json::String(text.to_owned()))
+        self.output.write(text)
     }
 
-    fn serialize_bytes(self, bytes: &[u8]) -> Result<Json> {
+    fn serialize_bytes(mut self, bytes: &[u8]) -> Result<()> {
         self.take(bytes.len())?;
-        Ok(Json::Array(bytes.iter().map(|byte| Json::from(*byte)).collect()))
+        self.output.write(bytes)
     }
 
-    fn serialize_none(self) -> Result<Json> {
-        self.scalar(Json::Null)
+    fn serialize_none(self) -> Result<()> {
+        self.scalar(&())
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Json> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<()> {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<Json> {
-        self.scalar(Json::Null)
+    fn serialize_unit(self) -> Result<()> {
+        self.scalar(&())
     }
 
-    fn serialize_unit_struct(self, _name: &'static str) -> Result<Json> {
-        self.scalar(Json::Null)
+    fn serialize_unit_struct(self, _name: &'static str) -> Result<()> {
+        self.scalar(&())
     }
 
     fn serialize_unit_variant(
@@ -220,7 +320,7 @@ impl<'c> Serializer for ToJson<'c> {
         _name: &'static str,
         _index: u32,
         variant: &'static str,
-    ) -> Result<Json> {
+    ) -> Result<()> {
         self.serialize_str(variant)
     }
 
@@ -228,7 +328,7 @@ impl<'c> Serializer for ToJson<'c> {
         self,
         _name: &'static str,
         value: &T,
-    ) -> Result<Json> {
+    ) -> Result<()> {
         value.serialize(self)
     }
 
@@ -238,20 +338,22 @@ impl<'c> Serializer for ToJson<'c> {
         _index: u32,
         variant: &'static str,
         value: &T,
-    ) -> Result<Json> {
-        self.take(variant.len())?;
-        Ok(tagged(Some(variant), value.serialize(self.below())?))
+    ) -> Result<()> {
+        let ToText { output, depth } = self.variant(variant)?;
+        value.serialize(ToText { output: &mut *output, depth })?;
+        output.text.push(b'}');
+        Ok(())
     }
 
-    fn serialize_seq(self, _length: Option<usize>) -> Result<List<'c>> {
+    fn serialize_seq(self, _length: Option<usize>) -> Result<List<'o>> {
         self.list(None)
     }
 
-    fn serialize_tuple(self, _length: usize) -> Result<List<'c>> {
+    fn serialize_tuple(self, _length: usize) -> Result<List<'o>> {
         self.list(None)
     }
 
-    fn serialize_tuple_struct(self, _name: &'static str, _length: usize) -> Result<List<'c>> {
+    fn serialize_tuple_struct(self, _name: &'static str, _length: usize) -> Result<List<'o>> {
         self.list(None)
     }
 
@@ -261,15 +363,15 @@ impl<'c> Serializer for ToJson<'c> {
         _index: u32,
         variant: &'static str,
         _length: usize,
-    ) -> Result<List<'c>> {
+    ) -> Result<List<'o>> {
         self.list(Some(variant))
     }
 
-    fn serialize_map(self, _length: Option<usize>) -> Result<Members<'c>> {
+    fn serialize_map(self, _length: Option<usize>) -> Result<Members<'o>> {
         self.members(None)
     }
 
-    fn serialize_struct(self, _name: &'static str, _length: usize) -> Result<Members<'c>> {
+    fn serialize_struct(self, _name: &'static str, _length: usize) -> Result<Members<'o>> {
         self.members(None)
     }
 
@@ -279,7 +381,7 @@ impl<'c> Serializer for ToJson<'c> {
         _index: u32,
         variant: &'static str,
         _length: usize,
-    ) -> Result<Members<'c>> {
+    ) -> Result<Members<'o>> {
         self.members(Some(variant))
     }
 }
@@ -287,15 +389,16 @@ impl<'c> Serializer for ToJson<'c> {
 macro_rules! list_like {
     ($($kind:ident :: $push:ident,)*) => {$(
         impl $kind for List<'_> {
-            type Ok = Json;
+            type Ok = ();
             type Error = Error;
 
             fn $push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
                 self.push(value)
             }
 
-            fn end(self) -> Result<Json> {
-                Ok(self.finish())
+            fn end(self) -> Result<()> {
+                self.finish();
+                Ok(())
             }
         }
     )*};
@@ -309,30 +412,28 @@ list_like! {
 }
 
 impl SerializeMap for Members<'_> {
-    type Ok = Json;
+    type Ok = ();
     type Error = Error;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<()> {
-        // It is counted with its value.
-        let left = self.to.left.get();
-        self.key = Some(key_of(key.serialize(self.to)?)?);
-        self.to.left.set(left);
+        self.key = Some(name_of(key, self.depth, self.output.left)?);
         Ok(())
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
         let key =
             self.key.take().ok_or_else(|| Error::request("a map has a value without a key"))?;
-        self.insert(key, value)
+        self.insert(Cow::Owned(key), value)
     }
 
-    fn end(self) -> Result<Json> {
-        Ok(self.finish())
+    fn end(self) -> Result<()> {
+        self.finish();
+        Ok(())
     }
 }
 
 impl SerializeStruct for Members<'_> {
-    type Ok = Json;
+    type Ok = ();
     type Error = Error;
 
     fn serialize_field<T: Serialize + ?Sized>(
@@ -340,16 +441,17 @@ impl SerializeStruct for Members<'_> {
         key: &'static str,
         value: &T,
     ) -> Result<()> {
-        self.insert(key.to_owned(), value)
+        self.insert(Cow::Borrowed(key), value)
     }
 
-    fn end(self) -> Result<Json> {
-        Ok(self.finish())
+    fn end(self) -> Result<()> {
+        self.finish();
+        Ok(())
     }
 }
 
 impl SerializeStructVariant for Members<'_> {
-    type Ok = Json;
+    type Ok = ();
     type Error = Error;
 
     fn serialize_field<T: Serialize + ?Sized>(
@@ -357,11 +459,12 @@ impl SerializeStructVariant for Members<'_> {
         key: &'static str,
         value: &T,
     ) -> Result<()> {
-        self.insert(key.to_owned(), value)
+        self.insert(Cow::Borrowed(key), value)
     }
 
-    fn end(self) -> Result<Json> {
-        Ok(self.finish())
+    fn end(self) -> Result<()> {
+        self.finish();
+        Ok(())
     }
 }
 
@@ -369,6 +472,7 @@ impl SerializeStructVariant for Members<'_> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -390,6 +494,55 @@ mod tests {
         assert_eq!(to_document(&numbered).unwrap(), json!({"7": u64::MAX, "8": null}));
         let nested = json!({"a": [1, {"b": ["x", true, null, 1.5]}]});
         assert_eq!(to_document(&nested).unwrap(), nested);
+    }
+
+    /// Members as they come.
+    struct Given(Vec<(String, Json)>);
+
+    impl Serialize for Given {
+        fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+            serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = Json> {
+        let scalar = prop_oneof![
+            Just(Json::Null),
+            any::<bool>().prop_map(Json::from),
+            any::<i64>().prop_map(Json::from),
+            any::<u64>().prop_map(Json::from),
+            proptest::num::f64::NORMAL.prop_map(Json::from),
+            ".{0,6}".prop_map(Json::from),
+        ];
+        scalar.prop_recursive(4, 24, 4, |inner| {
+            let members = proptest::collection::vec(("[\"\\\\a-cé\n]{0,2}", inner.clone()), 0..5);
+            prop_oneof![
+                proptest::collection::vec(inner, 0..4).prop_map(Json::from),
+                members.prop_map(|members| Json::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_depends_only_on_what_the_document_says(
+            members in proptest::collection::vec(("[\"\\\\a-cé\n]{0,2}", any_json()), 0..6),
+        ) {
+            let document = Json::Object(members.iter().cloned().collect());
+            prop_assert_eq!(to_text(&Given(members)).unwrap(), document.to_string());
+        }
+    }
+
+    #[test]
+    fn members_of_variants_are_sorted_too() {
+        #[derive(Serialize)]
+        enum Change {
+            Move { y: u8, x: Option<Box<Change>>, a: char },
+        }
+        let inner = Change::Move { y: 1, x: None, a: '"' };
+        let outer = Change::Move { y: 2, x: Some(Box::new(inner)), a: 'b' };
+        let expected = r#"{"Move":{"a":"b","x":{"Move":{"a":"\"","x":null,"y":1}},"y":2}}"#;
+        assert_eq!(to_text(&outer).unwrap(), expected);
     }
 
     #[test]

@@ -11,7 +11,10 @@ use crate::{
     interrupt::Unless,
     schema::Synonyms,
     snapshot::{SegmentView, TableView},
-    storage::{rows::RowReader, store::StoredBytes},
+    storage::{
+        rows::RowReader,
+        store::{RowVersion, StoredBytes},
+    },
 };
 
 pub const POSITION: Position = Position(7);
@@ -80,6 +83,15 @@ impl RowReader for Rows {
             *value = Value::Null;
         }
         Ok(Some(row))
+    }
+
+    fn get_version(
+        &self,
+        key: &[u8],
+        _version: RowVersion,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<Row>> {
+        self.get(key, wanted)
     }
 
     fn stored(&self, _: &[u8]) -> Result<Option<StoredBytes>> {

@@ -47,6 +47,16 @@ impl Keyspace {
     }
 }
 
+/// One version of a row: the document that has it, of a segment of this process. Its bytes never change, because a row that
+/// is written anew gets a new document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RowVersion {
+    /// [`remora_index::segment::Segment::number`].
+    pub segment: u64,
+    /// The document.
+    pub doc: u32,
+}
+
 /// Puts and deletes that become visible and durable together. Of several changes to one key the
 /// last one stands.
 #[derive(Clone, Debug, Default)]
@@ -134,6 +144,15 @@ pub(crate) trait Store: Send + Sync {
 pub(crate) trait StoreSnapshot: Send + Sync {
     /// The value of a key.
     fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<StoredBytes>>;
+    /// The value of a key that is this version of a row at this moment. A store may keep it in memory and answer from there.
+    fn get_version(
+        &self,
+        keyspace: Keyspace,
+        key: &[u8],
+        _version: RowVersion,
+    ) -> Result<Option<StoredBytes>> {
+        self.get(keyspace, key)
+    }
     /// Calls `visit(key, value)` in key order, from `from` on (included), until it answers false.
     fn scan(&self, keyspace: Keyspace, from: &[u8], visit: &mut EntryVisitor<'_>) -> Result<()>;
 }

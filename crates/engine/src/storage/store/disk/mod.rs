@@ -22,6 +22,7 @@ mod error;
 mod moment;
 mod opened;
 mod room;
+mod versions;
 
 use std::{
     borrow::Cow,
@@ -37,14 +38,14 @@ use std::{
 use fjall::{PersistMode, SeqNo};
 use parking_lot::{Mutex, RwLock};
 
-use self::{error::store_error, moment::Moments, opened::Opened};
+use self::{error::store_error, moment::Moments, opened::Opened, versions::RowVersions};
 use super::{Keyspace, Store, StoreBatch, StoreChange, StoreSnapshot, poison::Poison};
 use crate::{Error, Result, error::is_full};
 
 /// Settings of the store on disk.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreOptions {
-    /// Bytes of the cache of blocks, shared by all keyspaces.
+    /// Bytes of the cache of blocks that all keyspaces share, and as many of that of rows.
     pub cache_bytes: u64,
     /// Bytes of rows of one table in memory before they go to a file of their own.
     pub rows_memtable_bytes: u64,
@@ -126,6 +127,7 @@ impl DiskStore {
     pub fn open(directory: &Path, options: StoreOptions) -> Result<Self> {
         let opened = Opened::open(directory, &options)?;
         let batches = opened.batches()?;
+        let moments = Moments::new(RowVersions::new(options.cache_bytes));
         Ok(Self {
             last_rows: AtomicU64::new(opened.database.visible_seqno()),
             opened: RwLock::new(Some(opened)),
@@ -134,7 +136,7 @@ impl DiskStore {
             poison: Poison::default(),
             refusal: Mutex::default(),
             writing: Mutex::new(Writing { batches, next_opening: None, pause: FIRST_PAUSE }),
-            moments: Moments::default(),
+            moments,
             openings: AtomicU64::new(0),
             undropped: Mutex::default(),
         })

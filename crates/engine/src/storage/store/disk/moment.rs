@@ -15,10 +15,11 @@ use super::{
     error::store_error,
     opened::{Moment, Opened},
     original_key, store_key,
+    versions::RowVersions,
 };
 use crate::{
     Error, Result,
-    storage::store::{EntryVisitor, Keyspace, StoreSnapshot, StoredBytes},
+    storage::store::{EntryVisitor, Keyspace, RowVersion, StoreSnapshot, StoredBytes},
 };
 
 /// Reads of the disk that run get this long to end before the moment they read is taken away. A scan
@@ -43,6 +44,7 @@ enum HeldMoment {
 pub(super) struct DiskSnapshot {
     // Read-locked while the disk is read and no longer: no thread ever has two.
     place: RwLock<HeldMoment>,
+    versions: Arc<RowVersions>,
 }
 
 impl HeldMoment {
@@ -78,9 +80,22 @@ impl DiskSnapshot {
 
 impl StoreSnapshot for DiskSnapshot {
     fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<StoredBytes>> {
+        self.read(|moment| moment.get(keyspace, key))
+    }
+
+    fn get_version(
+        &self,
+        keyspace: Keyspace,
+        key: &[u8],
+        version: RowVersion,
+    ) -> Result<Option<StoredBytes>> {
         self.read(|moment| {
-            let Some(tree) = moment.keyspaces.get(&keyspace) else { return Ok(None) };
-            moment.at.get(tree, store_key(key)).map_err(|error| damaged(error, keyspace, tree, key))
+            if let Some(row) = self.versions.get(version) {
+                return Ok(Some(row));
+            }
+            let found = moment.get(keyspace, key)?;
+            found.iter().for_each(|row| self.versions.offer(version, row));
+            Ok(found)
         })
     }
 
@@ -110,6 +125,11 @@ struct Page {
 }
 
 impl Moment {
+    fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<StoredBytes>> {
+        let Some(tree) = self.keyspaces.get(&keyspace) else { return Ok(None) };
+        self.at.get(tree, store_key(key)).map_err(|error| damaged(error, keyspace, tree, key))
+    }
+
     /// At most so many entries from a key on, as it is stored.
     fn page(&self, keyspace: Keyspace, from: &[u8], most: usize) -> Page {
         let mut page = Page { entries: Vec::new(), is_last: Ok(true) };
@@ -148,16 +168,25 @@ fn damaged(error: fjall::Error, keyspace: Keyspace, tree: &fjall::Keyspace, key:
 }
 
 /// The moments that are held.
-#[derive(Default)]
 pub(super) struct Moments {
     held: Mutex<Vec<Weak<DiskSnapshot>>>,
+    /// What their readers have read lately.
+    versions: Arc<RowVersions>,
 }
 
 impl Moments {
+    /// No moment yet.
+    pub fn new(versions: Arc<RowVersions>) -> Self {
+        Self { held: Mutex::default(), versions }
+    }
+
     /// Hands out a moment; without one the reader is told that it is gone.
     pub fn hold(&self, moment: Option<Moment>) -> Arc<DiskSnapshot> {
         let place = moment.map_or(HeldMoment::Past, HeldMoment::Held);
-        let snapshot = Arc::new(DiskSnapshot { place: RwLock::new(place) });
+        let snapshot = Arc::new(DiskSnapshot {
+            place: RwLock::new(place),
+            versions: Arc::clone(&self.versions),
+        });
         let mut held = self.held.lock();
         // Forgets those that were dropped whenever the list would grow: so each costs little.
         if held.len() == held.capacity() {
