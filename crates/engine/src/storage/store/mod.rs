@@ -32,7 +32,7 @@ pub(crate) enum Keyspace {
     Meta,
     /// The change log since the last checkpoint.
     Log,
-    /// The rows of the table with this number. Made by the first put into it.
+    /// The rows of the table with this number.
     Rows(u32),
 }
 
@@ -122,7 +122,8 @@ pub(crate) trait Store: Send + Sync {
     fn flush(&self, deadline: Instant) -> Result<()>;
     /// Bytes on disk, the journal included.
     fn disk_bytes(&self) -> u64;
-    /// Bytes on disk of one table's rows, the journal not included.
+    /// Bytes on disk of one table's rows, the journal not included; of a small table about what was written
+    /// to it.
     fn table_bytes(&self, table: u32) -> u64;
     /// Why the disk takes no write for now; `None` if it does.
     fn refusal(&self) -> Option<String> {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! store/             fjall's own files, of its disk format 3
-//! keyspaces          "meta", "log", "rows-N" for table number N
+//! keyspaces          "meta", "log", "rows-N" for table number N, "small" for small tables (places.rs)
 //! key in a keyspace  the key itself; a key of nothing but n zero bytes (n from 0) has n + 1 there,
 //!                    since fjall knows no empty key. The order of keys is the same.
 //! ```
@@ -21,6 +21,7 @@ mod directory;
 mod error;
 mod moment;
 mod opened;
+mod places;
 mod room;
 mod versions;
 
@@ -49,6 +50,8 @@ pub(crate) struct StoreOptions {
     pub cache_bytes: u64,
     /// Bytes of rows of one table in memory before they go to a file of their own.
     pub rows_memtable_bytes: u64,
+    /// Bytes written to a table above which it gets a keyspace of its own.
+    pub small_table_bytes: u64,
     /// Bytes of the journal above which memtables are flushed to free it; at least 64 MiB.
     pub journal_bytes: u64,
     /// Threads that flush and compact; at least 2, so that one is always free to flush.
@@ -60,6 +63,7 @@ impl Default for StoreOptions {
         Self {
             cache_bytes: 32 << 20,
             rows_memtable_bytes: 16 << 20,
+            small_table_bytes: 256 << 10,
             journal_bytes: MIN_JOURNAL_BYTES,
             worker_threads: 2,
         }
@@ -159,7 +163,7 @@ impl DiskStore {
 
     /// Hands the batch to the system; with `sync` it is durable on return.
     fn write(&self, mut batch: StoreBatch, sync: bool) -> Result<()> {
-        let ready = self.with(|opened| opened.wait_for_backlog(&batch, &self.options))?;
+        let ready = self.with(|opened| opened.wait_for_backlog(&batch))?;
         // Behind whoever writes, who may just find out why fjall has stopped.
         let mut writing = self.writing.lock();
         ready.map_err(|error| self.failed(error))?;
@@ -293,6 +297,21 @@ impl DiskStore {
         }
     }
 
+    /// Drops a table's rows; false if there are none. First a keyspace of its own: while rows are marked as
+    /// those of a small table, that is empty.
+    fn drop_where_they_are(&self, opened: &Opened, table: u32) -> fjall::Result<bool> {
+        let had_own = opened.drop_own(table, &self.options)?;
+        // A moment from before does not show them once the database is opened anew, also if nobody knows
+        // whether they were dropped.
+        let was_small = opened.drop_small(table).inspect_err(|_| {
+            self.last_rows.store(SeqNo::MAX, Ordering::Release);
+        })?;
+        if was_small {
+            self.last_rows.fetch_max(opened.database.visible_seqno(), Ordering::AcqRel);
+        }
+        Ok(had_own || was_small)
+    }
+
     /// Drops what could not be dropped when it was to be.
     fn drop_rest(&self) -> Result<()> {
         let undropped = std::mem::take(&mut *self.undropped.lock());
@@ -334,18 +353,14 @@ impl Store for DiskStore {
     }
 
     fn row_tables(&self) -> Vec<u32> {
-        let table = |keyspace: &Keyspace| match *keyspace {
-            Keyspace::Rows(table) => Some(table),
-            Keyspace::Meta | Keyspace::Log => None,
-        };
-        let tables = |opened: &Opened| opened.keyspaces().keys().filter_map(table).collect();
+        let tables = |opened: &Opened| opened.row_tables().into_iter().collect();
         self.with(tables).unwrap_or_default()
     }
 
     fn drop_rows(&self, table: u32) -> Result<()> {
         self.poison.check()?;
         // Also while the disk is full, since it makes room.
-        let dropped = self.with(|opened| opened.drop_keyspace(Keyspace::Rows(table)));
+        let dropped = self.with(|opened| self.drop_where_they_are(opened, table));
         let dropped = dropped.and_then(|dropped| dropped.map_err(|error| self.failed(error)));
         match dropped {
             Err(Error::Full(error)) => {
@@ -369,11 +384,11 @@ impl Store for DiskStore {
                 return Ok(());
             }
             let keyspaces = opened.keyspaces();
-            for keyspace in keyspaces.values() {
+            for keyspace in keyspaces.trees() {
                 keyspace.rotate_memtable().map_err(|error| self.failed(error))?;
             }
             let is_done = |keyspace: &fjall::Keyspace| keyspace.sealed_memtable_count() == 0;
-            while Instant::now() < deadline && !keyspaces.values().all(is_done) {
+            while Instant::now() < deadline && !keyspaces.trees().all(is_done) {
                 std::thread::sleep(BACKLOG_POLL);
             }
             Ok(())
@@ -385,17 +400,14 @@ impl Store for DiskStore {
             // The journal is the only part that is asked of the file system, and it may just have
             // been removed; the figure without it is then the truer one.
             let journal = opened.database.journal_disk_space().unwrap_or(0);
-            let trees: u64 = opened.keyspaces().values().map(fjall::Keyspace::disk_space).sum();
+            let trees: u64 = opened.keyspaces().trees().map(fjall::Keyspace::disk_space).sum();
             journal.saturating_add(trees)
         });
         bytes.unwrap_or(0)
     }
 
     fn table_bytes(&self, table: u32) -> u64 {
-        let bytes = |opened: &Opened| {
-            opened.keyspaces().get(&Keyspace::Rows(table)).map_or(0, fjall::Keyspace::disk_space)
-        };
-        self.with(bytes).unwrap_or(0)
+        self.with(|opened| opened.table_bytes(table)).unwrap_or(0)
     }
 
     fn refusal(&self) -> Option<String> {

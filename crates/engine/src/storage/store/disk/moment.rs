@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use super::{
     error::store_error,
     opened::{Moment, Opened},
-    original_key, store_key,
+    places::key_of,
     versions::RowVersions,
 };
 use crate::{
@@ -53,7 +53,7 @@ impl HeldMoment {
         let taken = std::mem::replace(self, Self::Past);
         match taken {
             Self::Held(moment) => {
-                Some((moment.at.seqno(), moment.keyspaces.keys().copied().collect()))
+                Some((moment.at.seqno(), moment.keyspaces.own.keys().copied().collect()))
             }
             Self::Past => None,
             Self::Closed => {
@@ -100,17 +100,19 @@ impl StoreSnapshot for DiskSnapshot {
     }
 
     fn scan(&self, keyspace: Keyspace, from: &[u8], visit: &mut EntryVisitor<'_>) -> Result<()> {
-        let mut from = store_key(from).into_owned();
+        let mut from = from.to_owned();
         let mut entries = FIRST_PAGE_ENTRIES;
         loop {
             let page = self.read(|moment| Ok(moment.page(keyspace, &from, entries)))?;
             for (key, value) in &page.entries {
-                if !visit(original_key(key), value)? {
+                if !visit(key_of(key, page.is_small), value)? {
                     return Ok(());
                 }
             }
             match (page.is_last?, page.entries.last()) {
-                (false, Some((last, _))) => from = [last, [0].as_slice()].concat(),
+                (false, Some((last, _))) => {
+                    from = [key_of(last, page.is_small), [0].as_slice()].concat();
+                }
                 _ => return Ok(()),
             }
             entries = entries.saturating_mul(4).min(PAGE_ENTRIES);
@@ -121,29 +123,34 @@ impl StoreSnapshot for DiskSnapshot {
 /// Entries of a keyspace, and whether there is none behind them, or what cannot be read there.
 struct Page {
     entries: Vec<(StoredBytes, StoredBytes)>,
+    /// Whether they are among those of small tables.
+    is_small: bool,
     is_last: Result<bool>,
 }
 
 impl Moment {
     fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<StoredBytes>> {
-        let Some(tree) = self.keyspaces.get(&keyspace) else { return Ok(None) };
-        self.at.get(tree, store_key(key)).map_err(|error| damaged(error, keyspace, tree, key))
+        let Some(place) = self.keyspaces.place(keyspace) else { return Ok(None) };
+        let found = self.at.get(place.tree, place.key(key));
+        found.map_err(|error| damaged(error, keyspace, place.tree, key))
     }
 
-    /// At most so many entries from a key on, as it is stored.
+    /// At most so many entries from a key on.
     fn page(&self, keyspace: Keyspace, from: &[u8], most: usize) -> Page {
-        let mut page = Page { entries: Vec::new(), is_last: Ok(true) };
-        let Some(tree) = self.keyspaces.get(&keyspace) else { return page };
+        let mut page = Page { entries: Vec::new(), is_small: false, is_last: Ok(true) };
+        let Some(place) = self.keyspaces.place(keyspace) else { return page };
+        page.is_small = place.is_small();
         let mut bytes = 0;
-        for entry in self.at.range(tree, from..) {
+        for entry in self.at.range(place.tree, place.keys_from(from)) {
             match entry.into_inner() {
                 Ok((key, value)) => {
                     bytes += key.len() + value.len();
                     page.entries.push((key, value));
                 }
                 Err(error) => {
-                    let last = page.entries.last().map_or(from, |(key, _)| key);
-                    page.is_last = Err(damaged(error, keyspace, tree, original_key(last)));
+                    let last = page.entries.last();
+                    let last = last.map_or(from, |(key, _)| key_of(key, page.is_small));
+                    page.is_last = Err(damaged(error, keyspace, place.tree, last));
                     return page;
                 }
             }
@@ -228,7 +235,7 @@ impl Moments {
             for (place, taken) in places.iter_mut().zip(taken) {
                 let Some((at, keyspaces)) = taken else { continue };
                 let moment = opened.moment();
-                let has = |keyspace: &Keyspace| moment.keyspaces.contains_key(keyspace);
+                let has = |keyspace: &Keyspace| moment.keyspaces.own.contains_key(keyspace);
                 if at >= oldest && keyspaces.iter().all(has) {
                     **place = HeldMoment::Held(moment);
                 }

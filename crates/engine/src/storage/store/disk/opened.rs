@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::Arc,
@@ -10,7 +10,7 @@ use std::{
 };
 
 use fjall::{
-    CompressionType, Database, KeyspaceCreateOptions, PersistMode,
+    CompressionType, Database, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
     config::{BlockSizePolicy, CompressionPolicy, PartitioningPolicy, RestartIntervalPolicy},
 };
 use parking_lot::RwLock;
@@ -20,7 +20,7 @@ use super::{
     SMALL_MEMTABLE_BYTES, StoreOptions,
     directory::{self, JOURNAL, not_ours},
     error::store_error,
-    store_key,
+    places::{Keyspaces, SMALL, SmallTables},
 };
 use crate::{
     Error, Result,
@@ -32,25 +32,25 @@ const ROW_BLOCK_BYTES: u32 = 4 << 10;
 const SMALL_BLOCK_BYTES: u32 = 4 << 10;
 /// Of so many keys of a block one is stored whole, not as what it adds to the one before.
 const WHOLE_KEYS: u8 = 4;
+const META: &str = "meta";
+const LOG: &str = "log";
 const ROWS_PREFIX: &str = "rows-";
 /// Where each batch leaves its number, in "meta".
 pub(super) const BATCHES: &[u8] = b"batches";
 /// How long the threads of a database that was dropped get to let go of its journal.
 const LET_GO: Duration = Duration::from_secs(5);
 
-/// The trees of the keyspaces that there are.
-pub(super) type Keyspaces = Arc<BTreeMap<Keyspace, fjall::Keyspace>>;
-
 /// The trees as they were, and the moment up to which their changes count.
 pub(super) struct Moment {
     pub at: fjall::Snapshot,
-    pub keyspaces: Keyspaces,
+    pub keyspaces: Arc<Keyspaces>,
 }
 
 /// An open database. Dropping it closes it, if no moment of it is held.
 pub(super) struct Opened {
     // Before the database, which waits for its keyspaces when it is dropped.
-    keyspaces: RwLock<Keyspaces>,
+    keyspaces: RwLock<Arc<Keyspaces>>,
+    small: SmallTables,
     pub database: Database,
 }
 
@@ -64,114 +64,146 @@ impl Opened {
             Err(Error::Corrupt("the row store cannot be recovered".to_owned()))
         });
         let database = database.map_err(|error| in_directory(error, directory))?;
-        let mut keyspaces = BTreeMap::new();
-        for name in database.list_keyspace_names() {
-            let keyspace = keyspace_of(&name).ok_or_else(|| not_ours(directory))?;
+        let mut own = BTreeMap::new();
+        for name in database.list_keyspace_names().iter().filter(|name| &***name != SMALL) {
+            let keyspace = keyspace_of(name).ok_or_else(|| not_ours(directory))?;
             let opened = open_keyspace(&database, keyspace, options);
             let opened = opened.map_err(|error| in_directory(store_error(error), directory))?;
-            keyspaces.insert(keyspace, opened);
+            own.insert(keyspace, opened);
         }
-        for keyspace in [Keyspace::Meta, Keyspace::Log] {
-            let opened = open_keyspace(&database, keyspace, options).map_err(store_error)?;
-            keyspaces.insert(keyspace, opened);
+        let log = open_keyspace(&database, Keyspace::Log, options).map_err(store_error)?;
+        own.insert(Keyspace::Log, log);
+        let meta = open_keyspace(&database, Keyspace::Meta, options).map_err(store_error)?;
+        let tables = SmallTables::read(&database, &meta);
+        let tables = tables.map_err(|error| in_directory(error, directory))?;
+        own.insert(Keyspace::Meta, meta);
+        // A keyspace that was made for a table's rows, which did not come: they are among the small ones.
+        let is_unfilled = |keyspace: &Keyspace| matches!(*keyspace, Keyspace::Rows(table) if tables.contains(table));
+        own.retain(|keyspace, _| !is_unfilled(keyspace));
+        // Made now it would take rows that are lost for rows that were deleted.
+        if !tables.is_empty() && !database.keyspace_exists(SMALL) {
+            let lost = Error::Corrupt("the rows of small tables are missing".to_owned());
+            return Err(in_directory(lost, directory));
         }
-        Ok(Self { keyspaces: RwLock::new(Arc::new(keyspaces)), database })
+        let small = open_small(&database, options).map_err(store_error)?;
+        let keyspaces = RwLock::new(Arc::new(Keyspaces { own, small }));
+        Ok(Self { keyspaces, small: tables, database })
     }
 
     /// The state after the last commit.
     pub fn moment(&self) -> Moment {
-        let at = self.database.snapshot();
-        Moment { at, keyspaces: self.keyspaces() }
+        // No batch may move rows from one keyspace to another between the two.
+        let keyspaces = self.keyspaces.read();
+        Moment { at: self.database.snapshot(), keyspaces: Arc::clone(&keyspaces) }
     }
 
     /// The keyspaces that there are.
-    pub fn keyspaces(&self) -> Keyspaces {
+    pub fn keyspaces(&self) -> Arc<Keyspaces> {
         Arc::clone(&self.keyspaces.read())
     }
 
     /// The number of the last batch that was written.
     pub fn batches(&self) -> Result<u64> {
         let keyspaces = self.keyspaces();
-        let Some(meta) = keyspaces.get(&Keyspace::Meta) else { return Ok(0) };
+        let Some(meta) = keyspaces.own.get(&Keyspace::Meta) else { return Ok(0) };
         let Some(stored) = meta.get(BATCHES).map_err(store_error)? else { return Ok(0) };
         let number = stored.as_ref().try_into().map(u64::from_le_bytes);
         number.map_err(|_| Error::Corrupt("the number of the row store's last batch".to_owned()))
     }
 
-    /// Drops a keyspace; false if there is none. Its files go with the last moment that has it.
-    pub fn drop_keyspace(&self, keyspace: Keyspace) -> fjall::Result<bool> {
-        let Some(open) = self.keyspaces.read().get(&keyspace).cloned() else { return Ok(false) };
-        self.database.delete_keyspace(open)?;
-        Arc::make_mut(&mut self.keyspaces.write()).remove(&keyspace);
+    /// The tables that have rows.
+    pub fn row_tables(&self) -> BTreeSet<u32> {
+        let mut tables = self.small.numbers();
+        tables.extend(self.keyspaces().own.keys().filter_map(|keyspace| match *keyspace {
+            Keyspace::Rows(table) => Some(table),
+            Keyspace::Meta | Keyspace::Log => None,
+        }));
+        tables
+    }
+
+    /// Bytes of a table's rows: of the files of its keyspace, or what a small one has been written.
+    pub fn table_bytes(&self, table: u32) -> u64 {
+        let keyspaces = self.keyspaces();
+        match keyspaces.own.get(&Keyspace::Rows(table)) {
+            Some(own) => own.disk_space(),
+            None => self.small.bytes(&self.database, &keyspaces, table),
+        }
+    }
+
+    /// Drops the keyspace of a table; false if it has none. Its files go with the last moment that has it.
+    pub fn drop_own(&self, table: u32, options: &StoreOptions) -> fjall::Result<bool> {
+        let rows = Keyspace::Rows(table);
+        // One that was made for rows that did not come is not among ours.
+        if !self.database.keyspace_exists(&name_of(rows)) {
+            return Ok(false);
+        }
+        self.database.delete_keyspace(open_keyspace(&self.database, rows, options)?)?;
+        Arc::make_mut(&mut self.keyspaces.write()).own.remove(&rows);
+        Ok(true)
+    }
+
+    /// Drops the rows of a small table; false if it is none.
+    pub fn drop_small(&self, table: u32) -> fjall::Result<bool> {
+        if !self.small.contains(table) {
+            return Ok(false);
+        }
+        let keyspaces = self.keyspaces();
+        for tree in keyspaces.own.get(&Keyspace::Meta).into_iter().chain([&keyspaces.small]) {
+            self.wait_for_tree(tree)?;
+        }
+        let mut writes = self.database.batch().durability(Some(PersistMode::Buffer));
+        self.small.drop_rows(&self.database, &keyspaces, table, &mut writes);
+        writes.commit()?;
+        self.small.dropped(table);
         Ok(true)
     }
 
     /// Waits until fjall can take a change of these keyspaces.
-    pub fn wait_for_backlog(
-        &self,
-        batch: &StoreBatch,
-        options: &StoreOptions,
-    ) -> fjall::Result<()> {
-        for keyspace in self.touched(batch, options)?.values() {
-            while keyspace.sealed_memtable_count() >= MAX_SEALED_MEMTABLES
-                || keyspace.l0_table_count() >= MAX_FIRST_LEVEL_FILES
-            {
-                // Says whether the workers have failed, in which case the backlog never shrinks.
-                self.database.persist(PersistMode::Buffer)?;
-                std::thread::sleep(BACKLOG_POLL);
-            }
+    pub fn wait_for_backlog(&self, batch: &StoreBatch) -> fjall::Result<()> {
+        let keyspaces = self.keyspaces();
+        let touched: BTreeSet<Keyspace> = batch.changes.iter().map(|one| one.keyspace).collect();
+        let places = touched.into_iter().filter_map(|keyspace| keyspaces.place(keyspace));
+        places.map(|place| place.tree).try_for_each(|tree| self.wait_for_tree(tree))
+    }
+
+    fn wait_for_tree(&self, tree: &fjall::Keyspace) -> fjall::Result<()> {
+        while tree.sealed_memtable_count() >= MAX_SEALED_MEMTABLES
+            || tree.l0_table_count() >= MAX_FIRST_LEVEL_FILES
+        {
+            // Says whether the workers have failed, in which case the backlog never shrinks.
+            self.database.persist(PersistMode::Buffer)?;
+            std::thread::sleep(BACKLOG_POLL);
         }
         Ok(())
     }
 
-    /// Hands the batch to the system.
+    /// Hands the batch to the system. One thread at a time.
     pub fn write(&self, batch: StoreBatch, options: &StoreOptions) -> fjall::Result<()> {
-        let touched = self.touched(&batch, options)?;
+        let before = self.keyspaces();
+        let bytes = options.small_table_bytes;
+        let moves = self.small.moves(&self.database, &before, &batch, bytes)?;
         let mut writes = self.database.batch().durability(Some(PersistMode::Buffer));
-        for change in batch.changes {
-            let Some(keyspace) = touched.get(&change.keyspace) else { continue };
-            let key = match store_key(&change.key) {
-                Cow::Owned(key) => key,
-                Cow::Borrowed(_) => change.key,
-            };
-            match change.value {
-                Some(value) => writes.insert(keyspace, key, value),
-                None => writes.remove(keyspace, key),
+        if moves.grown.is_empty() {
+            moves.write(&mut writes, &before, &before);
+            fill(&mut writes, batch, &before);
+            writes.commit()?;
+        } else {
+            let mut made = Vec::with_capacity(moves.grown.len());
+            for grown in &moves.grown {
+                let rows = Keyspace::Rows(grown.table);
+                made.push((rows, open_keyspace(&self.database, rows, options)?));
             }
+            // Moments are before it or behind it.
+            let mut keyspaces = self.keyspaces.write();
+            let mut after = Keyspaces::clone(&keyspaces);
+            after.own.extend(made);
+            moves.write(&mut writes, &before, &after);
+            fill(&mut writes, batch, &after);
+            writes.commit()?;
+            *keyspaces = Arc::new(after);
         }
-        writes.commit()
-    }
-
-    /// The keyspaces that a batch changes, made if they are not there.
-    fn touched(
-        &self,
-        batch: &StoreBatch,
-        options: &StoreOptions,
-    ) -> fjall::Result<BTreeMap<Keyspace, fjall::Keyspace>> {
-        let mut touched = BTreeMap::new();
-        for change in &batch.changes {
-            if let Entry::Vacant(place) = touched.entry(change.keyspace) {
-                place.insert(self.keyspace(change.keyspace, options)?);
-            }
-        }
-        Ok(touched)
-    }
-
-    fn keyspace(
-        &self,
-        keyspace: Keyspace,
-        options: &StoreOptions,
-    ) -> fjall::Result<fjall::Keyspace> {
-        if let Some(open) = self.keyspaces.read().get(&keyspace) {
-            return Ok(open.clone());
-        }
-        let mut keyspaces = self.keyspaces.write();
-        if let Some(open) = keyspaces.get(&keyspace) {
-            return Ok(open.clone());
-        }
-        let made = open_keyspace(&self.database, keyspace, options)?;
-        Arc::make_mut(&mut keyspaces).insert(keyspace, made.clone());
-        Ok(made)
+        self.small.moved(moves);
+        Ok(())
     }
 
     /// Closes the database, of which nobody holds a moment any more. False if a thread of it still
@@ -186,6 +218,21 @@ impl Opened {
             std::thread::sleep(BACKLOG_POLL);
         }
         true
+    }
+}
+
+/// Brings the changes of a batch where their keyspaces are.
+fn fill(writes: &mut OwnedWriteBatch, batch: StoreBatch, keyspaces: &Keyspaces) {
+    for change in batch.changes {
+        let Some(place) = keyspaces.place(change.keyspace) else { continue };
+        let key = match place.key(&change.key) {
+            Cow::Owned(key) => key,
+            Cow::Borrowed(_) => change.key,
+        };
+        match change.value {
+            Some(value) => writes.insert(place.tree, key, value),
+            None => writes.remove(place.tree, key),
+        }
     }
 }
 
@@ -225,13 +272,23 @@ fn open_keyspace(
     keyspace: Keyspace,
     options: &StoreOptions,
 ) -> fjall::Result<fjall::Keyspace> {
-    let (name, memtable_bytes, block_bytes) = match keyspace {
-        Keyspace::Meta => ("meta".to_owned(), SMALL_MEMTABLE_BYTES, SMALL_BLOCK_BYTES),
-        Keyspace::Log => ("log".to_owned(), SMALL_MEMTABLE_BYTES, SMALL_BLOCK_BYTES),
-        Keyspace::Rows(table) => {
-            (format!("{ROWS_PREFIX}{table}"), options.rows_memtable_bytes, ROW_BLOCK_BYTES)
-        }
+    let (memtable_bytes, block_bytes) = match keyspace {
+        Keyspace::Meta | Keyspace::Log => (SMALL_MEMTABLE_BYTES, SMALL_BLOCK_BYTES),
+        Keyspace::Rows(_) => (options.rows_memtable_bytes, ROW_BLOCK_BYTES),
     };
+    open_tree(database, &name_of(keyspace), memtable_bytes, block_bytes)
+}
+
+fn open_small(database: &Database, options: &StoreOptions) -> fjall::Result<fjall::Keyspace> {
+    open_tree(database, SMALL, options.rows_memtable_bytes, ROW_BLOCK_BYTES)
+}
+
+fn open_tree(
+    database: &Database,
+    name: &str,
+    memtable_bytes: u64,
+    block_bytes: u32,
+) -> fjall::Result<fjall::Keyspace> {
     let create = || {
         KeyspaceCreateOptions::default()
             .max_memtable_size(memtable_bytes)
@@ -246,13 +303,21 @@ fn open_keyspace(
             // The index knows which keys there are, so a read almost never misses.
             .expect_point_read_hits(true)
     };
-    database.keyspace(&name, create)
+    database.keyspace(name, create)
+}
+
+fn name_of(keyspace: Keyspace) -> String {
+    match keyspace {
+        Keyspace::Meta => META.to_owned(),
+        Keyspace::Log => LOG.to_owned(),
+        Keyspace::Rows(table) => format!("{ROWS_PREFIX}{table}"),
+    }
 }
 
 fn keyspace_of(name: &str) -> Option<Keyspace> {
     match name {
-        "meta" => Some(Keyspace::Meta),
-        "log" => Some(Keyspace::Log),
+        META => Some(Keyspace::Meta),
+        LOG => Some(Keyspace::Log),
         _ => name.strip_prefix(ROWS_PREFIX)?.parse().ok().map(Keyspace::Rows),
     }
 }

@@ -8,10 +8,18 @@ use crate::storage::store::{
     testing::{Faults, FaultyStore},
 };
 
+mod small_tables;
+
 const ROWS: Keyspace = Keyspace::Rows(7);
 
+/// Each table has a keyspace of its own: of those that share one is told in [`small_tables`].
 fn open(directory: &Path) -> DiskStore {
-    DiskStore::open(directory, StoreOptions::default()).unwrap()
+    open_with(directory, 0)
+}
+
+fn open_with(directory: &Path, small_table_bytes: u64) -> DiskStore {
+    let options = StoreOptions { small_table_bytes, ..StoreOptions::default() };
+    DiskStore::open(directory, options).unwrap()
 }
 
 fn put(keyspace: Keyspace, entries: &[(&str, &str)]) -> StoreBatch {
@@ -73,6 +81,10 @@ fn behaves_as_a_store(store: &dyn Store) {
 fn both_stores_are_atomic_and_isolated() {
     let directory = tempfile::tempdir().unwrap();
     behaves_as_a_store(&open(directory.path()));
+    for small_table_bytes in [5, 7, 9, 11, 1_000] {
+        let directory = tempfile::tempdir().unwrap();
+        behaves_as_a_store(&open_with(directory.path(), small_table_bytes));
+    }
     behaves_as_a_store(&FaultyStore::default());
 }
 
@@ -117,8 +129,12 @@ fn a_torn_last_batch_is_absent_as_a_whole() {
 
 #[test]
 fn empty_and_zero_keys_keep_their_order() {
+    [0, 1_000].into_iter().for_each(zero_keys_keep_their_order);
+}
+
+fn zero_keys_keep_their_order(small_table_bytes: u64) {
     let directory = tempfile::tempdir().unwrap();
-    let store = open(directory.path());
+    let store = open_with(directory.path(), small_table_bytes);
     let keys: [&[u8]; 7] = [b"", b"\0", b"\0\0", b"\0\0a", b"\0a", b"a", b"a\0"];
     let mut batch = StoreBatch::new();
     keys.iter().rev().for_each(|key| batch.put(ROWS, *key, *key));
@@ -294,7 +310,7 @@ fn a_store_without_its_journal_or_its_definitions_is_refused() {
         let error = DiskStore::open(directory.path(), StoreOptions::default()).err().unwrap();
         assert!(matches!(error, Error::Corrupt(_)), "{error:?}");
         assert!(error.to_string().contains("is missing"), "{error}");
-        assert!(directory.path().join("keyspaces/3").exists(), "nothing was removed");
+        assert!(directory.path().join("keyspaces/4").exists(), "nothing was removed");
     }
 }
 
@@ -307,14 +323,14 @@ fn a_keyspace_without_its_list_of_files_is_refused_unless_it_was_dropped() {
     store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
     store.commit(put(Keyspace::Rows(8), &[("b", "2")]), true).unwrap();
     drop(store);
-    let list = directory.path().join("keyspaces/3/current");
+    let list = directory.path().join("keyspaces/4/current");
     let bytes = std::fs::read(&list).unwrap();
     std::fs::remove_file(&list).unwrap();
     for _ in 0..2 {
         let error = DiskStore::open(directory.path(), StoreOptions::default()).err().unwrap();
         assert!(matches!(error, Error::Corrupt(_)), "{error:?}");
-        assert!(error.to_string().contains("keyspaces/3/current is missing"), "{error}");
-        assert!(directory.path().join("keyspaces/3").exists(), "nothing was removed");
+        assert!(error.to_string().contains("keyspaces/4/current is missing"), "{error}");
+        assert!(directory.path().join("keyspaces/4").exists(), "nothing was removed");
     }
     std::fs::write(&list, bytes).unwrap();
     let store = open(directory.path());
@@ -322,19 +338,19 @@ fn a_keyspace_without_its_list_of_files_is_refused_unless_it_was_dropped() {
     store.drop_rows(7).unwrap();
     drop(store);
     // As a kill between the first and the last file that go leaves it.
-    std::fs::create_dir_all(directory.path().join("keyspaces/3/tables")).unwrap();
-    std::fs::write(directory.path().join("keyspaces/3/tables/1"), "left").unwrap();
+    std::fs::create_dir_all(directory.path().join("keyspaces/4/tables")).unwrap();
+    std::fs::write(directory.path().join("keyspaces/4/tables/1"), "left").unwrap();
     let store = open(directory.path());
     assert_eq!(store.row_tables(), [8]);
-    assert!(!directory.path().join("keyspaces/3").exists());
+    assert!(!directory.path().join("keyspaces/4").exists());
 }
 
 /// Lets fjall stop, as when a flush fails: the place for the files of the table's rows is not there.
 fn stop(store: &DiskStore, directory: &Path) {
     let (place, aside) =
-        (directory.join("keyspaces/3/tables"), directory.join("keyspaces/3/aside"));
+        (directory.join("keyspaces/4/tables"), directory.join("keyspaces/4/aside"));
     std::fs::rename(&place, &aside).unwrap();
-    let rows = store.with(|opened| opened.keyspaces()[&ROWS].clone()).unwrap();
+    let rows = store.with(|opened| opened.keyspaces().own[&ROWS].clone()).unwrap();
     rows.rotate_memtable().unwrap();
     drop(rows);
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -356,7 +372,7 @@ fn a_batch_that_failed_is_there_only_if_its_number_is() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     (0..5).for_each(|_| store.commit(put(ROWS, &[("a", "1")]), true).unwrap());
-    let rows = store.with(|opened| opened.keyspaces()[&ROWS].clone()).unwrap();
+    let rows = store.with(|opened| opened.keyspaces().own[&ROWS].clone()).unwrap();
     rows.rotate_memtable_and_wait().unwrap();
     drop(rows);
     let held = store.snapshot();
@@ -416,7 +432,7 @@ fn a_store_that_has_stopped_is_opened_anew_although_there_is_no_room() {
     store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
     let held = store.snapshot();
     stop(&store, directory.path());
-    let left = directory.path().join("keyspaces/3/tables/999");
+    let left = directory.path().join("keyspaces/4/tables/999");
     std::fs::write(&left, "what a compaction had written").unwrap();
     forbid_room(directory.path());
     store.refuse("a test");
@@ -472,10 +488,10 @@ fn rows_are_dropped_while_the_disk_is_full() {
     store.drop_rows(7).unwrap();
     assert_eq!(store.row_tables(), [8, 9]);
     assert_eq!(store.openings(), 1, "whoever publishes moments is told to let go of this one");
-    assert!(directory.path().join("keyspaces/3").exists());
+    assert!(directory.path().join("keyspaces/4").exists());
     assert_eq!(entries(&*held, ROWS, b"").len(), 1);
     drop(held);
-    assert!(!directory.path().join("keyspaces/3").exists());
+    assert!(!directory.path().join("keyspaces/4").exists());
     // As one that could not be dropped then.
     store.undropped.lock().insert(8);
     store.resume().unwrap();
