@@ -11,8 +11,8 @@ use super::stream::Slot;
 
 /// Most words in pairs: the most frequent ones.
 const MOST_WORDS: usize = (1 << Slot::WORD_BITS) - 1;
-/// Words with more frequent suffixes, or more frequent prefixes, than this are in no pairs; the pairs of
-/// those include them.
+/// A word with this many frequent suffixes, or this many frequent prefixes, is in no pairs itself; the pairs
+/// of its suffixes and prefixes cover it.
 const MOST_WITHIN: usize = 8;
 /// Bits of the table of ends.
 const TAIL_BITS: u32 = 16;
