@@ -156,8 +156,8 @@ impl Condition {
         conjuncts.len() == parts && parts == columns.len() && columns.iter().all(is_one)
     }
 
-    /// The paths whose indexes cover all rows that satisfy the condition; `None` if a row may satisfy it without
-    /// being in one.
+    /// The paths whose indexes contain every row that satisfies the condition; `None` if a row may satisfy it
+    /// without being in any of them.
     pub fn paths(&self) -> Option<Vec<&PathSpec>> {
         match self {
             Self::Path { path, .. } | Self::Texts { path, .. } => Some(vec![path]),

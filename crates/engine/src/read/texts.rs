@@ -1,4 +1,4 @@
-//! Rows and their texts, read back where the index alone cannot tell.
+//! Reads rows and their texts, for conditions that the index alone cannot decide.
 
 use remora_index::DocSet;
 
@@ -7,7 +7,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Keeps of `docs` (live ones only) those whose row satisfies `holds`, of which it is given these
+/// Keeps the documents of `docs`, which must be live, for whose row `holds` is true. Rows have only the given
 /// columns.
 pub(super) fn retain_rows(
     view: &TableView,
@@ -25,7 +25,7 @@ pub(super) fn retain_rows(
     Ok(DocSet::List(kept))
 }
 
-/// Calls `visit` with each of `docs` (live ones only) and these columns of its row.
+/// Calls `visit` with each document of `docs`, which must be live, and these columns of its row.
 pub(super) fn for_each_row(
     view: &TableView,
     segment: &SegmentView,
@@ -42,7 +42,7 @@ pub(super) fn for_each_row(
     Ok(())
 }
 
-/// The row of a document that is live in the view, with the columns at the wanted positions.
+/// The row of a live document, with the columns at the wanted positions.
 pub(super) fn row(view: &TableView, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Row> {
     view.rows.get(key, wanted)?.ok_or_else(|| {
         let table = &view.schema.name;
