@@ -54,7 +54,7 @@ pub trait Elsewhere: Send + Sync {
     fn table(&self, declared: &Schema, reader: &Reader) -> Result<Arc<GatheredTable>>;
 }
 
-/// Most lists of hidden keys of one part, one for each server that reads it.
+/// A reader may hide this many times as many keys as one server hides in its parts.
 const HIDING_SERVERS: usize = 4;
 
 /// A table with some of its rows hidden.
@@ -623,8 +623,8 @@ impl Reader {
         get(&table, key, &columns)
     }
 
-    /// Some columns, by their positions, of the row with this primary key. The row store is asked
-    /// only if one of them is neither indexed nor part of the key.
+    /// Some columns, by their positions, of the row with this primary key. Reads the row store only if one of them
+    /// is neither indexed nor part of the key.
     ///
     /// # Errors
     /// Those of [`Reader::get`], and [`crate::Error::Request`] if the table has no column at one of
