@@ -73,7 +73,7 @@ pub(crate) struct PreparedChange {
     pub stored: Option<Vec<u8>>,
     /// The row, if it is to be indexed by the writer.
     pub row: Option<FittedRow>,
-    /// Whether there must be no row of the key before.
+    /// Whether the key must not exist before (an insert).
     pub must_be_absent: bool,
 }
 
@@ -117,7 +117,7 @@ impl PreparedBatch {
         self.since.is_some() || has_unique() || self.inserts()
     }
 
-    /// Whether there must be no row of one of its keys.
+    /// Whether it has inserts, whose keys must not exist.
     pub fn inserts(&self) -> bool {
         let mut changes = self.tables.iter().flat_map(|table| &table.changes);
         changes.any(|change| change.must_be_absent)
