@@ -9,7 +9,7 @@
 use super::{AtomKind, Normalization, Pattern, TextIndex, atoms, pattern::Run};
 use crate::{DocSet, Result};
 
-/// Most places between words whose separators are told apart by positions.
+/// Most gaps between words for which positions decide the separators.
 const MAX_GAPS: usize = 5;
 
 /// Words to be found behind each other.
