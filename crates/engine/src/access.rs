@@ -1,20 +1,20 @@
 //! Access paths: the indexes that a request allows, and the ones that were chosen.
 
-/// An order in which a table's rows can be found.
+/// An index of a table: an order in which its rows can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TableIndex {
     /// The primary key.
     Key,
-    /// The secondary index at this place of [`crate::Schema::indexes`].
+    /// The secondary index at this position in [`crate::Schema::indexes`].
     Secondary(usize),
 }
 
-/// Some of a table's indexes.
+/// A set of a table's indexes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexSet(u128);
 
 impl IndexSet {
-    /// All that a table may have.
+    /// All indexes that a table may have.
     pub const ALL: Self = Self(u128::MAX);
 
     fn bit(index: TableIndex) -> u128 {
@@ -30,12 +30,12 @@ impl IndexSet {
         self.0 |= Self::bit(index);
     }
 
-    /// Takes an index out.
+    /// Removes an index.
     pub fn remove(&mut self, index: TableIndex) {
         self.0 &= !Self::bit(index);
     }
 
-    /// Whether it is one of them.
+    /// Whether the set contains the index.
     pub fn contains(self, index: TableIndex) -> bool {
         self.0 & Self::bit(index) != 0
     }
@@ -54,12 +54,12 @@ impl FromIterator<TableIndex> for IndexSet {
     }
 }
 
-/// Indexes that may be used for one purpose.
+/// The indexes that may be used for one purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowed {
-    /// Those that may be.
+    /// The allowed indexes.
     pub indexes: IndexSet,
-    /// Whether one of them is used wherever that is possible, though a look at all rows may take less time.
+    /// Whether one of them must be used if possible, even if a full scan is cheaper.
     pub forced: bool,
 }
 
@@ -69,70 +69,72 @@ impl Default for Allowed {
     }
 }
 
-/// Which of a table's indexes a request may use. Text indexes are not among them: a condition on text is always
-/// theirs, and a look-up of rows by their whole keys needs no leave.
+/// The indexes that a request may use (index hints). Text indexes are not included: a text condition always uses
+/// them. Look-ups of rows by full key are always allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllowedIndexes {
-    /// To find the rows that a condition holds for.
+    /// To find the rows that satisfy a condition.
     pub find: Allowed,
-    /// To take rows in an order.
+    /// To read rows in an order.
     pub order: Allowed,
 }
 
 /// How an index finds rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundBy {
-    /// Which it is.
+    /// The index.
     pub index: TableIndex,
-    /// Of how many leading columns the values are given.
+    /// The number of leading columns with given values.
     pub columns: usize,
-    /// Whether the column behind them lies between bounds.
+    /// Whether the next column has bounds.
     pub is_bounded: bool,
-    /// Whether there is one combination of those values; else several are looked up.
+    /// Whether there is a single combination of values; otherwise several are looked up.
     pub is_single: bool,
 }
 
-/// How the rows of a request are found.
+/// The access path of a request: how its rows are found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessPath {
-    /// By which indexes; none where every row is looked at.
+    /// The indexes used; empty for a full scan.
     pub found_by: Vec<FoundBy>,
-    /// Whether several of them are of conditions joined by OR; else segments differ in which leaves the fewest rows.
+    /// Whether several indexes are the alternatives of an OR. Otherwise several mean that segments differ in which
+    /// index is the most selective.
     pub is_union: bool,
-    /// Whether the text index says first which rows there are.
+    /// Whether a text index finds the rows first.
     pub by_text: bool,
-    /// The paths whose indexes do, by their places in [`crate::Schema::paths`].
+    /// The paths whose indexes are used, by their positions in [`crate::Schema::paths`].
     pub by_paths: Vec<usize>,
-    /// What has the rows in the order that is asked for; `None` where they are sorted.
+    /// The index that has the requested order; `None` if rows are sorted.
     pub ordered_by: Option<TableIndex>,
-    /// The indexes that the condition says something of.
+    /// The indexes that could be used for the condition.
     pub possible: Vec<TableIndex>,
-    /// How many rows are looked at.
+    /// The number of rows examined.
     pub examined: u64,
-    /// For how many of those the condition holds.
+    /// The number of those that satisfy the condition.
     pub matching: u64,
-    /// How many segments there are.
+    /// The number of segments.
     pub segments: usize,
-    /// Of how many of them every row is looked at.
+    /// The number of segments that are fully scanned.
     pub scanned: usize,
 }
 
-/// How often an index answered since the directory was opened. A request counts once for each index that it uses.
+/// Usage counters of an index since the data directory was opened. A request counts once for each index that it
+/// uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexAnswers {
-    /// Rows were looked up by their whole keys.
+    /// Look-ups of rows by full key.
     pub lookups: u64,
-    /// It found the rows whose leading columns have certain values.
+    /// Uses to find rows by equality on leading columns.
     pub equalities: u64,
-    /// The same where a column lies between bounds.
+    /// Uses to find rows by a range of a column.
     pub ranges: u64,
-    /// It gave rows in their order.
+    /// Uses to read rows in order.
     pub orders: u64,
-    /// Texts were searched.
+    /// Text searches.
     pub searches: u64,
 }
 
-/// How often each index of a table answered.
+/// Usage counters of all indexes of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexUsage {
     /// The primary key.

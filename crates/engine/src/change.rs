@@ -4,73 +4,71 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{Row, Schema, Value};
 
-/// Changes to one table that become visible together with the others of their batch, and durable
-/// before the acknowledgement.
+/// Changes to one table. They become visible together with the other changes of their batch, and durable before
+/// the acknowledgement.
 #[derive(Clone, Debug)]
 pub struct TableChanges {
     /// The table's name.
     pub table: Arc<str>,
-    /// What happens to it, in order; of several changes to one key the last one stands.
+    /// The changes in order; if a key has several, the last one counts.
     pub changes: Vec<Change>,
 }
 
-/// What happens to one row.
+/// A change to one row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// The row is now this, whether its key was there or not.
+    /// Inserts or replaces the row (upsert).
     Put(Row),
-    /// The row is now this, and its key was not there: else the batch is refused as a whole
-    /// ([`crate::Error::Exists`]). What the batch itself did to the key before counts.
+    /// Inserts the row. If its key exists, the whole batch is rejected ([`crate::Error::Exists`]). Earlier changes
+    /// of the batch to the key are taken into account.
     Insert(Row),
-    /// The row with this key (the primary key's values, in order) is gone.
+    /// Deletes the row with this key (the primary key's values, in order), if it exists.
     Delete(Row),
 }
 
-/// A batch that is applied whole or not at all.
+/// An atomic batch of changes.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeBatch {
     /// The tables' changes.
     pub tables: Vec<TableChanges>,
-    /// Names of sources and their positions, stored in the same commit (a GTID set, a line number
-    /// of an import, how far a copy is). Those that are not named stay as they are; an empty
-    /// position takes its name away.
+    /// Names and positions of sources, stored in the same commit (a GTID set, a line number of an import, the
+    /// progress of a copy). Names not listed keep their positions; an empty position removes its name.
     pub positions: Vec<(String, String)>,
 }
 
-/// A change of which tables there are or what they are. A list of them is one atomic step.
+/// A change of table definitions. A list of them is one atomic step.
 #[derive(Clone, Debug)]
 pub enum Definition {
-    /// No table has this name by now; [`Error::Taken`](crate::Error::Taken) and nothing of the list
-    /// if one has.
+    /// Requires that no table has this name. Otherwise nothing of the list is done:
+    /// [`Error::Taken`](crate::Error::Taken).
     Vacant(String),
-    /// A new table; nothing happens if it is there with the same definition, whatever SQL says
-    /// of it, and another one is a conflict.
+    /// Creates a table. Nothing happens if it exists with the same definition, apart from what SQL says of it; a
+    /// different definition is a conflict.
     Create(Schema),
-    /// The table of this name and its rows are gone.
+    /// Drops the table and its rows.
     Drop(String),
-    /// The table `from` is now named `to`; one that had that name before is dropped.
+    /// Renames a table. A table that has the new name is dropped.
     Rename {
         /// The name of a table.
         from: String,
         /// Its new name.
         to: String,
     },
-    /// The table of the schema's name has this definition from now on, and its rows stay as they
-    /// are. Columns and text indexes are known by their numbers: columns may be renamed, moved,
-    /// dropped, added, widened, made nullable or indexed, text indexes dropped and added; the
-    /// primary key stays. What SQL says of it may change as well, at no cost. What the segments cannot answer as they are costs a new indexing of the
-    /// table, for as long as which writes wait: an indexed column with a value for the rows that
-    /// lack it, a column or a text that is newly indexed, other required rows.
+    /// Changes the definition of the table with the schema's name; its rows stay as they are. Columns and text
+    /// indexes are identified by their ids. Columns can be renamed, moved, dropped, added, widened, made nullable
+    /// or indexed; text indexes can be dropped and added; the primary key cannot change. Changes to what SQL says
+    /// of the table cost nothing. The table is indexed again, while writes wait, if segments cannot answer for the
+    /// new definition: an indexed column with a value for old rows, a newly indexed column or text, other required
+    /// rows.
     Alter {
         /// The new definition.
         schema: Schema,
-        /// Numbers of new columns and what the rows hold there that were written before: NULL
-        /// where nothing is said.
+        /// Ids of new columns, with their values in rows written before; NULL by default.
         fills: Vec<(u32, Value)>,
     },
 }
 
-/// The stored positions of all sources at one moment. A clone costs a pointer.
+/// A snapshot of the stored positions of all sources. Cloning copies one pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourcePositions(Arc<BTreeMap<Arc<str>, Arc<str>>>);
 
@@ -85,7 +83,7 @@ impl SourcePositions {
         self.0.iter().map(|(source, position)| (&**source, &**position))
     }
 
-    /// These with the named ones replaced; an empty position takes its name away.
+    /// A copy with the named positions replaced; an empty position removes its name.
     pub(crate) fn with<'p>(&self, changed: impl Iterator<Item = (&'p String, &'p String)>) -> Self {
         let mut all = Arc::clone(&self.0);
         for (source, position) in changed {
@@ -98,8 +96,8 @@ impl SourcePositions {
         Self(all)
     }
 
-    /// Whether the source stands where it stood in `earlier`, told by the pointers: true only if
-    /// it does.
+    /// Whether the source has the same position as in `earlier`. Compares pointers, so false does not mean that it
+    /// has changed.
     pub(crate) fn is_still(&self, earlier: &Self, source: &str) -> bool {
         match (self.0.get(source), earlier.0.get(source)) {
             (Some(now), Some(then)) => Arc::ptr_eq(now, then),

@@ -16,30 +16,30 @@ use crate::{
     unique::{are_indexed, check_paths, unique_places},
 };
 
-/// Problems of one table that are told one by one; the others are counted.
+/// Most problems listed for one table; further ones are only counted.
 const PROBLEMS_PER_TABLE: usize = 20;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// The tables, by name.
     pub tables: Vec<CheckedTable>,
-    /// What is wrong; empty if nothing is.
+    /// The problems; empty if there are none.
     pub problems: Vec<Problem>,
-    /// What had to be believed, for there is nothing to compare it with.
+    /// What could not be verified, because there is nothing to compare it with.
     pub trusted: Vec<String>,
 }
 
-/// What a repair found and what it left.
+/// The result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repaired {
-    /// The check before it.
+    /// The check before the repair.
     pub before: CheckReport,
-    /// The check behind it: what is wrong there could not be rebuilt.
+    /// The check after the repair. Problems listed here could not be repaired.
     pub after: CheckReport,
 }
 
-/// One table that was checked.
+/// A checked table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedTable {
     /// Its name.
@@ -50,14 +50,14 @@ pub struct CheckedTable {
     pub segments: usize,
 }
 
-/// How far a check is.
+/// The progress of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckStep<'c> {
     /// The table.
     pub table: &'c str,
-    /// The segment that is compared next, from 0.
+    /// The number of the next segment, from 0.
     pub segment: usize,
-    /// How many the table has.
+    /// The number of segments of the table.
     pub segments: usize,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn repair(
     if before.problems.is_empty() {
         return Ok(Repaired { after: before.clone(), before });
     }
-    // Rows without a table may be all that is left of one whose definition was lost.
+    // Rows without a table may be the remains of a table whose definition was lost.
     let is_whole = before.problems.iter().all(|one| one.can_be_rebuilt || one.table.is_some());
     let purpose = Purpose::Repair { distrusted: &wrong, is_whole };
     let Recovered { snapshot, mut files, .. } = recover(directory, store, purpose)?;
@@ -90,8 +90,8 @@ pub(crate) fn repair(
     Ok(Repaired { before, after })
 }
 
-/// What can be said of a directory whose row store cannot be opened, or has lost what it knows of the
-/// tables: that, and which of the files that could be rebuilt from it are damaged as well.
+/// The report for a directory whose row store cannot be opened or has lost its table definitions: this problem,
+/// and the damaged files among those that could be rebuilt from the rows.
 pub(crate) fn check_without_rows(directory: &Path, what: String) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     report.problems.push(Problem::lost(None, format!("{what}{DAMAGED_ROWS}")));
@@ -116,7 +116,7 @@ pub(crate) fn check_without_rows(directory: &Path, what: String) -> Result<Check
     Ok(report)
 }
 
-/// The report, and the tables whose segments say something else than their rows.
+/// The report, and the tables whose segments differ from their rows.
 fn check_tables(
     directory: &Path,
     store: &dyn Store,
@@ -146,14 +146,14 @@ fn check_tables(
             wrong.insert(table.number);
         }
         let found = problems.finish();
-        // Recovery has met the rows that cannot be read where it rebuilt a table.
+        // Recovery has already reported unreadable rows of tables that it rebuilt.
         let news: Vec<_> = found.into_iter().filter(|one| !report.problems.contains(one)).collect();
         report.problems.extend(news);
     }
     Ok((report, wrong))
 }
 
-/// What the check has to believe.
+/// What the check cannot verify.
 fn trusted(recovered: &Recovered) -> Vec<String> {
     let mut trusted = Vec::new();
     let end = recovered.snapshot.position;
@@ -178,7 +178,7 @@ fn trusted(recovered: &Recovered) -> Vec<String> {
     trusted
 }
 
-/// Columns that no segment has: their values were compared with nothing.
+/// The columns that no segment has: there is nothing to compare their values with.
 fn columns_of_rows_alone(schema: &Schema) -> Option<String> {
     let in_segments = |place: usize| {
         schema.primary_key.contains(&place)
@@ -196,7 +196,7 @@ fn columns_of_rows_alone(schema: &Schema) -> Option<String> {
     })
 }
 
-/// No two rows may have the same value at a unique path; tells what had to be believed.
+/// Checks unique paths for duplicates; returns what could not be verified.
 fn check_unique(table: &TableView, problems: &mut Problems<'_>) -> Result<Option<String>> {
     let schema = &table.schema;
     if !are_indexed(schema, &table.segments, unique_places(schema)) {
@@ -207,14 +207,14 @@ fn check_unique(table: &TableView, problems: &mut Problems<'_>) -> Result<Option
     }
     match check_paths(table, unique_places(schema)) {
         Err(error @ Error::NotUnique { .. }) => problems.add_lost(error.to_string()),
-        // Of a segment that cannot be read it was told above.
+        // Unreadable segments were reported above.
         Err(Error::Corrupt(_)) | Ok(()) => {}
         Err(other) => return Err(other),
     }
     Ok(None)
 }
 
-/// Each row of the view must be live in exactly one segment, and nothing else may be live.
+/// Checks that each row of the view is live in exactly one segment, and that nothing else is live.
 fn check_rows(table: &TableView, problems: &mut Problems<'_>) -> Result<u64> {
     let required = RequiredRows::of(&table.schema)?;
     let (mut rows, mut unreadable) = (0, Vec::new());
@@ -241,7 +241,7 @@ fn check_rows(table: &TableView, problems: &mut Problems<'_>) -> Result<u64> {
     Ok(rows)
 }
 
-/// The segment without its deleted documents must equal one that is built from the rows.
+/// Checks that the segment, without its deleted documents, equals one built from the rows.
 fn check_segment(
     table: &TableView,
     number: usize,
@@ -296,14 +296,14 @@ fn check_segment(
     Ok(())
 }
 
-/// The problems of one table, bounded.
+/// The problems of one table, a bounded number of them listed.
 struct Problems<'t> {
     table: &'t TableView,
     told: Vec<Problem>,
     untold: u64,
-    /// Whether some, told or not, are of what a repair rebuilds.
+    /// Whether a repair can mend some of them, listed or not.
     some_can_be_rebuilt: bool,
-    /// Whether some of the untold are of what nothing can rebuild.
+    /// Whether some of those not listed cannot be mended.
     untold_lost: bool,
 }
 

@@ -30,13 +30,13 @@ use crate::{
     write::{self, Brought},
 };
 
-/// Closing takes at most this long; a merge that takes longer is left behind unpublished.
+/// The time limit of closing. A merge that takes longer is abandoned; its output is not published.
 const CLOSE_TIME: Duration = Duration::from_millis(4_500);
-/// What waits for the writer when the database is closed gets this long.
+/// The time limit for jobs in the writer's queue when the database is closed.
 const DRAIN_TIME: Duration = Duration::from_millis(2_000);
 
-/// How nice the merges are to whoever searches: the quick ones a little, since searches ask every
-/// segment they leave, the long ones and the checkpoints more.
+/// The niceness (CPU priority) of merge threads relative to searches. Quick merges are a little lower, because
+/// searches profit from fewer segments; long merges and checkpoints are lower still.
 const SMALL_MERGE_NICENESS: i32 = 5;
 const LARGE_MERGE_NICENESS: i32 = 10;
 
@@ -59,8 +59,8 @@ struct Threads {
 }
 
 impl Database {
-    /// Opens or makes the directory, locks it, recovers. Cost: the segment files are read once and
-    /// the changes since the last checkpoint are indexed again.
+    /// Opens or creates the directory, locks it and runs recovery. Cost: reads the segment files once, and indexes
+    /// the changes since the last checkpoint again.
     ///
     /// # Errors
     /// - [`Error::Conflict`]: the directory is open already, in this process or another.
@@ -143,12 +143,12 @@ impl Database {
         }
     }
 
-    /// Where it lives.
+    /// The path of the data directory.
     pub fn path(&self) -> PathBuf {
         self.shared().directory.clone()
     }
 
-    /// Makes a table. Nothing happens if it is there with the same definition.
+    /// Creates a table. Nothing happens if it exists with the same definition.
     ///
     /// # Errors
     /// Those of [`Database::define`]: [`Error::Conflict`] if there is a table of that name with
@@ -165,12 +165,12 @@ impl Database {
         self.define(vec![Definition::Drop(name.to_owned())], Vec::new()).map(|_| ())
     }
 
-    /// Changes definitions, in order and all at once, and stores positions of sources with them:
-    /// durable and visible on return, after every batch that was submitted before. The position
-    /// moves unless all that happens is that tables are made or dropped.
+    /// Changes definitions in order, atomically, and stores positions of sources with them. On return they are
+    /// durable and visible, behind every batch submitted before. The position advances unless tables are only
+    /// created or dropped.
     ///
     /// # Errors
-    /// If one definition cannot be done, none of them is.
+    /// If one definition fails, none takes effect.
     ///
     /// - [`Error::NotFound`]: there is no table to drop, rename or alter.
     /// - [`Error::Taken`]: a table has the name of a [`Definition::Vacant`].
@@ -191,9 +191,9 @@ impl Database {
         self.define_indexed(definitions, positions, Vec::new())
     }
 
-    /// As [`Database::define`], with segments that [`Database::index_ahead`] made of what the definitions ask for:
-    /// then writers wait for what was written since alone to be indexed, and not for all rows. Those that fit no definition
-    /// are passed over.
+    /// As [`Database::define`], with segments that [`Database::index_ahead`] has built for the definitions. Then
+    /// writers wait only until rows written since are indexed, not all rows. Segments that fit no definition are
+    /// ignored.
     ///
     /// # Errors
     /// As [`Database::define`].
@@ -208,9 +208,9 @@ impl Database {
         self.queue(|waiter| Job::Define(definitions, waiter))?.wait()
     }
 
-    /// Indexes the rows of a table as a definition wants it, in this thread and while others write; nothing if it
-    /// alters no table that is there, if the segments that are there do for it, or if it asks for other rows too. Costs
-    /// the time and the memory of indexing all rows of the table.
+    /// Indexes the rows of a table for a new definition, in this thread, while others write. `None` if the
+    /// definition alters no existing table, if the present segments suffice, or if it changes the required rows.
+    /// Cost: the time and memory of indexing all rows of the table.
     ///
     /// # Errors
     /// - [`Error::Request`]: the definition is not valid, or the table cannot be altered into it.
@@ -221,8 +221,8 @@ impl Database {
         write::index_ahead(&self.handle.shared, definition)
     }
 
-    /// The tables' names, sorted. Those that begin with `#` are hidden: they are used as any
-    /// other, but who lists tables does not see them.
+    /// The names of all tables, sorted. Names that begin with `#` are hidden tables: they can be used as any
+    /// other, but lists for users leave them out.
     pub fn tables(&self) -> Vec<String> {
         self.reader().tables()
     }
@@ -235,8 +235,8 @@ impl Database {
         self.reader().schema(table)
     }
 
-    /// Waits until all rows of a table are indexed by a path of its definition, which is done in the background. A
-    /// path that is not among them is not waited for.
+    /// Waits until the background has indexed all rows of a table by a path of its definition. Returns at once for
+    /// a path that is not in the definition.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such table, [`Error::Busy`] if the rows cannot be indexed for now,
@@ -246,7 +246,7 @@ impl Database {
         write::wait_for_paths(self.shared(), view.number, &|one| one.is_along(path))
     }
 
-    /// The highest number that a column of the table has or had: a new column takes one above.
+    /// The highest column id that the table has or had. A new column needs a higher one.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such table, [`Error::Closed`] after [`Database::close`].
@@ -259,8 +259,8 @@ impl Database {
         Ok(past.chain(fills).chain(now).max().unwrap_or(0))
     }
 
-    /// Applies a batch: returns when it is visible and as durable as the options say. Waits while
-    /// the writer or the merges lag behind.
+    /// Applies a batch. Returns when it is visible and as durable as the options require. Blocks while the writer
+    /// or the merges lag behind (backpressure).
     ///
     /// # Errors
     /// Those of [`Database::submit`] and of [`Pending::wait`]. Nothing of the batch is applied,
@@ -269,8 +269,8 @@ impl Database {
         self.submit(batch)?.wait()
     }
 
-    /// Applies a batch whose rows have what the expressions of their tables' keys give, in the columns that nobody sees:
-    /// its caller has computed that.
+    /// Applies a batch whose rows include the values of hidden columns (those of key expressions), computed by the
+    /// caller.
     ///
     /// # Errors
     /// Those of [`Database::apply`].
@@ -278,14 +278,13 @@ impl Database {
         self.submit_rows(batch, Brought::Computed)?.wait()
     }
 
-    /// Checks and encodes a batch in this thread and queues it: the batches that one thread submits
-    /// are applied in their order. A large one is indexed by other threads, so that a single caller
-    /// uses every core. Waits while the queue is full (64 MB). A batch that fails later, as when
-    /// its table was dropped meanwhile, does not keep those behind it from being applied: see
-    /// [`Database::pipeline`].
+    /// Validates and encodes a batch in this thread and queues it. Batches submitted by one thread are applied in
+    /// order. Other threads index large batches, so that a single caller can use all cores. Blocks while the queue
+    /// is full (64 MB). If a batch fails later, for example because its table was dropped, the batches behind it
+    /// are applied nevertheless; see [`Database::pipeline`].
     ///
     /// # Errors
-    /// All that can be wrong with the rows is told here; [`Pending::wait`] tells the rest.
+    /// Errors in the rows are returned here; others by [`Pending::wait`].
     ///
     /// - [`Error::NotFound`]: there is no such table.
     /// - [`Error::Request`]: a row or a key does not fit its table, or the batch or a row is larger
@@ -304,20 +303,19 @@ impl Database {
         self.queue(|waiter| Job::Apply(prepared, waiter))
     }
 
-    /// Begins a transaction: a moment to read, and a batch that is applied only if nobody wrote
-    /// its keys since.
+    /// Begins a transaction: a snapshot to read, and a batch that is applied only if no other writer changed its
+    /// keys since.
     pub fn begin(&self) -> Transaction {
         Transaction::begin(&self.handle.shared)
     }
 
-    /// Begins a row of batches of which none is applied behind one that failed.
+    /// Begins a sequence of batches. After one fails, the later ones are not applied.
     pub fn pipeline(&self) -> Pipeline {
         Pipeline::new(&self.handle.shared)
     }
 
-    /// Begins a batch of any size, which may be larger than memory. What is added to it is staged
-    /// in the data directory; whatever else is written or defined meanwhile goes on, and stands
-    /// before it.
+    /// Begins a batch of any size, even larger than memory. Its rows are staged in the data directory. Other
+    /// writes and definitions continue meanwhile, and are ordered before it.
     ///
     /// # Errors
     /// - [`Error::Full`]: the disk is full.
@@ -329,7 +327,7 @@ impl Database {
         LargeBatch::begin(&self.handle.shared)
     }
 
-    /// Begins to tell of changes, from now on or from where the watcher of that name has come to.
+    /// Starts to watch changes, from now on or from the stored position of the watcher of that name.
     ///
     /// # Errors
     /// - [`Error::Conflict`]: somebody reads for the watcher of this name, or it has other tables.
@@ -341,12 +339,12 @@ impl Database {
         Watch::begin(&self.handle.shared, request)
     }
 
-    /// The watchers that have a name, by it.
+    /// The named watchers, by name.
     pub fn watchers(&self) -> Vec<WatchStatus> {
         WatchStatus::all(self.shared())
     }
 
-    /// Forgets the watcher of this name: nothing is kept for it any more.
+    /// Removes the watcher of this name, so that no changes are kept for it.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none; [`Error::Full`], [`Error::Poisoned`] or [`Error::Closed`]
@@ -357,7 +355,7 @@ impl Database {
         self.queue(forget)?.wait().map(drop)
     }
 
-    /// Lets the writer stand still until the answer is dropped: so tests find out what waits for it.
+    /// Blocks the writer until the result is dropped. For tests of what waits for it.
     ///
     /// # Errors
     /// [`Error::Poisoned`] or [`Error::Closed`] if the database takes no writes any more.
@@ -378,13 +376,13 @@ impl Database {
         Ok(self.snapshot().sources.get(source).map(str::to_owned))
     }
 
-    /// The stored positions of all sources, of one moment.
+    /// The stored positions of all sources, from one snapshot.
     pub fn source_positions(&self) -> SourcePositions {
         self.snapshot().sources.clone()
     }
 
-    /// Waits until the visible position of a source is one that `reached` accepts. `reached` is
-    /// asked in this thread, once for each position that is seen.
+    /// Waits until `reached` accepts the visible position of a source. It is called in this thread, once for each
+    /// position seen.
     ///
     /// # Errors
     /// [`Error::Busy`] if no such position is visible by `deadline`; [`Error::Poisoned`] or
@@ -410,12 +408,12 @@ impl Database {
         }
     }
 
-    /// The position of the newest visible batch.
+    /// The position of the last visible batch.
     pub fn position(&self) -> Position {
         self.snapshot().position
     }
 
-    /// What the newest rows of a table are known by.
+    /// The version of a table's newest rows.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such table, [`Error::Closed`] after [`Database::close`].
@@ -439,12 +437,12 @@ impl Database {
         Err(Error::Busy(format!("position {asked} was not reached within {timeout:?}: it is {at}")))
     }
 
-    /// One moment of all tables, pinned: every answer of it is of that moment.
+    /// A reader of the newest snapshot of all tables.
     pub fn reader(&self) -> Reader {
         Reader::new(&self.handle.shared)
     }
 
-    /// SEARCH.
+    /// Runs SEARCH on the newest snapshot.
     ///
     /// # Errors
     /// The same as those of [`Reader::search`].
@@ -452,7 +450,7 @@ impl Database {
         self.reader().search(request)
     }
 
-    /// COUNT.
+    /// Runs COUNT on the newest snapshot.
     ///
     /// # Errors
     /// The same as those of [`Reader::count`].
@@ -460,7 +458,7 @@ impl Database {
         self.reader().count(selection)
     }
 
-    /// FACET.
+    /// Runs FACET on the newest snapshot.
     ///
     /// # Errors
     /// The same as those of [`Reader::facet`].
@@ -497,8 +495,8 @@ impl Database {
         Ok(snapshot.position)
     }
 
-    /// Merges each table's segments into one, or as few as [`Options::max_segment_bytes`] allows, and
-    /// frees what deletions left (`None`: all tables).
+    /// Merges each table's segments (`None`: those of all tables) into one, or as few as
+    /// [`Options::max_segment_bytes`] allows, and frees the space of deleted documents.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such table, [`Error::Corrupt`] or [`Error::Io`] if a
@@ -519,7 +517,7 @@ impl Database {
     /// Writes memory segments to files so that the next start is quick.
     ///
     /// # Errors
-    /// After any of them nothing is lost: the last checkpoint and the changes behind it stay.
+    /// After an error nothing is lost: the last checkpoint and the log behind it stay valid.
     ///
     /// - [`Error::Io`] or [`Error::Full`]: the files cannot be written.
     /// - [`Error::Corrupt`]: a segment or the log of changes cannot be read.
@@ -536,9 +534,9 @@ impl Database {
         self.shared().checkpoint_failure.lock().clone()
     }
 
-    /// The tables whose last merge failed, which is tried again, by name, each with what is told of it.
-    /// Such a table is read more and more slowly, and refuses writes at last. And those with documents that have too much
-    /// at an indexed path: which find what that path is asked for by reading, until those are written anew.
+    /// Tables with problems, by name, with a message. First, tables whose last merge failed and is being retried:
+    /// reads become slower, and in the end writes are refused. Second, tables with documents that have too much at
+    /// an indexed path: conditions on that path read those documents, until they are written again.
     pub fn merge_failures(&self) -> Vec<(String, String)> {
         let snapshot = self.snapshot();
         let failures = snapshot.tables.values().filter_map(|table| {
@@ -553,8 +551,7 @@ impl Database {
         failures
     }
 
-    /// Why nothing can be written: for now, as on a full disk, or until the directory is opened again.
-    /// `None` if something can.
+    /// Why writes fail: for now, as on a full disk, or until the directory is reopened. `None` if they do not.
     pub fn write_refusal(&self) -> Option<String> {
         match self.shared().published.stopped() {
             Some(error) => Some(error.to_string()),
@@ -562,7 +559,7 @@ impl Database {
         }
     }
 
-    /// A table's figures.
+    /// The statistics of a table.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such table, [`Error::Closed`] after [`Database::close`].
@@ -570,7 +567,7 @@ impl Database {
         let reader = self.reader();
         let table = reader.known(table)?;
         if table.schema.is_distributed() {
-            // Segments and bytes are those of its parts.
+            // Segments and bytes belong to its parts.
             return Ok(TableStatistics { rows: table.live_count(), ..TableStatistics::default() });
         }
         let store = self.shared().store()?;
@@ -598,8 +595,8 @@ impl Database {
         Ok(self.shared().store()?.disk_bytes())
     }
 
-    /// Stops the writer and the merges, checkpoints, unlocks: within five seconds. Later calls
-    /// answer [`Error::Closed`], and another call of this one does nothing.
+    /// Stops the writer and the merges, runs a checkpoint and unlocks the directory, within five seconds. Later
+    /// calls return [`Error::Closed`]; closing again does nothing.
     ///
     /// # Errors
     /// [`Error::Busy`] if the last write has not ended: the directory stays locked until it has.
@@ -640,7 +637,7 @@ impl Database {
 
 impl Handle {
     fn close(&self) -> Result<()> {
-        // Held to the end, so that a second caller returns only when it is closed.
+        // Held to the end, so that a concurrent call returns only when the database is closed.
         let mut threads = self.threads.lock();
         let Some(writer) = threads.writer.take() else { return Ok(()) };
         let started = Instant::now();
@@ -661,14 +658,14 @@ impl Handle {
         saved
     }
 
-    /// Leaves little to do for the next start.
+    /// Runs a checkpoint, so that the next start is quick.
     fn save(&self, deadline: Instant) -> Result<()> {
         merge::checkpoint(&self.shared)?;
         self.shared.store()?.flush(deadline)
     }
 
-    /// Closes without the writer, which still waits for the disk: the directory stays locked until
-    /// it ends, since it may still write.
+    /// Closes although the writer still waits for the disk. The directory stays locked until it ends, because it
+    /// may still write.
     fn abandon(&self) -> Error {
         self.shared.closed.store(true, Ordering::Release);
         self.shared.published.stop(Error::Closed);
@@ -705,7 +702,7 @@ impl Threads {
     }
 }
 
-/// Makes this thread nicer; elsewhere than on Linux the whole process would become so.
+/// Lowers the priority of this thread. Only on Linux: elsewhere it would affect the whole process.
 fn lower_priority(niceness: i32) {
     if niceness == 0 || !cfg!(target_os = "linux") {
         return;

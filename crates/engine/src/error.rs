@@ -1,4 +1,4 @@
-//! Errors, by what the caller can do about them.
+//! Errors, grouped by what the caller can do about them.
 
 use std::io::ErrorKind;
 
@@ -7,15 +7,15 @@ use crate::value::KeyValues;
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of the engine. Wire codes are given in `protocol` alone.
+/// An error of the engine. The codes for clients are assigned in `protocol`.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// The request itself is wrong: mend it and send it again.
+    /// The request is invalid: correct it and send it again.
     #[error("{message}")]
     Request {
-        /// Which part is wrong.
+        /// The invalid part.
         part: RequestPart,
-        /// What is wrong, where, and the mend.
+        /// What is wrong, where, and how to correct it.
         message: String,
     },
     /// There is no such table, column or key.
@@ -26,16 +26,16 @@ pub enum Error {
         /// Names the thing.
         message: String,
     },
-    /// What is there already stands against the change.
+    /// The change conflicts with the present state.
     #[error("{0}")]
     Conflict(String),
-    /// A name was to be free and a table has it.
+    /// A name was required to be free, but a table has it.
     #[error("there is a table {table:?} already: choose another name")]
     Taken {
         /// The name.
         table: String,
     },
-    /// A row was to be inserted and its key is there.
+    /// A row to be inserted has the key of an existing row.
     #[error("table {table:?} has a row with the key ({}) already", list(key))]
     Exists {
         /// The table's name.
@@ -43,7 +43,7 @@ pub enum Error {
         /// The primary key's values.
         key: KeyValues,
     },
-    /// Two rows would have the same value at a path that is unique.
+    /// Two rows would have the same value at a unique path.
     #[error(
         "path {path:?} of table {table:?} is unique, and the rows with the keys ({}) and ({}) both have {value} there",
         list(&keys[0]), list(&keys[1])
@@ -58,39 +58,38 @@ pub enum Error {
         /// The keys of the two rows.
         keys: Box<[KeyValues; 2]>,
     },
-    /// A limit of a queue, of memory or of time was met: try again later.
+    /// A limit of a queue, of memory or of time was reached: try again later.
     #[error("{0}")]
     Busy(String),
-    /// Stored bytes are not what was written.
+    /// Stored data is damaged.
     #[error("stored data is corrupt: {0}")]
     Corrupt(String),
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("{0}")]
     Io(String),
-    /// The disk is full: nothing was done of what was asked, and it can be tried again when there is
-    /// room.
+    /// The disk is full. Nothing was done; the request can be repeated when there is space.
     #[error("{0}")]
     Full(String),
-    /// An earlier write could not be made durable: the store refuses writes until it is reopened.
+    /// An earlier write could not be made durable: the store rejects writes until it is reopened.
     #[error("the store refuses writes since a write could not be made durable: {0}")]
     Poisoned(String),
     /// The database is shutting down.
     #[error("the database is shutting down")]
     Closed,
-    /// Another server, whose rows were asked for, did not answer or not rightly.
+    /// Another server with rows of the table did not answer, or gave a wrong answer.
     #[error("{0}")]
     Elsewhere(String),
-    /// A read was told to end before it was done.
+    /// A read was interrupted.
     #[error("the read {}", why(*.0))]
     Ended(Ending),
 }
 
-/// Why a read ends before it is done.
+/// Why a read was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Who asked for it takes it back.
+    /// The caller cancelled it.
     Interrupted,
-    /// It took longer than it may.
+    /// It exceeded its time limit.
     TimedOut,
 }
 
@@ -117,7 +116,7 @@ pub enum RequestPart {
     Schema,
     /// A row of a change batch.
     Row,
-    /// How much a change batch, or a transaction, changes.
+    /// The size of a change batch or transaction.
     Batch,
     /// Anything else.
     Other,
@@ -136,7 +135,7 @@ pub enum Missing {
     Path,
     /// A watcher.
     Watcher,
-    /// Changes that were kept for a watcher and are not any more.
+    /// Changes that are no longer kept for a watcher.
     Changes,
 }
 
@@ -146,7 +145,7 @@ impl Error {
         Self::Request { part, message: message.into() }
     }
 
-    /// An error of the system, told by `message`.
+    /// An error of the operating system, with a message.
     pub(crate) fn of_system(error: &std::io::Error, message: String) -> Self {
         if is_full(error) { Self::Full(message) } else { Self::Io(message) }
     }
@@ -190,14 +189,13 @@ impl From<std::io::Error> for Error {
     }
 }
 
-/// Whether an error says that there is no room: on the disk, in a quota, or under a limit of the size
-/// of files.
+/// Whether an error means that there is no space: on the disk, in a quota, or below a file size limit.
 pub(crate) fn is_full(error: &std::io::Error) -> bool {
     let kinds = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
     kinds.contains(&error.kind())
 }
 
-/// The error for a table that is not there.
+/// The error for a table that does not exist.
 pub(crate) fn no_table(name: &str) -> Error {
     Error::missing(Missing::Table, format!("there is no table {name:?}"))
 }

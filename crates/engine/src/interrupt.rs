@@ -1,4 +1,4 @@
-//! Cancellation of reads: the caller no longer waits, or its time limit is over.
+//! Cancellation of reads that nobody waits for, or whose time limit is over.
 
 use std::{
     fmt,
@@ -10,36 +10,36 @@ use std::{
 
 use crate::{Ending, Error, Result};
 
-/// Tells a read whether it is to end. It is asked from the thread that reads, thousands of times a second.
+/// Tells a read whether to stop. The reading thread calls it thousands of times a second.
 pub trait Interrupt: Send + Sync {
-    /// Why the read is to end; `None` for as long as it may go on.
+    /// Why the read must end; `None` while it may continue.
     fn ending(&self) -> Option<Ending>;
 }
 
-/// True once the read is to end.
+/// True once the read must end.
 impl Interrupt for AtomicBool {
     fn ending(&self) -> Option<Ending> {
         self.load(Ordering::Relaxed).then_some(Ending::Interrupted)
     }
 }
 
-/// Goes on unless it is told to end.
+/// An optional interrupt of a read.
 #[derive(Clone)]
 pub struct Unless(Option<Arc<dyn Interrupt>>);
 
 impl Unless {
-    /// Nobody tells it.
+    /// Never interrupts.
     pub const NEVER: Self = Self(None);
 
-    /// Asks this one.
+    /// Checks this interrupt.
     pub fn new(interrupt: Arc<dyn Interrupt>) -> Self {
         Self(Some(interrupt))
     }
 
-    /// Whether it goes on.
+    /// Checks whether the read may continue.
     ///
     /// # Errors
-    /// [`Error::Ended`] if it is to end.
+    /// [`Error::Ended`] if the read must end.
     pub fn check(&self) -> Result<()> {
         match self.0.as_ref().and_then(|interrupt| interrupt.ending()) {
             Some(ending) => Err(Error::Ended(ending)),
@@ -54,30 +54,31 @@ impl fmt::Debug for Unless {
     }
 }
 
-/// Postings, or places in texts, that are read between two looks, some ten microseconds; fewer in tests, whose tables are
-/// small.
+/// The number of postings or positions read between two checks, some ten microseconds; fewer in tests, whose
+/// tables are small.
 const POSTINGS: usize = if cfg!(test) { 16 } else { 4_096 };
 
-/// Asks now and then, so that what is done in between costs a hundred times as much or more.
+/// Checks the interrupt at intervals, so that the work in between costs at least a hundred times as much as a
+/// check.
 pub(crate) struct Looks {
     unless: Unless,
-    /// Postings until the next.
+    /// Postings until the next check.
     left: usize,
 }
 
 impl Looks {
-    /// Looks at the first step.
+    /// Checks at the first step.
     pub fn new(unless: &Unless) -> Self {
         Self { unless: unless.clone(), left: 0 }
     }
 
-    /// A posting was read; [`Error::Ended`] if it was the last.
+    /// Counts one posting; [`Error::Ended`] if the read must end.
     #[inline]
     pub fn step(&mut self) -> Result<()> {
         self.steps(1)
     }
 
-    /// So many were, or what costs as much.
+    /// Counts so many postings, or work of the same cost.
     #[inline]
     pub fn steps(&mut self, postings: usize) -> Result<()> {
         if let Some(left) = self.left.checked_sub(postings) {

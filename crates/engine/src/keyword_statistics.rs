@@ -9,35 +9,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, RequestPart};
 
-/// Rows, and occurrences in them.
+/// The number of rows, and of occurrences in them.
 type Pair = (u64, u64);
 
-/// What is known of a table for one query.
+/// Statistics of a table for one query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeywordStatistics {
-    /// Rows.
+    /// The number of rows.
     pub documents: u64,
-    /// In how many rows each keyword stands, and how often if that was asked.
+    /// For each keyword the number of rows that contain it, and of occurrences if that was requested.
     pub counts: BTreeMap<String, (u64, u64)>,
-    /// The keywords that each word with wildcards stands for, in order, with both numbers.
+    /// The keywords that each wildcard expands to, in order, with both counts.
     pub expansions: BTreeMap<String, Vec<(String, u64, u64)>>,
-    /// In how many rows any keyword of a set stands: of the sets that planning the query asks for, in its order.
+    /// For each set of keywords the number of rows that contain any of them. The sets are those that planning asks
+    /// for, in that order.
     pub unions: Vec<u64>,
-    /// The keywords of each field in all rows, for ranking expressions.
+    /// The total length in keywords of each field, for ranking expressions.
     pub totals: Option<Vec<u64>>,
 }
 
-/// Most sets of keywords that planning a query asks for: several for each of its words.
+/// Most sets of keywords that planning asks for: several for each word of the query.
 pub(crate) const MAX_UNIONS: usize = 65_536;
 
-/// Most words with wildcards that are asked for at a time.
+/// Most wildcards in one request.
 pub const MAX_PATTERNS: usize = 64;
-/// Most keywords that those stand for, in a table with parts in other servers, and bytes of them.
+/// Most keywords that those may expand to, and most bytes of these, in a table with parts on other servers.
 pub(crate) const MAX_EXPANDED: usize = 32_768;
 pub(crate) const MAX_EXPANDED_BYTES: usize = 2 << 20;
 
-/// The error for more.
+/// The error if a wildcard expands to too many keywords.
 pub(crate) fn too_many_expanded() -> Error {
     let message = format!(
         "words with wildcards stand for more than {MAX_EXPANDED} keywords, or {MAX_EXPANDED_BYTES} bytes of them, of a table \
@@ -46,7 +47,7 @@ pub(crate) fn too_many_expanded() -> Error {
     Error::request(RequestPart::Expression, message)
 }
 
-/// What is asked of the parts of a table, beside their number of rows.
+/// The statistics requested from the parts of a table, besides their number of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedStatistics {
@@ -54,29 +55,30 @@ pub struct WantedStatistics {
     pub keywords: Vec<String>,
     /// Words with wildcards.
     pub patterns: Vec<String>,
-    /// How many sets behind those that are known.
+    /// The number of sets behind those already known.
     pub unions: usize,
-    /// Whether the keywords of fields are.
+    /// Whether the field lengths are requested.
     pub totals: bool,
-    /// Whether it is asked how often keywords stand in rows, which costs a look at all of those.
+    /// Whether occurrences are requested, which means reading every posting.
     pub needs_hits: bool,
 }
 
 impl WantedStatistics {
-    /// Whether nothing is.
+    /// Whether nothing is requested.
     pub fn is_nothing(&self) -> bool {
         self.keywords.is_empty() && self.patterns.is_empty() && self.unions == 0 && !self.totals
     }
 }
 
 impl KeywordStatistics {
-    /// The numbers of a keyword.
+    /// The counts of a keyword.
     pub(crate) fn counts_of(&self, keyword: &str) -> Option<Counts> {
         let &(documents, hits) = self.counts.get(keyword)?;
         Some(Counts { documents, hits })
     }
 
-    /// Adds what a part of so many rows answered; what is wrong with that otherwise. `fields` is how many there are.
+    /// Adds the answer of a part with so many rows. Returns what is wrong with it if it is impossible. `fields` is
+    /// the number of fields.
     pub(crate) fn add(
         &mut self,
         answer: &Self,
@@ -129,7 +131,7 @@ impl KeywordStatistics {
         Ok(())
     }
 
-    /// Adds to what is known of a table what all of its parts together answered.
+    /// Adds the summed answers of all parts to the known statistics.
     pub(crate) fn learn(&mut self, answered: Self) {
         self.counts.extend(answered.counts);
         self.expansions.extend(answered.expansions);
@@ -142,7 +144,7 @@ impl KeywordStatistics {
 
 const IMPOSSIBLE: &str = "it counted what cannot be";
 
-/// Whether a keyword can stand in so many of the rows, so often.
+/// Whether these counts are possible for a keyword in a table of so many rows.
 fn possible((documents, hits): Pair, rows: u64) -> bool {
     documents <= rows && hits >= documents && (documents > 0 || hits == 0)
 }

@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-/// How soon a batch is safe.
+/// When a batch becomes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// fsync before the acknowledgement.
+    /// Before the acknowledgement (fsync).
     Always,
-    /// fsync at this interval.
+    /// At this interval (fsync).
     Interval(Duration),
-    /// When the operating system pleases.
+    /// When the operating system writes it.
     None,
 }
 
 /// Settings of a database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How soon a batch is safe.
+    /// When a batch becomes durable.
     pub durability: Durability,
     /// Bytes of the row store's cache of blocks, and as many of its cache of rows.
     pub row_cache_bytes: u64,
-    /// Bytes of text in memory segments before they are written to a file.
+    /// A checkpoint is due after this many bytes of text in memory segments.
     pub checkpoint_bytes: u64,
     /// Most changes of one batch.
     pub max_batch_changes: usize,
@@ -32,13 +32,13 @@ pub struct Options {
     pub max_segment_bytes: u64,
     /// Most documents of a segment that merges make.
     pub max_segment_documents: u64,
-    /// Most bytes of what paths lead to that a merge holds while it indexes rows by paths that were declared after they
-    /// were written, an eighth of it before it is put in order. What has more is indexed by several merges, which leave
-    /// several segments. One document may have as many bytes beside that: where it has more, its segment is left without
-    /// the path, which [`crate::Database::merge_failures`] tells.
+    /// Most bytes of path values that a merge holds in memory when it indexes existing rows by a newly declared
+    /// path; an eighth of them unsorted. A larger amount is indexed by several merges, which leave several
+    /// segments. One document may have as many bytes in addition. If it has more, its segment is left without the
+    /// path, which [`crate::Database::merge_failures`] reports.
     pub path_index_bytes: u64,
-    /// Most bytes of changes that are kept for those who watch, and of one transaction more; who is
-    /// further behind is told so.
+    /// Most bytes of changes kept for watchers, plus one transaction; a watcher that is further behind gets an
+    /// error.
     pub max_watch_bytes: u64,
     /// BM25's parameters.
     pub bm25: (f64, f64),

@@ -12,7 +12,7 @@ use crate::{
     SourcePositions, Value,
 };
 
-/// Which rows a request is about.
+/// A selection: the rows that a request is about.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// The table.
@@ -27,77 +27,77 @@ pub struct Selection {
     pub indexes: AllowedIndexes,
 }
 
-/// A boolean expression over literal texts.
+/// A boolean text query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextQuery {
-    /// Some text column contains this text, as a substring of the normalised text.
+    /// Some text column contains this text as a substring, after normalisation.
     Term(String),
-    /// Certain texts hold this.
+    /// A term with options.
     Piece(Piece),
-    /// A query by the table's keywords finds the row.
+    /// A keyword query matches the row.
     Keywords(Arc<KeywordQuery>),
-    /// All hold.
+    /// AND.
     And(Vec<TextQuery>),
-    /// At least one holds.
+    /// OR.
     Or(Vec<TextQuery>),
-    /// It does not hold.
+    /// NOT.
     Not(Box<TextQuery>),
 }
 
-/// A query by keywords, in Sphinx's language.
+/// A keyword query, in Sphinx's language.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeywordQuery {
-    /// Its text.
+    /// The text of the query.
     pub text: String,
-    /// How rows are weighed.
+    /// The ranker.
     pub ranker: Ranker,
-    /// The weights of fields by the names of their columns; 1 for others.
+    /// The weights of fields, by their columns' names; 1 for others.
     pub field_weights: Vec<(String, i32)>,
-    /// What a row's weight is multiplied by.
+    /// A factor of each row's weight.
     pub table_weight: Option<i32>,
-    /// What a row's weight is multiplied by beside that, by the engine's names of the tables as one that it is of; 1 for
-    /// others. With one that is not 1 all rows that are found are weighed, where only the best are asked for too.
+    /// Further factors for rows of tables that are read as one, by the engine's names of those tables; 1 for
+    /// others. With a factor other than 1 all matching rows are weighed, even if only the best are needed.
     pub part_weights: Vec<(String, i32)>,
     /// How idf is computed.
     pub idf: IdfKind,
-    /// Where it stands among [`ScanRequest::scores`]: whether the column is to be of texts, which tell the factors
-    /// that a ranking expression weighs each row by, and how. Others take no notice of it.
+    /// For entries of [`ScanRequest::scores`]: if given, the column has texts with the factors of the ranking
+    /// expression for each row, in this form. Ignored elsewhere.
     pub factors: Option<FactorsForm>,
-    /// The numbers of the whole table that it is planned by, where the table that is asked is a part of it.
+    /// The statistics of the whole table, if the table of the request is a part of it.
     pub statistics: Option<Arc<KeywordStatistics>>,
 }
 
-/// How the factors of a row are told.
+/// The form of a row's ranking factors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FactorsForm {
     /// As JSON.
     pub is_json: bool,
-    /// Without `atc`, which is dear: 0 stands in its place.
+    /// Leaves out `atc`, which is expensive: it is 0 instead.
     pub is_without_closeness: bool,
 }
 
-/// What a query by keywords was made of.
+/// The parts of a keyword query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeywordReport {
-    /// Its keywords, with the rows they stand in and how often.
+    /// Its keywords with their counts of rows and occurrences.
     pub words: Vec<PlannedWord>,
-    /// What was passed over or changed.
+    /// A warning about what was ignored or changed.
     pub warning: Option<String>,
 }
 
-/// A text to be found in certain text indexes, in a certain way. Synonyms do not apply to it; one
-/// that nothing is left of after normalisation holds for no row.
+/// A search text for certain text indexes, matched in a certain way. Synonyms do not apply to it. If nothing is
+/// left of it after normalisation, it matches no row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
-    /// The [`crate::TextDef::id`]s of the text indexes of which one must hold it; empty is all.
+    /// The [`crate::TextDef::id`]s of the text indexes to search; empty for all. One of them must match.
     pub texts: Vec<u32>,
-    /// What is to be found.
+    /// The search text.
     pub text: String,
-    /// How.
+    /// The way it is matched.
     pub matching: PieceMatch,
-    /// Asks the text of one column as it stands instead of the normalised text: some stretch of it
-    /// has the letters of `text`, each equal to the other by these classes. `matching` is then
-    /// [`PieceMatch::Substring`], and every text index that is asked has the column.
+    /// Matches the original text of one column instead of the normalised text, letter by letter: a substring of it
+    /// must have as many letters as `text`, each equal to its counterpart by these classes. `matching` must be
+    /// [`PieceMatch::Substring`], and every searched text index must have the column.
     pub letters: Option<ColumnLetters>,
 }
 
@@ -106,7 +106,7 @@ pub struct Piece {
 pub struct ColumnLetters {
     /// The position of the column.
     pub column: usize,
-    /// Which letters are equal.
+    /// The equality of letters.
     pub classes: Arc<dyn LetterClasses>,
 }
 
@@ -116,74 +116,72 @@ impl PartialEq for ColumnLetters {
     }
 }
 
-/// Which letters are equal to each other: an equivalence.
+/// An equivalence relation of letters.
 pub trait LetterClasses: std::fmt::Debug + Send + Sync {
-    /// Whether the two are equal.
+    /// Whether two letters are equal.
     fn are_equal(&self, a: char, b: char) -> bool;
 
-    /// Appends all letters that are equal to `letter`, itself among them.
+    /// Appends all letters equal to `letter`, including itself.
     fn equals(&self, letter: char, out: &mut Vec<char>);
 }
 
-/// How a [`Piece`] is found.
+/// The way a [`Piece`] is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceMatch {
     /// As a substring of the normalised text.
     Substring,
-    /// As whole words behind each other, whatever separators stand between them. Characters of
-    /// scripts without spaces are found wherever they stand.
+    /// As consecutive whole words, with any separators between them. Characters of scripts without spaces match
+    /// anywhere.
     Words,
-    /// As [`PieceMatch::Words`], but the last may be the beginning of a longer one.
+    /// As [`PieceMatch::Words`], but the last word may be a prefix.
     WordPrefix,
-    /// As whole words in any order, the first and the last of which begin at most so many words
-    /// apart.
+    /// As whole words in any order, of which the first and the last begin at most so many words apart.
     Near(u32),
 }
 
 /// One part of an ordering.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
-    /// By what.
+    /// The value to sort by.
     pub by: SortBy,
     /// Largest first. NULL is the smallest.
     pub descending: bool,
 }
 
-/// What an ordering is by.
+/// The value that an ordering sorts by.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SortBy {
     /// The primary key.
     Key,
     /// A column.
     Column(String),
-    /// The texts of a column by their keys in the order of this number ([`crate::register_text_key`]).
+    /// The texts of a column, by their sort keys in the text order of this number ([`crate::register_text_key`]).
     TextKey(String, u32),
     /// The BM25 score.
     Score,
 }
 
-/// SEARCH.
+/// A SEARCH request.
 #[derive(Clone, Debug, Default)]
 pub struct SearchRequest {
-    /// Which rows.
+    /// The rows.
     pub selection: Selection,
-    /// In which order; empty means by key, descending. Ties are broken by key in the direction of
-    /// the last part.
+    /// The order; empty means by key, descending. Ties are broken by key in the direction of the last part.
     pub sort: Vec<SortKey>,
     /// How many rows to return.
     pub limit: usize,
-    /// How many rows to pass over.
+    /// How many rows to skip.
     pub offset: usize,
-    /// Start behind the row this cursor of an earlier reply stands for.
+    /// The cursor of an earlier reply: the page starts behind its row.
     pub after: Option<String>,
-    /// Columns to return with each row, from the row store; `*` is all. A page of more than 64 MiB
-    /// of them is refused.
+    /// Columns to return with each row, from the row store; `*` for all. A page with more than 64 MiB of them is
+    /// an error.
     pub fields: Vec<String>,
-    /// Marks the matches in the text.
+    /// Highlights the matches in the text.
     pub highlight: Option<Highlight>,
 }
 
-/// How matches are marked.
+/// The form of highlighted matches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Highlight {
     /// Put before a match.
@@ -201,80 +199,80 @@ pub struct Highlight {
 pub struct Hit {
     /// The primary key's values.
     pub key: KeyValues,
-    /// The asked fields, in their order; empty if none was asked.
+    /// The requested fields, in order; empty if none were requested.
     pub fields: Vec<Value>,
-    /// The marked text; `None` if it was not asked.
+    /// The highlighted text; `None` if it was not requested.
     pub snippet: Option<String>,
-    /// The score, where the order asks for one.
+    /// The score, if the order is by score.
     pub score: Option<f64>,
 }
 
 /// The answer to SEARCH.
 #[derive(Clone, Debug, Default)]
 pub struct SearchReply {
-    /// How many rows the selection has, exactly.
+    /// The exact number of rows of the selection.
     pub total: u64,
     /// The rows of this page.
     pub hits: Vec<Hit>,
     /// The names of [`Hit::fields`].
     pub field_names: Vec<String>,
-    /// Stands for the last row of this page, if there is one.
+    /// The cursor of the last row of this page, if there is one.
     pub cursor: Option<String>,
-    /// How it was answered.
+    /// The report of the execution.
     pub report: QueryReport,
 }
 
 /// The answer to COUNT.
 #[derive(Clone, Debug, Default)]
 pub struct CountReply {
-    /// How many rows the selection has, exactly.
+    /// The exact number of rows of the selection.
     pub count: u64,
-    /// How it was answered.
+    /// The report of the execution.
     pub report: QueryReport,
 }
 
-/// FACET.
+/// A FACET request.
 #[derive(Clone, Debug, Default)]
 pub struct FacetRequest {
-    /// Which rows.
+    /// The rows.
     pub selection: Selection,
     /// The column whose values are counted.
     pub column: String,
     /// How many values to return.
     pub limit: usize,
-    /// How many values to pass over.
+    /// How many values to skip.
     pub offset: usize,
-    /// Whether the values alone are wanted: their counts may be any numbers above 0.
+    /// Whether only the values are needed: the counts may then be any numbers above 0.
     pub values_only: bool,
 }
 
-/// The values of a column in their order, each once, with the number of its rows.
+/// A request for the distinct values of a column in order, each with its number of rows.
 #[derive(Clone, Debug, Default)]
 pub struct ValuesRequest {
-    /// Which rows.
+    /// The rows.
     pub selection: Selection,
     /// The column.
     pub column: String,
-    /// The number of the order of its texts; `None` by their bytes.
+    /// The number of the order of its texts; `None` for byte order.
     pub keyed: Option<u32>,
     /// Greatest first.
     pub descending: bool,
     /// How many values to return.
     pub limit: usize,
-    /// Whether the values alone are wanted: their counts may be any numbers above 0.
+    /// Whether only the values are needed: the counts may then be any numbers above 0.
     pub values_only: bool,
-    /// Of which columns the least value of each value's rows is wanted, or the greatest.
+    /// Columns of which the least value (or, with `true`, the greatest) among each value's rows is needed.
     pub ends: Vec<(String, bool)>,
 }
 
-/// One of the values of a column.
+/// A distinct value of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueRow {
     /// The value.
     pub value: Value,
     /// How many rows have it.
     pub count: u64,
-    /// What was asked for by [`ValuesRequest::ends`]; NULL where its rows have no value.
+    /// The values requested by [`ValuesRequest::ends`]; NULL if its rows have no value.
     pub ends: Vec<Value>,
 }
 
@@ -283,9 +281,9 @@ pub struct ValueRow {
 pub struct ValuesReply {
     /// The first values.
     pub values: Vec<ValueRow>,
-    /// The index that has the values in their order.
+    /// The index that was scanned.
     pub found_by: FoundBy,
-    /// How it was answered.
+    /// The report of the execution.
     pub report: QueryReport,
 }
 
@@ -294,15 +292,15 @@ pub struct ValuesReply {
 pub struct FacetReply {
     /// Values of this page with their counts.
     pub values: Vec<(Value, u64)>,
-    /// How many distinct values there are in all.
+    /// The total number of distinct values.
     pub distinct: u64,
     /// How many rows were counted.
     pub matched: u64,
-    /// How it was answered.
+    /// The report of the execution.
     pub report: QueryReport,
 }
 
-/// A scan: columns of every row that matches.
+/// A scan request: columns of every matching row.
 #[derive(Clone, Debug, Default)]
 pub struct ScanRequest {
     /// The table.
@@ -313,14 +311,14 @@ pub struct ScanRequest {
     pub filter: Option<Filter>,
     /// The columns to read, by their positions in the schema.
     pub columns: Vec<usize>,
-    /// Text conditions whose score each row is to have, as columns of doubles behind the others: 0
-    /// for a row that a condition does not hold for. Those that tell factors have columns of texts, empty for such a row.
+    /// Text conditions whose scores are returned as further columns of doubles: 0 for a row that does not match.
+    /// Conditions with factors return columns of texts, empty for such a row.
     pub scores: Vec<TextQuery>,
-    /// Most rows of a batch; one with many megabytes of strings is given out sooner.
+    /// Most rows of a batch. A batch with many megabytes of strings is returned earlier.
     pub batch_rows: usize,
-    /// A batch with this many bytes of strings is given out sooner; 16 MiB is the most, and is meant by `None`.
+    /// A batch with this many bytes of strings is returned early. `None` means 16 MiB, which is the maximum.
     pub batch_bytes: Option<usize>,
-    /// Whether the rows come in key order; otherwise they do within each segment only.
+    /// Whether all rows are in key order; otherwise only those of each segment are.
     pub in_key_order: bool,
     /// Most rows in all.
     pub limit: Option<u64>,
@@ -328,7 +326,8 @@ pub struct ScanRequest {
     pub indexes: AllowedIndexes,
 }
 
-/// The first rows in the order of what a path into their documents leads to, or several paths that are indexed together.
+/// A request for the first rows in the order of the values at a path, or at several paths that are indexed
+/// together.
 #[derive(Clone, Debug, Default)]
 pub struct PathOrder {
     /// The table.
@@ -337,48 +336,47 @@ pub struct PathOrder {
     pub column: String,
     /// The paths of an index, each as its names from the outside in.
     pub paths: Vec<Vec<String>>,
-    /// What the first of several paths lead to in the rows that are asked for; the order is that of the others.
+    /// The required values at the first of several paths; the order is by the remaining ones.
     pub equal: Vec<PathValue>,
     /// The condition on rows.
     pub filter: Option<Filter>,
     /// Greatest first.
     pub descending: bool,
-    /// How many.
+    /// How many rows to return.
     pub limit: usize,
 }
 
-/// True figures of one query, for DEBUG.
+/// Measurements of one query, for DEBUG.
 #[derive(Clone, Debug, Default)]
 pub struct QueryReport {
     /// The position of the snapshot that answered.
     pub position: Position,
-    /// How far the sources were in that snapshot.
+    /// The positions of the sources in that snapshot.
     pub sources: SourcePositions,
-    /// All of it.
+    /// The total time.
     pub total_time: Duration,
-    /// Text matching.
+    /// The time of text matching.
     pub index_time: Duration,
-    /// Filters.
+    /// The time of filtering.
     pub filter_time: Duration,
-    /// Terms of the expression.
+    /// The number of terms of the expression.
     pub terms: u64,
-    /// Atoms that the terms were cut into.
+    /// The number of atoms of the terms.
     pub atoms: u64,
-    /// Documents of each term, added up: one that holds several terms counts for each, and deleted
-    /// ones may be among them.
+    /// The sum of the document frequencies of the terms; may include deleted documents.
     pub candidates: u64,
-    /// After AND.
+    /// The number of rows after AND.
     pub after_intersection: u64,
-    /// After NOT.
+    /// The number of rows after NOT.
     pub after_not: u64,
-    /// After filters.
+    /// The number of rows after filters.
     pub after_filters: u64,
-    /// Rows returned.
+    /// The number of rows returned.
     pub returned: u64,
-    /// Segments asked.
+    /// The number of segments searched.
     pub segments: u64,
-    /// Texts read back from the row store to verify.
+    /// The number of texts read from the row store for verification.
     pub texts_read: u64,
-    /// What was passed over or changed of a query by keywords.
+    /// A warning about what was ignored or changed in a keyword query.
     pub warning: Option<String>,
 }

@@ -9,20 +9,20 @@ use crate::{
     snapshot::{Done, SegmentView},
 };
 
-/// A table's figures, all true.
+/// Statistics of a table. All are exact, except as noted.
 #[derive(Clone, Debug, Default)]
 pub struct TableStatistics {
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Segments.
+    /// The number of segments.
     pub segments: u64,
-    /// Distinct terms (of the largest segment at least).
+    /// Distinct terms; at least those of the largest segment.
     pub terms: u64,
-    /// Pairs of term and row.
+    /// The number of postings: pairs of term and row.
     pub postings: u64,
-    /// Occurrences.
+    /// The number of positions.
     pub positions: u64,
-    /// Posting lists held as bits.
+    /// Posting lists stored as bitmaps.
     pub bitmap_lists: u64,
     /// Bytes of the index in memory.
     pub index_bytes: u64,
@@ -32,52 +32,52 @@ pub struct TableStatistics {
     pub text_chars: u64,
     /// Whether a merge runs now.
     pub merging: bool,
-    /// The tree: segments by their size, the smallest first; levels without segments are left out.
+    /// Segments by size, the smallest first; levels without segments are left out.
     pub levels: Vec<LevelStatistics>,
-    /// How often look-ups by key asked a bloom filter since the directory was opened.
+    /// Look-ups in bloom filters since the directory was opened.
     pub bloom_checks: u64,
-    /// How often it said that the key is not there, so that nothing was searched.
+    /// Look-ups that ruled the key out and so saved a search.
     pub bloom_saves: u64,
     /// Merges since the directory was opened.
     pub merges: u64,
-    /// Bytes of the segments that they read.
+    /// Bytes of the input segments of these merges.
     pub merged_bytes: u64,
-    /// Why the last merge failed; `None` if it did not. Other tables are merged all the same.
+    /// Why the last merge failed; `None` if it did not. Merges of other tables are not affected.
     pub merge_failure: Option<String>,
-    /// Why some rows are not indexed by a path and stay so; `None` if that is not so.
+    /// Why some rows are left without the index of a path; `None` if none are.
     pub path_failure: Option<String>,
-    /// The secondary indexes that are declared, each once.
+    /// The declared secondary indexes, without duplicates.
     pub indexes: Vec<IndexStatistics>,
 }
 
-/// How far a secondary index is made: merges in the background make one that was declared later.
+/// The progress of building a secondary index: background merges add one that was declared later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexStatistics {
     /// Its columns: `status, created DESC`.
     pub columns: String,
-    /// The segments that have it, or a longer one that begins with it.
+    /// The number of segments that have it, or a longer one with it as a prefix.
     pub segments: u64,
-    /// Rows of those.
+    /// The number of rows in those.
     pub rows: u64,
 }
 
-/// The segments of one level: each level's are eight times as large as the last one's.
+/// The segments of one level (tier). Each level's are eight times as large as those of the level before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelStatistics {
     /// Its number: 0 has the smallest segments.
     pub level: u32,
     /// Its segments.
     pub segments: u64,
-    /// Rows that are in them and not deleted.
+    /// Live rows in them.
     pub rows: u64,
-    /// Rows that are in them and deleted.
+    /// Deleted rows in them.
     pub deleted: u64,
-    /// Bytes of them.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
 impl TableStatistics {
-    /// Adds those of one segment.
+    /// Adds the statistics of one segment.
     pub(crate) fn add(&mut self, schema: &Schema, view: &SegmentView) {
         let mut terms = 0;
         for text in schema.texts.iter().filter_map(|text| view.segment.text(text.id)) {
@@ -94,7 +94,7 @@ impl TableStatistics {
         self.add_to_level(view);
     }
 
-    /// Tells of the secondary indexes of a table with these segments.
+    /// Fills in the statistics of secondary indexes.
     pub(crate) fn tell_indexes(&mut self, schema: &Schema, segments: &[SegmentView]) {
         let specs = index_specs(schema);
         let figures = specs.iter().map(|spec| {
@@ -125,7 +125,7 @@ impl TableStatistics {
         }
     }
 
-    /// Tells what was done with the table.
+    /// Fills in the counters of look-ups and merges.
     pub(crate) fn tell(&mut self, done: Done) {
         self.bloom_checks = done.bloom.checks;
         self.bloom_saves = done.bloom.saves;
@@ -134,7 +134,7 @@ impl TableStatistics {
     }
 }
 
-/// The columns of an index.
+/// The columns of an index as text.
 fn named(schema: &Schema, spec: &IndexSpec) -> String {
     let parts = spec.parts.iter().map(|part| {
         let place = schema.columns.iter().position(|column| column.id == part.column);

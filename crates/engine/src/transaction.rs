@@ -13,9 +13,8 @@ use crate::{
     write::{Brought, prepare},
 };
 
-/// An open transaction. Dropping it is all that giving it up takes. While one is open every key
-/// that is written is noted, in a bounded list: one that stays open while a million keys are
-/// written has to begin again.
+/// An open transaction. Dropping it rolls it back. While one is open, every written key is recorded in a bounded
+/// list; if a million keys are written meanwhile, it must begin again.
 pub struct Transaction {
     reader: Reader,
     protected: BTreeMap<u32, ProtectedKeys>,
@@ -29,14 +28,13 @@ impl Transaction {
         Self { reader, protected: BTreeMap::new(), protected_count: 0 }
     }
 
-    /// The moment that it reads: that of its begin. Its own changes are not in it.
+    /// A reader of the transaction's snapshot, taken when it began. Its own changes are not in it.
     pub fn reader(&self) -> &Reader {
         &self.reader
     }
 
-    /// Names a row, or a key without one, that nobody else may write before this is committed:
-    /// the commit fails if somebody did. Of two transactions that protect the same key and write
-    /// anything only the first is committed.
+    /// Protects a key, with or without a row: the commit fails if another writer changed it since the snapshot. Of
+    /// two transactions that protect the same key and have changes, only the first one commits.
     ///
     /// # Errors
     /// - [`Error::NotFound`]: there is no such table.
@@ -69,19 +67,19 @@ impl Transaction {
         Ok(())
     }
 
-    /// Applies the batch as [`crate::Database::apply`] does, if no key of it and no protected one
-    /// was written since the begin, by whomever, and no table of them was altered. A batch without
-    /// changes costs nothing unless something is protected.
+    /// Applies the batch as [`crate::Database::apply`] does, provided that since the snapshot no key of it and no
+    /// protected key was written and none of its tables was altered. A batch without changes costs nothing unless
+    /// keys are protected.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if one of them was, or if too much was written since the begin to know:
-    /// nothing is applied, begin again. Else those of [`crate::Database::apply`].
+    /// [`Error::Conflict`] if that does not hold, or if too many keys were written to decide: nothing is applied;
+    /// begin again. Otherwise those of [`crate::Database::apply`].
     pub fn commit(self, batch: ChangeBatch) -> Result<Position> {
         self.commit_rows(batch, Brought::Visible)
     }
 
-    /// Applies a batch as [`Transaction::commit`] does whose rows have what the expressions of their tables' keys give, in
-    /// the columns that nobody sees: its caller has computed that.
+    /// As [`Transaction::commit`], for a batch whose rows include the values of hidden columns (those of key
+    /// expressions), computed by the caller.
     ///
     /// # Errors
     /// Those of [`Transaction::commit`].
@@ -101,7 +99,7 @@ impl Transaction {
         prepared.since = Some(Since { position: self.reader.position(), protected });
         let (waiter, pending) = Pending::new(&shared);
         shared.queue.push(Job::Apply(prepared, waiter))?;
-        // Open until the writer has answered: it must not forget what was written.
+        // Stays registered until the writer has answered, so that the recorded keys are kept.
         pending.wait()
     }
 }

@@ -13,13 +13,13 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// The places of a table's unique paths.
+/// The positions of a table's unique paths.
 pub(crate) fn unique_places(schema: &Schema) -> impl Iterator<Item = usize> + '_ {
     let paths = schema.paths.iter().enumerate();
     paths.filter(|(_, path)| path.unique).map(|(place, _)| place)
 }
 
-/// Whether every segment has the values of these paths.
+/// Whether every segment has the indexes of these paths.
 pub(crate) fn are_indexed(
     schema: &Schema,
     segments: &[SegmentView],
@@ -30,7 +30,7 @@ pub(crate) fn are_indexed(
     places.all(|place| specs.get(place).is_some_and(has))
 }
 
-/// The key of a live row with this value at a path, other than those that are passed over. Cost: a search a segment.
+/// The key of a live row with this value at a path, except those to be ignored. Cost: one search in each segment.
 pub(crate) fn holder(
     segments: &[SegmentView],
     spec: &PathSpec,
@@ -52,13 +52,14 @@ pub(crate) fn holder(
     Ok(None)
 }
 
-/// Refuses two rows of a table with the same value at one of these paths. Cost: a look at each value.
+/// Checks that no two rows of a table have the same value at one of these paths. Cost: reads each value.
 pub(crate) fn check_paths(view: &TableView, places: impl Iterator<Item = usize>) -> Result<()> {
     check_segments(&view.schema, places, &view.segments, &[])
 }
 
-/// Refuses two rows of `new` segments, or one of them and one of others, with the same value at one of these paths.
-/// Cost: a look at each value of the new ones, and where there are others a search for it in each of those.
+/// Checks that no row of the `new` segments has the same value at one of these paths as another row, in them or in
+/// other segments. Cost: reads each value of the new segments; if there are others, also a search in each of
+/// those.
 pub(crate) fn check_segments(
     schema: &Schema,
     mut places: impl Iterator<Item = usize>,
@@ -116,7 +117,7 @@ fn check_path(
     Ok(())
 }
 
-/// Goes through a segment's values of a path that live rows have.
+/// Iterates over a segment's values of a path in live rows.
 struct Walk<'v> {
     view: &'v SegmentView,
     entries: PathEntries<'v>,

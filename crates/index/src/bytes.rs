@@ -8,8 +8,8 @@
 //! directory := (tag:u32 id:u32 offset:u64 length:u64 crc:u32)*
 //! footer  := directory_offset:u64 count:u32 crc(directory, offset and count):u32 magic
 //! ```
-//! All integers are little endian. Every byte of the file but the leading eight is under one of
-//! the checksums, and those eight are compared whole.
+//! All integers are little endian. Checksums cover every byte of the file except the first eight, which are
+//! compared with their expected value.
 
 use std::{
     borrow::Cow,
@@ -27,10 +27,10 @@ pub const FORMAT_VERSION: u32 = 1;
 const HEADER_BYTES: usize = 8;
 const ENTRY_BYTES: usize = 28;
 const FOOTER_BYTES: usize = 20;
-/// More bytes than this are read once, by a merge: they are not kept.
+/// A read of more bytes bypasses the page cache: such reads are those of a merge, which reads each byte once.
 const MOST_PAGED: usize = 256 << 10;
 
-/// What a section holds.
+/// Four bytes that name the kind of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SectionTag(pub [u8; 4]);
 
@@ -92,7 +92,7 @@ impl SectionWriter {
         Self { bytes, ..Self::default() }
     }
 
-    /// Makes room for sections of so many bytes in all.
+    /// Reserves capacity for sections of so many bytes in all.
     pub(crate) fn reserve(&mut self, bytes: usize) {
         self.bytes.reserve(bytes);
     }
@@ -126,13 +126,13 @@ impl SectionWriter {
 pub(crate) enum Stored {
     /// In memory.
     Memory(Slice),
-    /// In the file, read when asked for: about 1 us where the system has the page.
+    /// In the file, and read on demand: about 1 us if the page is in the system's cache.
     File {
         /// The segment's file; nothing ever writes to it.
         file: Arc<File>,
         /// Where the section lies.
         range: Range<u64>,
-        /// What of it is kept in memory, if anything is.
+        /// The cache of its pages, if it has one.
         pages: Option<Arc<Pages>>,
     },
 }
@@ -189,7 +189,7 @@ impl Stored {
         Ok(file.read_exact_at(&mut out[before..], at)?)
     }
 
-    /// The same, of which what is read is kept in memory for a while.
+    /// The same section with a page cache, if it lies in a file.
     pub fn paged(&self) -> Self {
         match self {
             Self::File { file, range, .. } => {
@@ -291,7 +291,10 @@ impl Sections {
         self.get(tag, id).ok_or_else(|| missing(tag))
     }
 
-    /// The section wherever it is, or a corrupt error that names it.
+    /// The section, in memory or in the file.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] names the section if the segment does not have it.
     pub(crate) fn require_stored(&self, tag: SectionTag, id: u32) -> Result<&Stored> {
         self.stored(tag, id).ok_or_else(|| missing(tag))
     }
@@ -301,7 +304,7 @@ impl Sections {
         self.directory.iter().filter(move |entry| entry.0 == tag).map(|entry| entry.1)
     }
 
-    /// All bytes, as they are written to a file; read back if they are in one.
+    /// All bytes of the segment's file. If the segment was opened from a file, they are read back from it.
     ///
     /// # Errors
     /// [`IndexError::Io`] if the segment lies in a file that cannot be read.
@@ -398,7 +401,7 @@ impl Entry {
     }
 }
 
-/// Where the directory lies, from a file's two ends.
+/// The location of the directory, read from the two ends of a file.
 struct DirectoryPlace {
     range: Range<usize>,
     /// The checksummed end of the footer.
@@ -429,7 +432,7 @@ impl DirectoryPlace {
         }
     }
 
-    /// The entries; they follow each other from the header to the directory without a gap.
+    /// Parses the entries and checks that their sections are adjacent, from the header to the directory.
     fn entries(&self, directory: &[u8]) -> Result<Vec<Entry>> {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(directory);
@@ -453,7 +456,7 @@ impl DirectoryPlace {
     }
 }
 
-/// The little-endian `u32` at `offset`, or corrupt past the end.
+/// The little-endian `u32` at `offset`; a corrupt error past the end.
 #[inline]
 pub(crate) fn read_u32(bytes: &[u8], offset: usize) -> Result<u32> {
     match bytes.get(offset..).and_then(|rest| rest.first_chunk()) {
@@ -462,7 +465,7 @@ pub(crate) fn read_u32(bytes: &[u8], offset: usize) -> Result<u32> {
     }
 }
 
-/// The little-endian `u64` at `offset`, or corrupt past the end.
+/// The little-endian `u64` at `offset`; a corrupt error past the end.
 #[inline]
 pub(crate) fn read_u64(bytes: &[u8], offset: usize) -> Result<u64> {
     match bytes.get(offset..).and_then(|rest| rest.first_chunk()) {

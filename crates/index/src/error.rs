@@ -1,4 +1,4 @@
-//! What can go wrong in a segment, by what the caller can do about it.
+//! Errors of segments, grouped by what the caller can do about them.
 
 /// The crate's result.
 pub type Result<T, E = IndexError> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! From key to document and back.
+//! The primary keys of a segment: finds the document of a key and the key of a document.
 //!
 //! ```text
 //! section KEYS, id 0:
@@ -6,8 +6,8 @@
 //! layout := 0 (integers) | 1 (front-coded)
 //! body   := numbers | front_coded
 //! ```
-//! A segment whose keys are all of eight bytes holds them as big-endian numbers (`numbers` as
-//! columns have them); any other holds them front-coded. Section KBLM is the bloom filter.
+//! If all keys of a segment have eight bytes, they are stored as big-endian numbers (`numbers`, as in
+//! columns). Otherwise they are front-coded. Section KBLM is the bloom filter.
 
 mod bloom;
 mod front_coded;
@@ -54,7 +54,7 @@ impl Default for KeysWriter {
 }
 
 impl KeysWriter {
-    /// Appends the next key. A key that is refused is not taken.
+    /// Appends the next key. A rejected key leaves the writer unchanged.
     ///
     /// # Errors
     /// [`IndexError::Invalid`] if the key is longer than 65,535 bytes or does not come after the
@@ -136,9 +136,9 @@ pub struct Keys {
 /// How often bloom filters were asked for a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BloomCounts {
-    /// All questions.
+    /// Look-ups in the filter.
     pub checks: u64,
-    /// Those answered no, which saved a search among the keys.
+    /// Look-ups that ruled the key out, and so saved a search among the keys.
     pub saves: u64,
 }
 
@@ -170,7 +170,7 @@ impl Keys {
         Ok(Self { layout, bloom, len })
     }
 
-    /// How many documents.
+    /// The number of documents.
     pub fn len(&self) -> u32 {
         self.len
     }
@@ -180,7 +180,7 @@ impl Keys {
         self.len() == 0
     }
 
-    /// The key of a document, appended to `out`; nothing past the end.
+    /// Appends the key of a document to `out`; appends nothing past the end.
     pub fn read(&self, doc: u32, out: &mut Vec<u8>) {
         match &self.layout {
             _ if doc >= self.len => {}
@@ -189,13 +189,14 @@ impl Keys {
         }
     }
 
-    /// The document that has the key: bloom filter first, then the search.
+    /// The document that has the key. Cost: a look-up in the bloom filter; if that passes, an interpolation
+    /// search.
     #[inline]
     pub fn find(&self, key: &[u8]) -> Option<u32> {
         self.find_counted(key, &mut BloomCounts::default())
     }
 
-    /// As [`Keys::find`]; what the bloom filter was asked is added to `counts`.
+    /// As [`Keys::find`]; adds the look-ups in the bloom filter to `counts`.
     pub fn find_counted(&self, key: &[u8], counts: &mut BloomCounts) -> Option<u32> {
         match &self.layout {
             Layout::Integers(integers) => {
@@ -222,8 +223,8 @@ impl Keys {
         }
     }
 
-    /// Compares the keys of two documents of two segments, integers without copying them. A
-    /// document past the end has the empty key.
+    /// Compares the keys of two documents of two segments. Integer keys are not copied. A document past the
+    /// end has the empty key.
     pub fn compare(&self, doc: u32, other: &Keys, other_doc: u32) -> Ordering {
         if let (Layout::Integers(mine), Layout::Integers(theirs)) = (&self.layout, &other.layout)
             && doc < self.len

@@ -1,10 +1,11 @@
 //! Immutable segments that carry the index: keys, columns and text.
 //!
-//! A segment is one checksummed run of documents in key order. It answers which documents a
-//! condition holds for; it knows bytes and documents, never SQL, sockets or MySQL.
+//! A segment is an immutable, checksummed run of documents in key order. It finds the documents that satisfy
+//! a condition. It knows bytes and document numbers, but no SQL, no sockets and no MySQL.
 //!
-//! Every value in here is read from a buffer that was verified once ([`Sections`]); readers take
-//! no locks and may be shared between threads freely.
+//! All values are read from buffers and files whose checksums were verified once ([`Sections`]). Readers take
+//! no locks, except for a short one around the page cache of sections that stay in a file, and can be shared
+//! between threads.
 
 #![warn(missing_docs)]
 

@@ -1,7 +1,8 @@
-//! Parts of sections that stay in their files, kept in memory while they are asked for.
+//! A page cache for sections that stay in their files.
 //!
-//! All that are kept of all open sections take [`MOST_BYTES`] at most: each section has a share by its size. Within a
-//! section those go first that were not asked for again.
+//! The caches of all open sections together are limited to [`MOST_BYTES`]. Each section has a share in
+//! proportion to its size. Within a section eviction is second-chance (clock): a page that was used since the
+//! last pass is spared once.
 
 use std::{
     collections::VecDeque,
@@ -15,17 +16,17 @@ use rustc_hash::FxHashMap;
 
 use crate::Result;
 
-/// Most bytes that are kept.
+/// Most bytes cached, over all sections.
 const MOST_BYTES: u64 = 64 << 20;
 /// Bytes of a page.
 const PAGE: u64 = 16 << 10;
 
-/// The sizes of all open sections whose pages are kept.
+/// The sum of the sizes of all open sections that have a page cache.
 static OPEN_BYTES: AtomicU64 = AtomicU64::new(0);
-/// How many pages are kept of all of them.
+/// The number of pages cached, over all sections.
 static KEPT_PAGES: AtomicU64 = AtomicU64::new(0);
 
-/// The pages of one section that are in memory.
+/// The page cache of one section.
 #[derive(Debug)]
 pub(crate) struct Pages {
     bytes: u64,
@@ -35,25 +36,25 @@ pub(crate) struct Pages {
 #[derive(Debug, Default)]
 struct Kept {
     pages: FxHashMap<u64, Page>,
-    /// The numbers of the pages, those first that go first.
+    /// The page numbers in the order of eviction, the next victim first.
     order: VecDeque<u64>,
 }
 
 #[derive(Debug)]
 struct Page {
     bytes: Arc<Vec<u8>>,
-    /// Whether it was asked for since it was last spared.
+    /// Whether it was used since eviction last passed it.
     is_used: bool,
 }
 
 impl Pages {
-    /// For a section of so many bytes.
+    /// An empty cache for a section of so many bytes.
     pub fn new(bytes: u64) -> Self {
         OPEN_BYTES.fetch_add(bytes, Ordering::Relaxed);
         Self { bytes, kept: Mutex::default() }
     }
 
-    /// Appends the bytes `start..end` of the section to `out`; `read` reads what is not kept.
+    /// Appends the bytes `start..end` of the section to `out`. `read` loads pages that are not cached.
     ///
     /// # Errors
     /// Those of `read`.
@@ -88,7 +89,8 @@ impl Pages {
         let page = kept.pages.get_mut(&number)?;
         page.is_used = true;
         let bytes = Arc::clone(&page.bytes);
-        // What is more than its share goes bit by bit, though nothing new comes.
+        // The share shrinks when other sections are opened: evict one page per hit until the cache fits
+        // again.
         if kept.order.len() > self.most() {
             kept.drop_one();
         }
@@ -102,7 +104,7 @@ impl Pages {
             kept.order.push_back(number);
             KEPT_PAGES.fetch_add(1, Ordering::Relaxed);
         }
-        // Others that were opened before may hold more than their share still.
+        // Sections that were opened earlier may still exceed their share.
         let is_full = || KEPT_PAGES.load(Ordering::Relaxed) > MOST_BYTES / PAGE;
         while kept.order.len() > most || kept.order.len() > 1 && is_full() {
             kept.drop_one();

@@ -1,29 +1,29 @@
-//! Orders of texts that are not those of their bytes.
+//! Orders of texts other than byte order (collations).
 
 use std::fmt;
 
-/// Adds the key of a text in the order of a number: bytes that compare as the texts do in that order. The same
-/// text has the same key for ever, since segments hold what was sorted by it.
+/// Appends the sort key of a text in the order of this number. Sort keys compare by bytes as the texts
+/// compare in that order. The key of a text must never change, because segments store documents sorted by it.
 pub type TextKey = fn(order: u32, text: &[u8], key: &mut Vec<u8>);
 
-/// How texts are ordered, other than by their bytes.
+/// An order of texts (a collation) other than byte order.
 #[derive(Clone, Copy)]
 pub struct TextOrder {
     /// The number of the order.
     pub number: u32,
-    /// What makes the keys.
+    /// The function that makes sort keys.
     pub key: TextKey,
 }
 
 impl TextOrder {
-    /// Writes the key of a text over what the buffer held.
+    /// Replaces the contents of `key` with the sort key of a text.
     pub fn write_key(&self, text: &[u8], key: &mut Vec<u8>) {
         key.clear();
         (self.key)(self.number, text, key);
     }
 }
 
-/// Orders of one number are one.
+/// Orders are equal if their numbers are.
 impl PartialEq for TextOrder {
     fn eq(&self, other: &Self) -> bool {
         self.number == other.number

@@ -12,7 +12,7 @@ pub(crate) fn push(out: &mut Vec<u8>, mut value: u32) {
     out.push(value as u8);
 }
 
-/// Reads numbers one after the other from bytes that need not be right.
+/// Reads numbers one after the other from bytes that may be damaged.
 #[derive(Clone)]
 pub(crate) struct VarintReader<'a> {
     bytes: &'a [u8],
@@ -20,12 +20,15 @@ pub(crate) struct VarintReader<'a> {
 }
 
 impl<'a> VarintReader<'a> {
-    /// Starts at `at`.
+    /// A reader that starts at the byte `at`.
     pub fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at }
     }
 
-    /// The next number, or corrupt past the end.
+    /// The next number.
+    ///
+    /// # Errors
+    /// [`crate::IndexError::Corrupt`] if it is not complete.
     #[inline]
     pub fn next(&mut self) -> Result<u32> {
         match self.bytes.get(self.at) {
@@ -55,7 +58,7 @@ impl<'a> VarintReader<'a> {
         self.at
     }
 
-    /// Goes on elsewhere in the same bytes.
+    /// Moves to another offset of the same bytes.
     pub fn go_to(&mut self, at: usize) {
         self.at = at;
     }

@@ -1,22 +1,24 @@
-//! The keywords of a text, told one by one: CALL KEYWORDS.
+//! The keywords of a text, one by one: CALL KEYWORDS.
 
 use crate::analysis::Analyzer;
 
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyword {
-    /// Its position among the words, stop words counted, from 1. A blended word has that of its first part.
+    /// Its position among the words, counting stop words, from 1. A blended word has the position of its first
+    /// part.
     pub position: u32,
-    /// As it was read: folded; of a sequence of word forms, all its words.
+    /// The word as tokenized: folded. For a sequence that word forms map, all its words.
     pub tokenized: String,
-    /// As it stands in the index: what the counts of documents and hits are of.
+    /// The keyword in the index, to which the counts of documents and hits belong.
     pub normalized: String,
 }
 
-/// The words of the text in their order, without stop words and too short ones.
+/// The words of the text in order, without stop words and words that are too short.
 ///
-/// The operators of queries separate, but for `=` in front of a word where words are indexed as written, and `*` at
-/// its ends where parts of words can be searched: such a word is left as it is. Time is linear in the text.
+/// Query operators are separators, with two exceptions: `=` before a word if words are also indexed as written,
+/// and `*` at its ends if parts of words can be searched. A word with one of these is left unchanged. Linear in
+/// the length of the text.
 #[must_use]
 pub fn keywords(text: &str, analyzer: &Analyzer) -> Vec<Keyword> {
     let settings = analyzer.settings();
@@ -26,7 +28,7 @@ pub fn keywords(text: &str, analyzer: &Analyzer) -> Vec<Keyword> {
     let (mut all, mut position, mut last) = (Vec::new(), 0, None);
     let mut stops = 0;
     analyzer.spans(text, &mut |span| {
-        // The first part of a blended word stands where the whole does.
+        // The first part of a blended word has the position of the whole.
         let is_first_part =
             last.is_some_and(|(end, is_whole): (usize, bool)| is_whole && span.start < end);
         position += (span.stops - stops) + u32::from(!is_first_part);

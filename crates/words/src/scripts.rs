@@ -26,7 +26,7 @@ pub fn is_without_spaces(c: char) -> bool {
         Script::Javanese,
         Script::Balinese,
     ];
-    // The prolonged sound marks and kana iteration marks belong to no script of their own.
+    // Prolonged sound marks and kana iteration marks have no script of their own.
     matches!(c, '\u{30fc}' | '\u{ff70}' | '\u{3031}'..='\u{3035}')
         || SPACELESS.contains(&SCRIPTS.get(c))
 }

@@ -1,15 +1,15 @@
-//! The words of a vocabulary that are like one: CALL SUGGEST and CALL QSUGGEST.
+//! The words of a vocabulary that are similar to a word: CALL SUGGEST and CALL QSUGGEST.
 
 use std::collections::BinaryHeap;
 
 use crate::{Result, WordsError, analysis::Analyzer};
 
-/// The longest word that is looked for, in characters.
+/// The longest word for which similar ones are searched, in characters.
 const MAX_WORD: usize = crate::settings::MAX_WORD as usize;
-/// Most words that are given.
+/// Most words returned.
 const MAX_LIMIT: u32 = 10_000;
 
-/// What is suggested.
+/// The options of suggestions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuggestOptions {
     limit: u32,
@@ -36,7 +36,7 @@ impl Default for SuggestOptions {
 }
 
 impl SuggestOptions {
-    /// Sets one by its name, whatever its case.
+    /// Sets an option by name; case does not matter.
     ///
     /// # Errors
     /// [`WordsError::Option`] if the name is unknown or the value not understood.
@@ -52,7 +52,7 @@ impl SuggestOptions {
             "max_edits" => self.max_edits = number(MAX_WORD as u32)?,
             "delta_len" => self.delta_len = number(MAX_WORD as u32)?,
             "max_matches" => self.max_matches = number(MAX_LIMIT)?,
-            // It only ends Sphinx's search early; this one looks at every word.
+            // In Sphinx it ends the search early; this search reads every word.
             "reject" => drop(number(MAX_LIMIT)?),
             "result_line" => self.result_line = number(1)? == 1,
             "result_stats" => self.result_stats = number(1)? == 1,
@@ -67,39 +67,39 @@ impl SuggestOptions {
         Ok(())
     }
 
-    /// Whether the words stand in one row, side by side.
+    /// Whether the words are returned in one row, side by side.
     #[must_use]
     pub fn result_line(&self) -> bool {
         self.result_line
     }
 
-    /// Whether distances and documents are told.
+    /// Whether distances and document counts are returned.
     #[must_use]
     pub fn result_stats(&self) -> bool {
         self.result_stats
     }
 }
 
-/// A word that is like the one that was asked for.
+/// A similar word.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suggestion {
-    /// How many characters must be put in, taken out or changed.
+    /// The edit distance: characters to insert, delete or replace.
     pub distance: u32,
-    /// Documents with the word; most first among words of one distance.
+    /// The number of documents with the word; among equal distances the highest comes first.
     documents: std::cmp::Reverse<u64>,
     /// The word.
     pub word: String,
 }
 
 impl Suggestion {
-    /// In how many documents the word stands.
+    /// The number of documents with the word.
     #[must_use]
     pub fn documents(&self) -> u64 {
         self.documents.0
     }
 }
 
-/// Which word of a text is looked for.
+/// Which word of a text to search for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The first: CALL SUGGEST.
@@ -108,7 +108,7 @@ pub enum Which {
     Last,
 }
 
-/// The word of the text that is looked for, folded as the table's words are but not stemmed.
+/// The chosen word of the text, folded as the table's words are but not stemmed.
 #[must_use]
 pub fn word(text: &str, which: Which, analyzer: &Analyzer) -> Option<String> {
     let mut found = None;
@@ -120,12 +120,13 @@ pub fn word(text: &str, which: Which, analyzer: &Analyzer) -> Option<String> {
     found
 }
 
-/// The words of a vocabulary that are like this one: by distance, then most documents, then the word.
+/// The words of a vocabulary similar to this one, ordered by distance, then by documents (descending), then by
+/// word.
 ///
-/// `vocabulary` calls what it is given with every (word, documents); words as written (`=word`) are passed over. A word
-/// counts whose length differs by `delta_len` characters at most and whose distance is `max_edits` at most, but less
-/// than all of it. `max_matches` are kept, and of these `limit` are given. Time is that of reading the vocabulary: a million words
-/// take some 60 milliseconds.
+/// `vocabulary` calls its argument with every word and its number of documents; words as written (`=word`) are
+/// skipped. A word is similar if its length differs by at most `delta_len` characters and its distance is at
+/// most `max_edits`, and less than its whole length. `max_matches` words are kept, and `limit` of them
+/// returned. Cost: reads the whole vocabulary; a million words take about 60 milliseconds.
 pub fn suggest(
     word: &str,
     options: &SuggestOptions,
@@ -139,14 +140,14 @@ pub fn suggest(
     found
 }
 
-/// What is called with each word and the number of its documents.
+/// A callback for each word and its number of documents.
 pub type Each<'e> = &'e mut dyn FnMut(&str, u64);
 
 /// The nearest words so far.
 struct Nearest<'o> {
     distances: Distances,
     options: &'o SuggestOptions,
-    /// The worst on top.
+    /// A heap with the worst on top.
     kept: BinaryHeap<Suggestion>,
     candidate: Vec<char>,
     most_edits: u32,
@@ -185,17 +186,17 @@ impl<'o> Nearest<'o> {
         if let Some(mut worst) = self.kept.peek_mut().filter(|worst| found < **worst) {
             *worst = found;
         }
-        // What is farther than the worst that is kept is no match any more.
+        // A word farther than the worst one kept cannot be a match any more.
         if let Some(worst) = self.kept.peek() {
             self.most_edits = self.most_edits.min(worst.distance);
         }
     }
 }
 
-/// The distances of words to one, a bit for each of its characters.
+/// Computes edit distances to one word, bit-parallel (Myers): one bit for each of its characters.
 struct Distances {
     length: u32,
-    /// Where each character stands: those of ASCII, and the others in order.
+    /// The positions of each character as bits: an array for ASCII, and a sorted list for the others.
     ascii: [u64; 128],
     others: Vec<(char, u64)>,
 }
@@ -220,8 +221,8 @@ impl Distances {
         }
     }
 
-    /// The distance of another word, if it is `most` at most. A column of the table of distances is the differences
-    /// between its cells: those that are one more than the cell above, and those that are one less.
+    /// The distance of another word, if it is at most `most`. A column of the distance matrix is stored as
+    /// differences between neighbouring cells: one bit set for +1 and one for -1.
     fn of(&self, other: &[char], most: u32) -> Option<u32> {
         let last = 1 << self.length.saturating_sub(1);
         let (mut more, mut less) = (u64::MAX, 0_u64);
@@ -232,7 +233,7 @@ impl Distances {
             let horizontal = ((equal & more).wrapping_add(more) ^ more) | equal;
             let (up, down) = (less | !(horizontal | more), more & horizontal);
             distance = distance + u32::from(up & last != 0) - u32::from(down & last != 0);
-            // What is left takes one off for each character at best.
+            // Each remaining character can reduce the distance by at most one.
             if distance > most + (other.len() - at - 1) as u32 {
                 return None;
             }

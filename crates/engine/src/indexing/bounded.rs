@@ -1,4 +1,4 @@
-//! Many rows become segments of bounded size.
+//! Builds segments of bounded size from any number of rows.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{Result, Row, Schema};
 
-/// Text of one segment that is built: bounds the memory of the building.
+/// Most bytes of text in one segment; this bounds the memory of building.
 const SEGMENT_TEXT_BYTES: usize = 16 << 20;
-/// Documents of one segment that is built.
+/// Most documents in one segment.
 const SEGMENT_DOCUMENTS: usize = 100_000;
 
 /// Builds segments of bounded size from rows in key order.
@@ -21,13 +21,13 @@ pub(crate) struct BoundedIndexer<'s> {
     required: RequiredRows,
     current: RowIndexer<'s>,
     current_text_bytes: usize,
-    /// Bytes of text of all of them.
+    /// Bytes of text of all segments.
     pub all_text_bytes: u64,
     built: Vec<Arc<Segment>>,
 }
 
 impl<'s> BoundedIndexer<'s> {
-    /// For rows of a table.
+    /// An indexer for rows of a table.
     pub fn new(schema: &'s Schema) -> Result<Self> {
         Ok(Self {
             schema,
@@ -39,7 +39,7 @@ impl<'s> BoundedIndexer<'s> {
         })
     }
 
-    /// Takes the next row, if it is in the table's view.
+    /// Adds the next row if it is in the table's view.
     pub fn add(&mut self, key: &[u8], row: &Row) -> Result<()> {
         if !self.required.accept(row) {
             return Ok(());
@@ -59,7 +59,7 @@ impl<'s> BoundedIndexer<'s> {
         Ok(())
     }
 
-    /// The segments.
+    /// The finished segments.
     pub fn finish(mut self) -> Result<Vec<Arc<Segment>>> {
         self.cut()?;
         Ok(self.built)

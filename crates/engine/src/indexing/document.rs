@@ -1,4 +1,4 @@
-//! From a row to the indexed cells and texts of a document, and building a segment of them.
+//! Converts rows to documents (cells, texts, keywords, path values) and builds a segment of them.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::{
     schema::{FIRST_PATH_TEXTS, PATH_TEXTS, text_order},
 };
 
-/// What the segments of a table index.
+/// The specification of a table's segments.
 pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
     let columns = indexed_columns(schema);
     let columns =
@@ -33,15 +33,15 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
     }
 }
 
-/// Which form the values of paths have: those of another are made anew, as those of a path that is new.
+/// The version of the encoding of path values. Indexes with another version are rebuilt like new paths.
 const PATH_VALUES: u8 = 2;
-/// The same of the texts of paths, with their normalisation.
+/// The version for texts at paths, with their normalisation.
 const TEXTS_OF_PATHS: u8 = 3;
-/// The same of the values of several paths.
+/// The version for values of several paths together.
 const JOINT_VALUES: u8 = 4;
 
-/// The paths that segments have the values of, or the texts, in the schema's order. A path is known by its column's
-/// number and its names: so one that is declared again is the same.
+/// The specifications of the indexed paths, in the schema's order. A path is identified by its column's id and its
+/// names, so a path that is declared again is the same.
 pub(crate) fn path_specs(schema: &Schema) -> Vec<PathSpec> {
     let mut specs: Vec<PathSpec> = Vec::with_capacity(schema.paths.len());
     for path in &schema.paths {
@@ -60,7 +60,7 @@ pub(crate) fn path_specs(schema: &Schema) -> Vec<PathSpec> {
     specs
 }
 
-/// What tells a path from others.
+/// The label that identifies a path.
 fn path_label(schema: &Schema, path: &PathDef) -> Vec<u8> {
     let column = schema.columns.get(path.column).map_or(u32::MAX, |column| column.id);
     let form = match (path.texts, path.is_plain()) {
@@ -82,7 +82,8 @@ fn path_label(schema: &Schema, path: &PathDef) -> Vec<u8> {
     label
 }
 
-/// The secondary indexes that segments store: one that another begins with is answered by that.
+/// The secondary indexes that segments store. An index that is a prefix of another is not stored: the longer one
+/// serves it.
 pub(crate) fn stored_indexes(schema: &Schema) -> Vec<IndexSpec> {
     let mut specs = index_specs(schema);
     let all = specs.clone();
@@ -90,18 +91,18 @@ pub(crate) fn stored_indexes(schema: &Schema) -> Vec<IndexSpec> {
     specs
 }
 
-/// Whether an index begins with another and goes on.
+/// Whether `index` has `other` as a proper prefix.
 fn is_longer(index: &IndexSpec, other: &IndexSpec) -> bool {
     index.parts.len() > other.parts.len() && index.parts.starts_with(&other.parts)
 }
 
-/// The secondary indexes that a table declares. An index is known by its columns' numbers, which are
-/// never reused: so one that is declared again, or under another name, is the same.
+/// The secondary indexes that a table declares. An index is identified by its columns' ids, which are never
+/// reused, so an index that is declared again, or under another name, is the same.
 pub(crate) fn index_specs(schema: &Schema) -> Vec<IndexSpec> {
     placed_specs(schema).into_iter().map(|(_, spec)| spec).collect()
 }
 
-/// The same, each with its place among the table's indexes.
+/// The same, each with its position among the table's indexes.
 pub(crate) fn placed_specs(schema: &Schema) -> Vec<(TableIndex, IndexSpec)> {
     let mut specs: Vec<(TableIndex, IndexSpec)> = Vec::with_capacity(schema.indexes.len());
     for (place, index) in schema.indexes.iter().enumerate() {
@@ -134,12 +135,12 @@ pub(crate) fn placed_specs(schema: &Schema) -> Vec<(TableIndex, IndexSpec)> {
     specs
 }
 
-/// Whether a segment was made before one of the indexes that are stored was declared.
+/// Whether the segment lacks one of the stored indexes, because it was built before that was declared.
 pub(crate) fn lacks_an_index(segment: &Segment, stored: &[IndexSpec]) -> bool {
     stored.iter().any(|spec| segment.index(spec).is_none())
 }
 
-/// The index of a segment that answers for one of a table's: its own, or a longer one that begins with it.
+/// The index of a segment that serves one of the table's indexes: itself, or a longer one that has it as a prefix.
 pub(crate) fn index_for<'s>(
     segment: &'s Segment,
     spec: &IndexSpec,
@@ -149,7 +150,7 @@ pub(crate) fn index_for<'s>(
     segment.index(spec).or_else(|| longer.find_map(|other| segment.index(other)))
 }
 
-/// The indexes of a set, and those that are stored in the place of one of them.
+/// The indexes of a set, each with the specification of the stored index that serves it.
 pub(crate) fn allowed_specs(schema: &Schema, allowed: IndexSet) -> Vec<(TableIndex, IndexSpec)> {
     let specs = placed_specs(schema);
     let named = |spec: &IndexSpec| {
@@ -159,8 +160,8 @@ pub(crate) fn allowed_specs(schema: &Schema, allowed: IndexSet) -> Vec<(TableInd
     specs.iter().filter(|(_, spec)| named(spec)).cloned().collect()
 }
 
-/// The original texts that a text index holds of a row: one for each of its columns that is not
-/// NULL, or all of them joined where the index has a delimiter.
+/// The original texts of a row in a text index: one for each of its columns that is not NULL, or one joined text
+/// if the index has a delimiter.
 pub(crate) fn indexed_texts<'r>(text: &TextDef, row: &'r [Value]) -> Vec<Cow<'r, str>> {
     let columns = text.columns.iter().filter_map(|&column| match row.get(column) {
         Some(Value::Text(text) | Value::Json(text)) => Some(&**text),
@@ -175,7 +176,7 @@ pub(crate) fn indexed_texts<'r>(text: &TextDef, row: &'r [Value]) -> Vec<Cow<'r,
     }
 }
 
-/// The text of each field of a row's words.
+/// The text of each keyword field of a row.
 fn fields<'r>(words: &WordsDef, row: &'r [Value]) -> Vec<&'r str> {
     let text = |&column: &usize| match row.get(column) {
         Some(Value::Text(text) | Value::Json(text)) => &**text,
@@ -184,20 +185,20 @@ fn fields<'r>(words: &WordsDef, row: &'r [Value]) -> Vec<&'r str> {
     words.columns.iter().map(text).collect()
 }
 
-/// Bytes that the indexes of texts take in of a row, and those of what its paths lead to.
+/// The bytes of a row's indexed texts and path values.
 pub(crate) fn indexed_bytes(schema: &Schema, row: &[Value], paths: &PathKeys) -> usize {
     let texts = schema.texts.iter().flat_map(|text| indexed_texts(text, row));
     texts.map(|text| text.len()).sum::<usize>() + paths.bytes()
 }
 
-/// Builds segments from rows that come in ascending key order.
+/// Builds a segment from rows in ascending key order.
 pub(crate) struct RowIndexer<'s> {
     schema: &'s Schema,
-    /// Those of its paths that are indexed.
+    /// The indexed paths.
     paths: Vec<&'s PathDef>,
     builder: SegmentBuilder,
     documents: usize,
-    /// What the paths lead to in a row.
+    /// The values at the paths in a row.
     path_keys: PathKeys,
 }
 
@@ -216,12 +217,12 @@ impl<'s> RowIndexer<'s> {
         Self { schema, paths, builder, documents: 0, path_keys }
     }
 
-    /// Makes room for rows with so many bytes of text.
+    /// Reserves capacity for rows with so many bytes of text.
     pub fn reserve_text(&mut self, bytes: usize) {
         self.builder.reserve_text(bytes);
     }
 
-    /// Indexes as the version that made this segment did, and those paths that it has.
+    /// An indexer that builds what the given segment has: only its paths, and the format of its version.
     pub fn as_in(schema: &'s Schema, segment: &Segment) -> Self {
         let mut indexer = Self::with_paths(schema, |path| segment.has_path(path));
         let mut texts = schema.texts.iter().filter_map(|text| segment.text(text.id));
@@ -231,10 +232,10 @@ impl<'s> RowIndexer<'s> {
         indexer
     }
 
-    /// Adds the next row, out of a store.
+    /// Adds the next row, as read from the row store.
     pub fn add(&mut self, key: &[u8], row: &[Value]) -> Result<()> {
         let mut paths = std::mem::take(&mut self.path_keys);
-        // An earlier version wrote documents that cannot be parsed: they have no values.
+        // Earlier versions could store documents that cannot be parsed; they have no values.
         let _ = path_values(self.paths.iter().copied(), row, &mut paths);
         let added = self.add_with(key, row, &paths);
         self.path_keys = paths;
@@ -261,12 +262,12 @@ impl<'s> RowIndexer<'s> {
         Ok(())
     }
 
-    /// What the paths lead to in the row that [`RowIndexer::add`] added last.
+    /// The values at the paths of the row last added by [`RowIndexer::add`].
     pub fn last_paths(&self) -> &PathKeys {
         &self.path_keys
     }
 
-    /// How many rows were added.
+    /// The number of rows added.
     pub fn documents(&self) -> usize {
         self.documents
     }
@@ -277,7 +278,7 @@ impl<'s> RowIndexer<'s> {
     }
 }
 
-/// A cell that owns its bytes: the cells of one row must live side by side.
+/// A cell that may own its bytes, so that all cells of a row can exist side by side.
 enum ScratchCell {
     Null,
     Ordinal(u64),

@@ -1,5 +1,5 @@
-//! Builds path indexes that a segment lacks because it is older than them, from the rows of its documents, one after
-//! the other, for as many as are wanted.
+//! Builds the indexes of paths that a segment lacks because it is older than them, from the rows of its documents,
+//! in order.
 
 use remora_index::{
     IndexError,
@@ -9,10 +9,10 @@ use remora_index::{
 
 use crate::{PathDef, Result, Schema, Value, encode::path_values};
 
-/// What share of the bytes that may be held are collected before they are put in order.
+/// One in this many bytes of the memory limit is collected before it is sorted into a piece.
 const PIECES: u64 = 8;
 
-/// What a segment's documents have at the paths that it lacks.
+/// The index under construction for the paths that a segment lacks.
 pub(crate) struct MissingPaths<'s> {
     paths: Vec<&'s PathDef>,
     specs: Vec<PathSpec>,
@@ -21,18 +21,18 @@ pub(crate) struct MissingPaths<'s> {
     held_bytes: u64,
 }
 
-/// A document has more at a path than can be indexed.
+/// An error: a document has more at a path than can be indexed.
 #[derive(Clone, Debug)]
 pub(crate) struct TooMuch {
     /// The path.
     pub spec: PathSpec,
-    /// The path as it was declared, and how much it is.
+    /// The message, with the declared path and the size.
     pub why: String,
 }
 
 impl<'s> MissingPaths<'s> {
-    /// Of a segment, whose schema has these paths, but for those to be passed over; `None` if it lacks no others. So many
-    /// bytes are what a document may have at the paths, and what is held at once.
+    /// Prepares the paths of the schema that the segment lacks, except those for which `passed_over` is true;
+    /// `None` if there are none. `held_bytes` limits one document's values at the paths, and the size of pieces.
     pub fn of(
         (schema, specs): (&'s Schema, &[PathSpec]),
         segment: &Segment,
@@ -49,15 +49,16 @@ impl<'s> MissingPaths<'s> {
         (!specs.is_empty()).then_some(Self { paths, specs, builder, keys, held_bytes })
     }
 
-    /// The same from this document on.
+    /// Starts at this document.
     #[must_use]
     pub fn starting_at(self, first: u32) -> Self {
         Self { builder: self.builder.starting_at(first), ..self }
     }
 
-    /// Adds the next document by its row, or nothing of one that is gone. What is too much ends it.
+    /// Adds the next document by its row (`None` for a deleted one). Returns an error value if it has too much at
+    /// a path.
     pub fn add(&mut self, row: Option<&[Value]>) -> Result<Option<TooMuch>> {
-        // An earlier version wrote documents that cannot be parsed: they have no values.
+        // Earlier versions could store documents that cannot be parsed; they have no values.
         let _ = path_values(self.paths.iter().copied(), row.unwrap_or_default(), &mut self.keys);
         let bytes = self.keys.bytes() as u64;
         if bytes > self.held_bytes {
@@ -70,7 +71,7 @@ impl<'s> MissingPaths<'s> {
         }
     }
 
-    /// Of the paths the one at which the last document has the most.
+    /// The error value for the path at which the last document has the most.
     fn too_much(&self, what: &str) -> Option<TooMuch> {
         let bytes_at = |place: usize| self.keys.of(place).map(<[u8]>::len).sum::<usize>();
         let paths = self.specs.iter().zip(&self.paths).enumerate();
@@ -81,22 +82,22 @@ impl<'s> MissingPaths<'s> {
         Some(TooMuch { spec: spec.clone(), why })
     }
 
-    /// Puts in order what was added.
+    /// Sorts what was added since the last piece.
     pub fn order(&mut self) -> Result<()> {
         Ok(self.builder.end_piece()?)
     }
 
-    /// Bytes that are held.
+    /// The bytes held in memory.
     pub fn bytes(&self) -> u64 {
         self.builder.bytes()
     }
 
-    /// The most bytes that were held before they were put in order.
+    /// The greatest size of unsorted values, in bytes.
     pub fn most_collected_bytes(&self) -> usize {
         self.builder.most_collected_bytes()
     }
 
-    /// What was found.
+    /// The finished pieces.
     pub fn finish(self) -> Result<Vec<PathPieces>> {
         Ok(self.builder.finish_pieces()?)
     }

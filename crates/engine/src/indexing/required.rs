@@ -1,7 +1,7 @@
-//! Which rows of a table belong to its view: `Schema::required` evaluated on a row.
+//! The view of a table: `Schema::required` evaluated on rows.
 //!
-//! Values are compared as the segments compare them, by their cells, so that a required filter
-//! means the same as that filter in a request.
+//! Values are compared by their cells, as segments compare them, so that a required filter has the same meaning as
+//! that filter in a request.
 
 use std::cmp::Ordering;
 
@@ -12,10 +12,10 @@ use crate::{
     encode::{encode_cell, fit, parse_literal},
 };
 
-/// Filters may be nested this deep.
+/// Deepest nesting of a filter.
 const MAX_DEPTH: usize = 64;
 
-/// The required filter of a table, its names and literals resolved.
+/// The required filter of a table, with names and literals resolved.
 #[derive(Debug)]
 pub struct RequiredRows {
     condition: Option<Condition>,
@@ -35,8 +35,8 @@ impl RequiredRows {
     /// Resolves the filter of `schema`.
     ///
     /// # Errors
-    /// [`Error::Request`] names what of the filter does not fit the table, or says that it nests
-    /// too deep.
+    /// [`Error::Request`] names the part of the filter that does not fit the table, or says that it is nested too
+    /// deeply.
     pub fn of(schema: &Schema) -> Result<Self> {
         let resolve = |filter| Condition::resolve(schema, filter, MAX_DEPTH);
         Ok(Self { condition: schema.required.as_ref().map(resolve).transpose()? })
@@ -47,7 +47,7 @@ impl RequiredRows {
         self.condition.as_ref().is_none_or(|condition| condition.holds(row))
     }
 
-    /// The places of the columns that decide it; some may come twice.
+    /// The positions of the columns in the filter, with repetitions.
     pub fn columns(&self) -> Vec<usize> {
         let mut columns = Vec::new();
         if let Some(condition) = &self.condition {
@@ -139,7 +139,7 @@ fn value_at(row: &[Value], column: usize) -> &Value {
     row.get(column).unwrap_or(&Value::Null)
 }
 
-/// The order of two values as the segments have it; `None` if one of them is NULL.
+/// Compares two values by their cells; `None` if one of them is NULL.
 fn compare_cells(kind: ColumnType, left: &Value, right: &Value) -> Option<Ordering> {
     let (mut left_scratch, mut right_scratch) = (Vec::new(), Vec::new());
     let left = encode_cell(kind, left, &mut left_scratch);
@@ -165,7 +165,7 @@ fn find_column<'s>(schema: &'s Schema, name: &str) -> Result<(usize, &'s ColumnD
     })
 }
 
-/// The literal as the column holds it: so rows can be compared with it by their cells.
+/// Converts a literal to a value of the column's type, so that cells can be compared.
 fn to_value(column: &ColumnDef, literal: &Literal) -> Result<Value> {
     let value = match literal {
         Literal::Text(text) => parse_literal(column.kind, text),

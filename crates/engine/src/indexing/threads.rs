@@ -1,4 +1,4 @@
-//! Indexes large batches in threads of their own, in parallel, while their callers prepare the next ones and the writer
+//! A thread pool that indexes large batches in parallel, while callers prepare the next ones and the writer
 //! commits earlier ones.
 
 use std::{num::NonZero, sync::Arc, thread, time::Duration};
@@ -10,15 +10,15 @@ use remora_index::segment::Segment;
 use super::RowIndexer;
 use crate::{Error, Result, Schema, encode::FittedRow};
 
-/// How long a thread waits for more.
+/// How long an idle thread waits before it ends.
 const IDLE: Duration = Duration::from_secs(1);
-/// Most threads that index.
+/// Most threads of the pool.
 const THREADS_MAX: usize = 16;
 
-/// The threads; they end when this is dropped and nothing waits any more.
+/// The pool. Its threads end when it is dropped and no task waits.
 pub(crate) struct Indexers(Sender<Task>);
 
-/// The rows of a batch that are to be one segment.
+/// A task: the rows of a batch that become one segment.
 struct Task {
     schema: Arc<Schema>,
     /// The rows with their keys, ascending.
@@ -27,11 +27,11 @@ struct Task {
     segment: Sender<Result<Option<Arc<Segment>>>>,
 }
 
-/// A segment that is being made.
+/// A segment under construction.
 pub(crate) struct Indexing(Receiver<Result<Option<Arc<Segment>>>>);
 
 impl Indexers {
-    /// A thread for each core.
+    /// Starts one thread for each core.
     pub fn start() -> Result<Self> {
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
         let (sender, tasks) = bounded::<Task>(threads);
@@ -42,8 +42,8 @@ impl Indexers {
         Ok(Self(sender))
     }
 
-    /// Has rows indexed, given with their keys in ascending order, that have so many bytes of text
-    /// to be indexed. Waits while every thread has its next rows already.
+    /// Submits rows with their keys, in ascending order, that have so many bytes of text to index. Blocks while
+    /// every thread has its next task already (backpressure).
     pub fn index(
         &self,
         schema: &Arc<Schema>,
@@ -51,34 +51,34 @@ impl Indexers {
         text_bytes: usize,
     ) -> Indexing {
         let (segment, outcome) = bounded(1);
-        // If no thread is left the outcome says so.
+        // If no thread is left, waiting for the segment fails.
         let _ = self.0.send(Task { schema: Arc::clone(schema), rows, text_bytes, segment });
         Indexing(outcome)
     }
 }
 
 impl Indexing {
-    /// One that is under way until the sender sends.
+    /// A segment that is under construction until the sender sends.
     #[cfg(test)]
     pub fn under_way() -> (Self, Sender<Result<Option<Arc<Segment>>>>) {
         let (segment, outcome) = bounded(1);
         (Self(outcome), segment)
     }
 
-    /// Whether the segment is still to come.
+    /// Whether the segment is not finished.
     pub fn is_under_way(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Waits for the segment; `None` if it has no rows.
+    /// Waits for the segment; `None` if there are no rows.
     pub fn wait(self) -> Result<Option<Arc<Segment>>> {
         let died = |_| Err(Error::Poisoned("a thread that indexes panicked".to_owned()));
         self.0.recv().unwrap_or_else(died)
     }
 }
 
-/// Begins a thread for what comes, which ends when nothing more does: what it has freed is kept for it by the allocator
-/// for as long as it is there.
+/// Starts a thread for each burst of tasks, which ends when idle: the allocator keeps freed memory for a thread
+/// while it exists.
 fn run(tasks: &Receiver<Task>) {
     for task in tasks {
         let first = Mutex::new(Some(task));
@@ -89,7 +89,7 @@ fn run(tasks: &Receiver<Task>) {
         thread::scope(|scope| {
             let builder = thread::Builder::new().name("remora-indexing".to_owned());
             if builder.spawn_scoped(scope, work).is_err() {
-                // There is no thread to be had: this one is.
+                // No thread could be started: run the task in this one.
                 first.lock().take().into_iter().for_each(Task::run);
             }
         });
@@ -99,7 +99,7 @@ fn run(tasks: &Receiver<Task>) {
 impl Task {
     fn run(self) {
         let Self { schema, rows, text_bytes, segment } = self;
-        // A caller that is gone does not want to know.
+        // The caller may have stopped waiting.
         let _ = segment.send(index(&schema, rows, text_bytes));
     }
 }

@@ -1,7 +1,7 @@
-//! Checkpoints: segments from memory to files, so that the next start is quick.
+//! Checkpoints: write segments from memory to files, so that the next start is quick.
 //!
-//! Nothing depends on a checkpoint but the time that recovery takes. One that fails half-way, a
-//! full disk for instance, leaves the last manifest, the files it names and the log behind it.
+//! Only the time of recovery depends on checkpoints. If one fails half-way (for example on a full disk), the last
+//! manifest, its files and the log behind it remain valid.
 
 use std::{
     path::Path,
@@ -22,11 +22,11 @@ use crate::{
     },
 };
 
-/// What a change counts for the next checkpoint beside its key and its text: without it deletions
-/// would count nothing, and the log of a load of them would grow without end.
+/// The bytes that a change adds to the size at which the next checkpoint is due, besides its key and text. Without
+/// it, deletions would add nothing, and the log of many deletions would grow without limit.
 pub(crate) const CHANGE_BYTES: usize = 64;
 
-/// Makes the newest snapshot's segments durable, and keeps why that failed.
+/// Makes the newest snapshot's segments durable; records the reason if that fails.
 pub(crate) fn checkpoint(shared: &DatabaseState) -> Result<()> {
     let written = write(shared);
     if !matches!(written, Err(Error::Closed)) {
@@ -36,15 +36,15 @@ pub(crate) fn checkpoint(shared: &DatabaseState) -> Result<()> {
 }
 
 /// The order of the steps must not move:
-/// 1. Segment files: a manifest must not name what is not there.
-/// 2. Sync of the rows: a manifest must not be ahead of them.
-/// 3. The manifest.
-/// 4. The log up to the manifest's position goes, and the files that it no longer names: before
-///    the manifest is durable, both may be needed.
+/// 1. Write the segment files: a manifest must not name missing files.
+/// 2. Sync the rows: a manifest must not be ahead of them.
+/// 3. Write the manifest.
+/// 4. Trim the log up to the manifest's position, and delete the files it no longer names: until the manifest is
+///    durable, both may be needed.
 fn write(shared: &DatabaseState) -> Result<()> {
     let mut files = shared.files.lock();
     let files = files.as_mut().ok_or(Error::Closed)?;
-    // Read before the snapshot: what comes in between counts for the next checkpoint.
+    // Read before the snapshot is taken: bytes added in between count for the next checkpoint.
     let unsaved = shared.unsaved_bytes.load(Ordering::Relaxed);
     let snapshot = shared.published.load();
     let store = shared.store()?;
@@ -60,7 +60,7 @@ fn write(shared: &DatabaseState) -> Result<()> {
     leave_in_files(shared, files, &snapshot)
 }
 
-/// Makes the segments of a recovered directory durable that nobody has open, in the same order.
+/// Makes the segments of a recovered directory durable before it is opened for others, in the same order of steps.
 pub(crate) fn write_recovered(
     directory: &Path,
     store: &dyn Store,
@@ -75,8 +75,8 @@ pub(crate) fn write_recovered(
     files.remove_all_but(manifest)
 }
 
-/// Exchanges segments that were just written for what their files hold: most of a segment is read
-/// too seldom to be kept in memory.
+/// Replaces segments that were just written by ones opened from their files: most of a segment is read too rarely
+/// to be kept in memory.
 fn leave_in_files(
     shared: &DatabaseState,
     files: &mut SegmentFiles,

@@ -1,11 +1,11 @@
-//! Background merges: few segments however small the batches are.
+//! Background merges (compaction): keep the number of segments small, however small the batches are.
 //!
-//! Two threads merge, one what takes milliseconds and one the rest, so that a long merge does not
-//! let the small segments of a stream of writes pile up; a writer that would wait for them does what
-//! is quick itself. A merge reads segments that it has claimed, without any lock; when it is done it
-//! replaces them by its output in one step, with the documents deleted that were deleted meanwhile. What
-//! segments lack of paths it makes of their rows: where that is much it takes the first of a segment's documents
-//! alone (`portion.rs`), which are deleted there in the same step, and the next merge takes what follows.
+//! There are two merge threads: one for merges that take milliseconds, one for the rest, so that a long merge does
+//! not let the small segments of a stream of writes pile up. A writer that would have to wait does quick merges
+//! itself. A merge claims its segments, reads them without locks, and then replaces them by its output in one
+//! step; documents deleted in the meantime are deleted in the output too. If segments lack indexes of paths, the
+//! merge builds them from the rows. If that is much, it takes only the first documents of a segment
+//! (`portion.rs`), which are deleted there in the same step; the next merge continues behind them.
 
 mod checkpoint;
 mod plan;
@@ -38,22 +38,22 @@ pub(crate) use checkpoint::{CHANGE_BYTES, checkpoint, write_recovered};
 pub(crate) use plan::{Limit, Size, is_crowded, is_merge_due, tier};
 use portion::{Bounds, LeftOut, PathRows, Portion, Taken, Took, take};
 
-/// From so many bytes on a merge has a thread of its own.
+/// Merges of at least this many bytes run in a thread of their own.
 const OWN_THREAD_BYTES: u64 = 1 << 20;
-/// How long a thread sleeps when nobody wakes it.
+/// How long an idle thread sleeps.
 const IDLE: Duration = Duration::from_secs(1);
-/// How long after a failed checkpoint the next one is tried.
+/// The delay before a failed checkpoint is retried.
 const CHECKPOINT_RETRY: Duration = Duration::from_secs(5);
 
-/// A table that nothing was written to for so long is quiet.
+/// A table is quiet if nothing was written to it for this long.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Since when no row of each table was changed.
+/// For each table, the time since which no row has changed.
 #[derive(Default)]
 struct Quiet(HashMap<u32, (Position, Instant)>);
 
 impl Quiet {
-    /// Takes note of the tables at `now`.
+    /// Updates the record with the tables' positions at `now`.
     fn look(&mut self, tables: impl Iterator<Item = (u32, Position)>, now: Instant) {
         let before = std::mem::take(&mut self.0);
         self.0.extend(tables.map(|(number, changed)| {
@@ -67,7 +67,7 @@ impl Quiet {
         self.0.values().all(|(_, since)| now - *since >= QUIET)
     }
 
-    /// Which of a table's large merges are to be done at `now`.
+    /// Which large merges of a table are due at `now`.
     fn size(&self, (number, changed): (u32, Position), now: Instant) -> Size {
         let since = self.0.get(&number).filter(|(position, _)| *position == changed);
         match since {
@@ -125,17 +125,17 @@ pub(crate) fn run_large(shared: &DatabaseState) {
     }
 }
 
-/// Has the store move what it holds in memory to files: there it takes half as much, and a start replays less.
+/// Flushes the row store's memory to files: there it takes half the space, and the next start has less to replay.
 fn flush(shared: &DatabaseState) {
     let flushed = shared.store().and_then(|store| store.flush(Instant::now()));
     if let Err(error) = flushed {
-        // Nothing is lost, and who writes next is told of what stands in the way.
+        // Nothing is lost, and the next write reports the cause.
         tracing::debug!(%error, "the row store was not flushed while nothing was written");
     }
 }
 
-/// Merges what is quick to merge of those tables with these numbers that are crowded; false if there
-/// is nothing. For a writer that waits: the threads may have more to do elsewhere.
+/// Does quick merges of crowded tables among those with these numbers; false if there are none. For a writer that
+/// waits, as the merge threads may be busy with other tables.
 pub(crate) fn relieve(shared: &DatabaseState, numbers: &BTreeSet<u32>) -> bool {
     merge_chosen(shared, |current, claims| {
         let limit = Limit::of(&shared.options);
@@ -144,9 +144,8 @@ pub(crate) fn relieve(shared: &DatabaseState, numbers: &BTreeSet<u32>) -> bool {
     })
 }
 
-/// Merges all of a table's segments into one, or into as few as may be that large, and frees what
-/// deletions left. Cost: the table's index is read and written once. A table that is not there is
-/// left alone.
+/// Merges all of a table's segments into one, or into as few as the size limit allows, and frees the space of
+/// deleted documents. Cost: the table's index is read and written once. Does nothing if the table does not exist.
 pub(crate) fn optimize(shared: &DatabaseState, table: &str) -> Result<()> {
     loop {
         let Some(claim) = shared.published.claim_all(table)? else { return Ok(()) };
@@ -165,14 +164,15 @@ pub(crate) fn optimize(shared: &DatabaseState, table: &str) -> Result<()> {
     }
 }
 
-/// One that failed is due whatever there is to save: it may have failed behind its manifest, and what is
-/// told of it stands until one succeeds.
+/// After a failure a checkpoint is due in any case: it may have failed after writing the manifest, and the failure
+/// is reported until one succeeds.
 fn is_checkpoint_due(shared: &DatabaseState) -> bool {
     shared.unsaved_bytes.load(Ordering::Relaxed) >= shared.options.checkpoint_bytes
         || shared.checkpoint_failure.lock().is_some()
 }
 
-/// Whether the checkpoint succeeded. Without it everything stays in memory and in the log.
+/// Runs a checkpoint; true if it succeeded or the database is closed. After a failure everything stays in memory
+/// and in the log.
 fn try_checkpoint(shared: &DatabaseState) -> bool {
     match checkpoint(shared) {
         Ok(()) | Err(Error::Closed | Error::Poisoned(_)) => true,
@@ -184,7 +184,7 @@ fn try_checkpoint(shared: &DatabaseState) -> bool {
     }
 }
 
-/// A table and which of its segments are merged.
+/// A table and the indexes of its segments to merge.
 type Choice = (Arc<TableView>, Vec<usize>);
 
 fn choose<'t>(
@@ -198,23 +198,23 @@ fn choose<'t>(
     })
 }
 
-/// Merges what is chosen; false if nothing was.
+/// Merges the chosen segments; false if there are none.
 fn merge_chosen(
     shared: &DatabaseState,
     choose: impl FnOnce(&Snapshot, &Claims<'_>) -> Option<Choice>,
 ) -> bool {
     let Some(claim) = shared.published.claim(choose) else { return false };
-    // Kept and told there. Neither other tables nor this one's other segments suffer.
+    // The failure is recorded and logged in there. It affects neither other tables nor other segments of this one.
     let _ = merge_claimed(shared, &claim);
     true
 }
 
-/// What is told of a merge that failed.
+/// The message about a failed merge.
 pub(crate) fn failure_of(table: &str, why: &str) -> String {
     format!("a merge of table {table:?} failed, and is tried again: {why}")
 }
 
-/// What is told of a table that has a segment without a path, if one has.
+/// The message about a table with a segment that lacks the index of a path; `None` if there is no such segment.
 pub(crate) fn without_path(table: &TableView) -> Option<String> {
     if table.schema.paths.is_empty() {
         return None;
@@ -227,23 +227,23 @@ pub(crate) fn without_path(table: &TableView) -> Option<String> {
     Some(format!("table {name:?} has documents that are not indexed by all its paths: {why}"))
 }
 
-/// How much of claimed segments was merged.
+/// How much of the claimed segments was merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
-    /// All that may be one segment.
+    /// As much as fits into one segment.
     Whole,
-    /// Some documents: what is left lacks paths still.
+    /// Some documents: the rest still lacks paths.
     Part,
-    /// Nothing: the table or the path is gone, or the database is being closed.
+    /// Nothing: the table or path was dropped, or the database is closing.
     Stopped,
 }
 
-/// What a merge does with the few deletions of a segment that would be the same without them.
+/// Whether a merge rewrites a segment only because of its few deleted documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deletions {
-    /// They stay: a segment that is written to would be made again for each.
+    /// No: a segment under writes would be rewritten for each deletion.
     Stay,
-    /// What they left is freed.
+    /// Yes, to free their space.
     Freed,
 }
 
@@ -251,7 +251,7 @@ fn merge_claimed(shared: &DatabaseState, claim: &Claim<'_>) -> Result<Extent> {
     merge_inputs(shared, &claim.table, &claim.views, Deletions::Stay)
 }
 
-/// Merges claimed segments of a table into one, or as many of their documents as may be one with the paths that they
+/// Merges claimed segments of a table into one; or as many of their documents as fit into one with the paths they
 /// lack.
 fn merge_inputs(
     shared: &DatabaseState,
@@ -286,7 +286,7 @@ fn merge_inputs(
     }
 }
 
-/// Puts what was made in the place of what it was made of.
+/// Replaces the merged documents by the output, in a new snapshot.
 fn publish(
     shared: &DatabaseState,
     table: &TableView,
@@ -308,7 +308,8 @@ fn tell_failure(shared: &DatabaseState, table: &TableView, inputs: &[SegmentView
     }
 }
 
-/// Whether a segment merged alone would be the same, with these paths left out, but for deletions that may stay.
+/// Whether merging the segment alone would not change it: it lacks no index except these paths, and its deleted
+/// documents may stay.
 fn gains_nothing(
     table: &TableView,
     view: &SegmentView,
@@ -326,7 +327,7 @@ fn gains_nothing(
         && !lacks_an_index(&view.segment, &stored_indexes(&table.schema))
 }
 
-/// Keeps that a segment is without paths, and why.
+/// Records that a segment lacks the indexes of paths, and why.
 fn leave_without(
     shared: &DatabaseState,
     table: &TableView,
@@ -334,7 +335,7 @@ fn leave_without(
     left_out: &[LeftOut],
 ) {
     for LeftOut { too_much, key } in left_out {
-        // It was not taken with this segment, or is gone.
+        // The document is not in this segment, or was deleted.
         let Some(doc) = segment.keys().find(key) else { continue };
         table.activity.leave_without(segment, &too_much.spec, doc, &too_much.why);
         let (directory, name) = (shared.directory.display(), &table.schema.name);
@@ -342,9 +343,9 @@ fn leave_without(
     }
 }
 
-/// The error, with the files that hold what was to be merged.
+/// The error, with the names of the input files.
 fn in_files(shared: &DatabaseState, inputs: &[SegmentView], error: &Error) -> String {
-    // A checkpoint may hold them for long: then the error must do alone.
+    // A checkpoint may hold the lock for long; then the names are omitted.
     let files = shared.files.try_lock();
     let files = files.iter().filter_map(|files| files.as_ref());
     let paths = files.flat_map(|files| {
@@ -359,15 +360,15 @@ fn in_files(shared: &DatabaseState, inputs: &[SegmentView], error: &Error) -> St
     }
 }
 
-/// What came of a merge.
+/// The outcome of a merge.
 enum Made<'v> {
     Segment { taken: Vec<Taken<'v>>, output: Option<Arc<Segment>>, is_whole: bool },
     TooMuch(LeftOut),
     Stopped,
 }
 
-/// The same as [`make`]; of large segments and of paths in a thread that ends with it. What a thread has freed is kept
-/// for it by the allocator, a few times the segments' size after a merge, and given back when it ends.
+/// As [`make`], but large merges and merges that index paths run in a new thread. The allocator keeps freed memory
+/// (a few times the segments' size) for a thread, and returns it when the thread ends.
 fn make_aside<'v>(
     shared: &DatabaseState,
     table: &TableView,
@@ -413,8 +414,7 @@ fn make<'v>(
     Ok(Made::Segment { taken, output, is_whole })
 }
 
-/// Whether what a merge of the table makes is wanted still: the database is open, the table is there, and so are the paths
-/// that it had.
+/// Whether the result of a merge is still wanted: the database is open, and the table and its paths still exist.
 fn goes_on(shared: &DatabaseState, table: &TableView) -> bool {
     if shared.published.stopped().is_some() {
         return false;
@@ -429,7 +429,8 @@ fn goes_on(shared: &DatabaseState, table: &TableView) -> bool {
     }
 }
 
-/// One segment with the live documents of `views`; `None` if there are none. A path that one of them lacks is left out.
+/// Merges the live documents of `views` into one segment; `None` if there are none. A path that one of them lacks
+/// is left out.
 pub(crate) fn merge_views(schema: &Schema, views: &[SegmentView]) -> Result<Option<Arc<Segment>>> {
     let input = |view: &SegmentView| {
         let (segment, deleted) = (Arc::clone(&view.segment), view.deleted.clone());
@@ -449,7 +450,7 @@ fn merge_live(schema: &Schema, inputs: &[MergeInput]) -> Result<Option<Arc<Segme
     Ok(Some(Arc::new(merge(inputs, &segment_spec(schema))?)))
 }
 
-/// The snapshot with the merge's output in the place of what it took; `None` if the table is gone.
+/// The snapshot with the inputs replaced by the merge's output; `None` if the table was dropped.
 fn replace(
     current: &Snapshot,
     number: u32,
@@ -482,7 +483,7 @@ fn replace(
     Some(current.with_tables(tables))
 }
 
-/// Those of the output's documents that were deleted since they were claimed where they were taken from.
+/// The documents of the output that were deleted in the inputs after they were claimed.
 fn deleted_meanwhile(table: &TableView, taken: &[Taken<'_>], output: &Segment) -> Bitmap {
     let mut deleted = Bitmap::new(output.doc_count());
     let mut key = Vec::new();
@@ -492,7 +493,7 @@ fn deleted_meanwhile(table: &TableView, taken: &[Taken<'_>], output: &Segment) -
                 Some(deleted) => Bitmap::clone(deleted),
                 None => continue,
             },
-            // The writer dropped it: no document of it is live any more.
+            // The writer dropped the segment, because all its documents were deleted.
             None => Bitmap::full(input.segment.doc_count()),
         };
         input.deleted.iter().for_each(|before| gone.subtract(before));

@@ -1,14 +1,13 @@
-//! Which segments to merge: tiers of sizes that grow by a factor of eight.
+//! The merge policy: size-tiered compaction with a factor of eight.
 //!
-//! A segment is of tier 0 below [`TIER_BYTES`], of tier 1 below eight times that, and so on. When a
-//! tier has six segments, they and all smaller ones become one. Those of the upper tiers cost real
-//! work and so wait until the table has [`WIDE`] segments or nothing is written any more; the lowest
-//! full tier, which removes the most segments for its bytes, is merged first. A load of large
-//! batches is merged once, by as many segments as are there, and not once per tier. (Over 40,000
-//! appends of 3 KB: 27 segments at most and 4.9 merges of each byte; over 300 of 500 KB: 27 and
-//! one.) Where the upper tiers come too late, the quick thread and at last the writer itself take one
-//! of them: see [`NEARLY_CROWDED`] and [`Size::Relief`]. What a table that is quiet has is merged further, since
-//! each look-up asks every segment: see [`QUIET_SHARE`].
+//! Segments below [`TIER_BYTES`] are in tier 0, those below eight times that in tier 1, and so on. When a tier has
+//! six segments, they and all smaller ones are merged into one. Merges of upper tiers are expensive, so they wait
+//! until the table has [`WIDE`] segments or is not written to any more. The lowest full tier, which removes the
+//! most segments for its bytes, is merged first. So a load of large batches is merged once, with all segments that
+//! exist by then, and not once for each tier. (40,000 appends of 3 KB: at most 27 segments, each byte merged 4.9
+//! times. 300 appends of 500 KB: 27 segments, each byte merged once.) If merges of the upper tiers come too late,
+//! the quick thread and finally the writer itself do some: see [`NEARLY_CROWDED`] and [`Size::Relief`]. A quiet
+//! table is merged further, because each look-up asks every segment: see [`QUIET_SHARE`].
 
 use std::time::Instant;
 
@@ -18,29 +17,30 @@ use crate::{
     snapshot::{Claims, SegmentView, TableView},
 };
 
-/// Segments below this are of tier 0.
+/// Segments of fewer bytes are in tier 0.
 const TIER_BYTES: u64 = 32 << 10;
-/// A tier's sizes are this many times the last one's.
+/// The ratio of sizes between tiers.
 const FACTOR: u64 = 8;
-/// So many segments of one tier are merged.
+/// This many segments of one tier are merged.
 const FULL_TIER: usize = 6;
-/// A table with fewer segments has no upper tier merged while it is written to.
+/// In a table with fewer segments, upper tiers are not merged while it is written to.
 const WIDE: usize = 28;
-/// Merges of tiers up to this one are small: the quick thread does them.
+/// Merges up to this tier are small and belong to the quick thread.
 const LAST_SMALL_TIER: u32 = 1;
-/// From this many segments on, the quick thread takes one tier more: a long merge of another table
-/// may keep the other thread for as long as the rest would need to come to [`SEGMENTS_MAX`].
+/// With this many segments, the quick thread also merges the next tier: the other thread may be busy with a long
+/// merge of another table until [`SEGMENTS_MAX`] is reached.
 const NEARLY_CROWDED: usize = 40;
-/// In a table that is quiet a segment becomes one with all smaller ones unless it has more than so many times their
-/// bytes: so each byte is merged about five times while a table grows by a factor of eight, and few segments are left.
+/// In a quiet table a segment is merged with all smaller ones unless it has more than this many times their bytes.
+/// Each byte is then merged about five times while a table grows by a factor of eight, and few segments are left.
 const QUIET_SHARE: u64 = 4;
-/// What a document counts for where paths are made of its row: it may be far larger than what a segment has of it.
+/// The assumed size of a document whose paths are indexed from its row, which may be far larger than its part of a
+/// segment.
 const PATH_ROW_BYTES: u64 = 64;
-/// With this many segments a table's writer merges and waits.
+/// With this many segments the writer of a table stops to merge and wait (backpressure).
 pub(crate) const SEGMENTS_MAX: usize = 64;
 
-/// What no merge makes a larger segment than: far below where the offsets in a segment end, and what
-/// a merge takes of memory.
+/// The size limit of merged segments. It is far below the format's offset limits, and bounds the memory of a
+/// merge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
     /// Bytes of a segment.
@@ -50,18 +50,18 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// That of a database.
+    /// The limit by a database's options.
     pub fn of(options: &Options) -> Self {
         Self { bytes: options.max_segment_bytes, documents: options.max_segment_documents }
     }
 
-    /// Whether a segment may be so large.
+    /// Whether a segment of this size is allowed.
     pub fn allows(&self, (bytes, documents): (u64, u64)) -> bool {
         bytes <= self.bytes && documents <= self.documents
     }
 }
 
-/// Bytes and documents of what is live in a segment.
+/// The bytes and documents of the live part of a segment.
 pub(super) fn live_size(view: &SegmentView) -> (u64, u64) {
     let (all, live) = (u128::from(view.segment.doc_count()), u64::from(view.live_count()));
     let bytes = u128::from(view.bytes()) * u128::from(live) / all.max(1);
@@ -72,8 +72,7 @@ pub(super) fn sum(one: (u64, u64), other: (u64, u64)) -> (u64, u64) {
     (one.0 + other.0, one.1 + other.1)
 }
 
-/// All segments of a table in as few groups as are needed so that each can be one segment: the
-/// largest first, each where it has room.
+/// Groups all segments of a table so that each group fits into one segment: first-fit, the largest first.
 pub(crate) fn groups(views: &[SegmentView], limit: &Limit) -> Vec<Vec<SegmentView>> {
     let mut views: Vec<&SegmentView> = views.iter().collect();
     views.sort_by_key(|view| std::cmp::Reverse(live_size(view)));
@@ -91,22 +90,21 @@ pub(crate) fn groups(views: &[SegmentView], limit: &Limit) -> Vec<Vec<SegmentVie
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Which merges are done.
+/// A class of merges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// Those that take milliseconds.
+    /// Merges that take milliseconds.
     Small,
     /// The others.
     Large,
-    /// Those and more, of a table that nothing is written to: however few segments it has.
+    /// Large merges of a quiet table, however few segments it has.
     Idle,
-    /// What a writer does that would wait otherwise: the quickest of the small ones, and one tier
-    /// more.
+    /// Merges by a writer that would otherwise wait: the quickest of the small ones, and one tier more.
     Relief,
 }
 
 impl Size {
-    /// Of a table with so many segments.
+    /// Whether this class includes merges of the tier, in a table with so many segments.
     fn takes(self, tier: u32, segments: usize) -> bool {
         match self {
             Self::Small if segments < NEARLY_CROWDED => tier <= LAST_SMALL_TIER,
@@ -116,7 +114,7 @@ impl Size {
     }
 }
 
-/// The segments of a table to be merged next, by index; `None` if there is nothing to do.
+/// The indexes of a table's segments to be merged next; `None` if there is nothing to do.
 pub(crate) fn plan(
     table: &TableView,
     claims: &Claims<'_>,
@@ -139,7 +137,7 @@ pub(crate) fn plan(
     chosen.or_else(|| alone().map(|index| vec![index]))
 }
 
-/// As many of the chosen as may be one segment, the smallest first.
+/// As many of the chosen segments as fit into one, the smallest first.
 fn within(table: &TableView, mut chosen: Vec<usize>, limit: &Limit) -> Option<Vec<usize>> {
     let mut total = (0, 0);
     chosen.retain(|&index| {
@@ -151,7 +149,7 @@ fn within(table: &TableView, mut chosen: Vec<usize>, limit: &Limit) -> Option<Ve
     (chosen.len() > 1).then_some(chosen)
 }
 
-/// Whether any thread has something to do for the table, claims left aside.
+/// Whether a merge of the table is due for any thread, ignoring claims.
 pub(crate) fn is_merge_due(table: &TableView, limit: &Limit) -> bool {
     let due = |size| plan(table, &Claims::none(), size, limit).is_some();
     due(Size::Small) || due(Size::Large)
@@ -171,9 +169,9 @@ pub(crate) fn tier(bytes: u64) -> u32 {
     (bytes / TIER_BYTES).checked_ilog(FACTOR).map_or(0, |power| power + 1)
 }
 
-/// The segments of one full tier and of all below it: of the small tiers the highest, of the
-/// others, and where a writer waits, the lowest. `segments` is how many the table has, those
-/// included that are being merged.
+/// The segments of one full tier and of all tiers below it. Among small tiers the highest full one is taken; among
+/// others, or if a writer waits, the lowest. `segments` is the number of the table's segments, including those
+/// being merged.
 fn full_tier(bytes: &[u64], size: Size, segments: usize) -> Option<Vec<usize>> {
     if size == Size::Large && bytes.len() < WIDE {
         return None;
@@ -187,12 +185,12 @@ fn full_tier(bytes: &[u64], size: Size, segments: usize) -> Option<Vec<usize>> {
         Size::Large | Size::Idle | Size::Relief => full.min()?,
     };
     let mut chosen: Vec<usize> = (0..tiers.len()).filter(|&index| tiers[index] <= last).collect();
-    // Smallest first, so that a limit leaves out the largest.
+    // Smallest first, so that the size limit leaves out the largest.
     chosen.sort_by_key(|&index| bytes[index]);
     (chosen.len() > 1).then_some(chosen)
 }
 
-/// The most segments, smallest first, of which the largest is not far larger than the others together.
+/// The longest list of segments, smallest first, of which the largest is not far larger than the others together.
 fn similar(bytes: &[u64]) -> Option<Vec<usize>> {
     let mut chosen: Vec<usize> = (0..bytes.len()).collect();
     chosen.sort_by_key(|&index| bytes[index]);
@@ -206,7 +204,7 @@ fn similar(bytes: &[u64]) -> Option<Vec<usize>> {
     None
 }
 
-/// A segment more than half of whose documents are gone: merged alone, it shrinks.
+/// A segment of whose documents more than half are deleted. Merged alone, it shrinks.
 fn mostly_deleted(table: &TableView, free: &[usize], size: Size) -> Option<usize> {
     free.iter().copied().find(|&index| {
         let view = &table.segments[index];
@@ -215,8 +213,8 @@ fn mostly_deleted(table: &TableView, free: &[usize], size: Size) -> Option<usize
     })
 }
 
-/// A segment without an index or a path that was declared since: merged alone, it gets it. One that is left without a
-/// path stays so.
+/// A segment that lacks an index or a path declared after it was built. Merged alone, it gets it. Segments
+/// recorded as left without a path are skipped.
 fn unindexed(table: &TableView, free: &[usize], size: Size) -> Option<usize> {
     let schema = &table.schema;
     if schema.indexes.is_empty() && schema.paths.is_empty() || size == Size::Relief {

@@ -1,6 +1,6 @@
-//! What one merge takes of its segments: all of them, unless some lack paths that are indexed since. Those are made of
-//! the rows, a bounded number of bytes at a time: what has more is merged by several merges one after the other, each of
-//! which takes documents that follow each other and leaves the others where they are.
+//! Chooses the documents of one merge: all of the segments, unless some lack indexes of paths. Those are built
+//! from the rows in a bounded amount of memory, so several merges may be needed. Each takes consecutive documents
+//! and leaves the others in place.
 
 use std::{ops::Range, sync::Arc};
 
@@ -18,70 +18,70 @@ use crate::{
     storage::rows::RowReader,
 };
 
-/// After so many documents it is asked whether it goes on.
+/// The interval, in documents, at which the merge checks whether to continue.
 const ASKED_DOCUMENTS: u32 = 1_024;
-/// After so many bytes of their rows too: one row may have as many as thousands of others.
+/// The same in bytes of rows, because one row may be as large as thousands of others.
 const ASKED_BYTES: usize = 4 << 20;
 
-/// What bounds a merge.
+/// The limits of a merge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// The segment that it makes.
+    /// The size limit of its output.
     pub limit: Limit,
-    /// Bytes that are held of what paths lead to: as in [`crate::Options::path_index_bytes`].
+    /// Most bytes of path values held in memory, see [`crate::Options::path_index_bytes`].
     pub held_bytes: u64,
 }
 
-/// The paths that are made of the rows.
+/// The inputs for building indexes of paths from rows.
 pub(super) struct PathRows<'r> {
     pub schema: &'r Schema,
-    /// The rows at the moment of the segments.
+    /// The rows of the same snapshot as the segments.
     pub rows: &'r dyn RowReader,
-    /// The paths of the schema that are left out.
+    /// The paths that are left out.
     pub left_out: &'r [LeftOut],
-    /// Whether anybody still wants it.
+    /// Whether the merge is still wanted.
     pub goes_on: &'r dyn Fn() -> bool,
 }
 
-/// A path that is left out, since a document has too much there.
+/// A path that is left out because a document has too much there.
 pub(super) struct LeftOut {
     pub too_much: TooMuch,
-    /// The document's.
+    /// The key of the document.
     pub key: Vec<u8>,
 }
 
-/// Documents of a segment that follow each other; those before them are gone.
+/// Consecutive documents of a segment; those before them are deleted.
 pub(super) struct Taken<'v> {
     pub view: &'v SegmentView,
     pub docs: Range<u32>,
 }
 
-/// What a merge takes.
+/// The documents of a merge.
 pub(super) struct Portion<'v> {
     pub taken: Vec<Taken<'v>>,
     pub inputs: Vec<MergeInput>,
-    /// Whether no document is left that lacks a path.
+    /// Whether no remaining document lacks a path.
     pub is_whole: bool,
-    /// Whether a bound was met: at the end of a segment as anywhere else.
+    /// Whether a limit was reached, at the end of a segment or within one.
     is_full: bool,
-    /// Bytes of paths that are held.
+    /// Bytes of path values held in memory.
     pub held_bytes: u64,
-    /// The most bytes that were held before they were put in order.
+    /// The greatest size of unsorted path values, in bytes.
     pub most_collected_bytes: usize,
-    /// Bytes and documents of all of it.
+    /// The bytes and documents of the portion.
     size: (u64, u64),
 }
 
-/// What came of taking a portion.
+/// The outcome of choosing a portion.
 pub(super) enum Took<'v> {
     Portion(Portion<'v>),
     /// A document has more at a path than can be indexed.
     TooMuch(LeftOut),
-    /// Nobody wants it any more.
+    /// The merge is not wanted any more.
     Stopped,
 }
 
-/// Takes as much as may be one segment. Of segments that lack nothing that is all of them.
+/// Takes as many documents as fit into one segment. If no segment lacks a path, that is all of them.
 pub(super) fn take<'v>(
     views: &'v [SegmentView],
     paths: &PathRows<'_>,
@@ -126,8 +126,8 @@ impl Default for Portion<'_> {
 }
 
 impl<'v> Portion<'v> {
-    /// Takes documents of a segment with what it lacks until the portion is full. Gives how it ended if it came to
-    /// nothing.
+    /// Takes documents of a segment, and builds the paths it lacks, until the portion is full. Returns an outcome
+    /// only if the merge must end.
     fn fill(
         &mut self,
         view: &'v SegmentView,
@@ -184,7 +184,7 @@ impl<'v> Portion<'v> {
         Ok(None)
     }
 
-    /// Takes segments that lack nothing: all, or those for which there is room beside others that do.
+    /// Takes segments that lack no path: all of them, or those that fit besides the ones that do.
     fn add_others(&mut self, others: Vec<&'v SegmentView>, limit: &Limit) {
         let is_alone = self.taken.is_empty();
         for view in others {
@@ -215,7 +215,7 @@ impl<'v> Portion<'v> {
 }
 
 impl Taken<'_> {
-    /// What is left of the segment, as it is now; `None` if that is nothing.
+    /// The remaining documents of the segment, in its present state; `None` if there are none.
     pub fn rest(&self, now: &SegmentView, schema: &Schema) -> Option<SegmentView> {
         if self.docs.end >= now.segment.doc_count() {
             return None;
@@ -225,7 +225,7 @@ impl Taken<'_> {
     }
 }
 
-/// Bytes of a row's documents at the wanted positions.
+/// The size in bytes of a row's documents at the wanted positions.
 fn bytes_of(row: &[Value], wanted: &dyn Fn(usize) -> bool) -> usize {
     let wanted = row.iter().enumerate().filter(|(column, _)| wanted(*column));
     let bytes = wanted.map(|(_, value)| match value {

@@ -14,7 +14,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Asks the segments of a view about the terms of an expression.
+/// Computes document and term frequencies of an expression's terms over the segments of a view.
 pub(super) struct Asked<'v> {
     pub view: &'v TableView,
     pub expression: &'v Expression,
@@ -22,7 +22,7 @@ pub(super) struct Asked<'v> {
 }
 
 impl Asked<'_> {
-    /// How many live rows hold the term.
+    /// The document frequency of the term: the number of live rows that contain it.
     pub fn holding(&mut self, term: usize, report: &mut QueryReport) -> Result<u64> {
         let mut rows = 0;
         for (at, segment) in self.view.segments.iter().enumerate() {
@@ -38,8 +38,8 @@ impl Asked<'_> {
         Ok(rows)
     }
 
-    /// How often the term occurs in documents of the segment `at`: in those of `among`, which are
-    /// selected ones, and maybe in others.
+    /// The term frequencies in the documents `among` of the segment `at`, which must be selected ones. Other
+    /// documents may be included.
     pub fn frequencies(
         &mut self,
         term: usize,
@@ -103,7 +103,7 @@ fn frequencies(
     Ok(counted)
 }
 
-/// Counts occurrences in the texts themselves.
+/// Counts occurrences by reading the texts.
 fn read_frequencies(
     view: &TableView,
     segment: &SegmentView,

@@ -4,19 +4,18 @@ use std::ops::Bound;
 
 use remora_index::TextOrder;
 
-/// Stands behind a letter whose key is made, so that it is not at the end of a text, where an order may leave out
-/// letters.
+/// Appended to a letter before its sort key is made, because an order may ignore letters at the end of a text.
 const BEHIND: u8 = b'x';
 
-/// The letters that a text begins with.
+/// A prefix, letter by letter.
 pub(super) struct Letters {
     order: TextOrder,
     text: String,
-    /// The key of each.
+    /// The sort key of each letter.
     keys: Vec<Vec<u8>>,
 }
 
-/// Memory that is used again.
+/// Reusable buffers.
 #[derive(Default)]
 pub(super) struct Scratch {
     letter: Vec<u8>,
@@ -24,7 +23,7 @@ pub(super) struct Scratch {
 }
 
 impl Letters {
-    /// Those of a text, in an order.
+    /// The letters of a text, in a text order.
     pub fn new(text: &str, order: TextOrder) -> Self {
         let mut scratch = Scratch::default();
         let key = |letter: char| {
@@ -35,7 +34,7 @@ impl Letters {
         Self { order, text: text.to_owned(), keys }
     }
 
-    /// Whether a text begins with them.
+    /// Whether a text has this prefix.
     pub fn begin(&self, text: &[u8], scratch: &mut Scratch) -> bool {
         if text.starts_with(self.text.as_bytes()) {
             return true;
@@ -60,7 +59,7 @@ impl Scratch {
     }
 }
 
-/// The bound above all byte strings that begin with these.
+/// The upper bound of all byte strings with this prefix.
 pub(super) fn end_of(beginning: &[u8]) -> Bound<Vec<u8>> {
     let mut end = beginning.to_vec();
     while let Some(last) = end.pop() {

@@ -18,20 +18,20 @@ use super::{
 };
 use crate::{QueryReport, Result};
 
-/// So few rows are scored at once; fewer in tests, whose tables are small.
+/// So few rows are scored without further pruning; fewer in tests, whose tables are small.
 const FEW_ROWS: u64 = if cfg!(test) { 3 } else { 2048 };
-/// Sums here are in another order than those of the scores; more than they can differ by.
+/// A tolerance: sums here are computed in another order than the scores, and may differ by less than this.
 const SLACK: f64 = 1e-9;
 
-/// What is known of a document's score.
+/// The partial score of a document.
 struct Partial {
     doc: u32,
     norm: f64,
     sum: f64,
 }
 
-/// Of `docs` (the live selected documents of each segment) at least those whose rows are among
-/// the `wanted` best or tie with the last of them.
+/// Reduces `docs` (the live selected documents of each segment) to candidates of the top k: at least the rows that
+/// are among the best `wanted`, or tie with the last of them.
 pub(super) fn candidates(
     asked: &mut Asked<'_>,
     docs: Vec<DocSet>,
@@ -59,17 +59,17 @@ pub(super) fn candidates(
     Ok(race.finish())
 }
 
-/// What a document must have to be among the best, while one term is taken.
+/// The threshold that a document must reach to be a candidate, while one term is processed.
 struct Bar {
     weight: f64,
-    /// More than the terms that were not taken can add.
+    /// An upper bound of what the remaining terms can add.
     rest: f64,
-    /// What enough documents have already.
+    /// The threshold: a score that enough documents have already.
     threshold: f64,
-    /// A document that only this term gives something can win if its norm is at most so many times
-    /// its occurrences: `part(weight, occurrences, norm) + rest >= threshold`, solved for the norm.
+    /// A document with only this term is a candidate only if its norm is at most this times its occurrences:
+    /// `part(weight, occurrences, norm) + rest >= threshold`, solved for the norm.
     norm_share: f64,
-    /// The highest sums, as bits, which are ordered as positive numbers are.
+    /// The highest partial scores, as bits, whose order is that of positive numbers.
     highest: BinaryHeap<Reverse<u64>>,
     wanted: usize,
 }
@@ -93,7 +93,7 @@ impl Bar {
         norm <= f64::from(occurrences) * self.norm_share
     }
 
-    /// Takes note of what a document has, each once.
+    /// Records the partial score of a document; to be called once for each.
     fn note(&mut self, sum: f64) {
         if self.highest.len() < self.wanted {
             self.highest.push(Reverse(sum.to_bits()));
@@ -118,16 +118,16 @@ struct Race<'a> {
     docs: Vec<DocSet>,
     norms: &'a [SegmentNorms<'a>],
     wanted: usize,
-    /// For each segment the documents with a sum, ascending.
+    /// For each segment the documents with a partial score, ascending.
     partials: Vec<Vec<Partial>>,
-    /// Whether documents without a sum can still be among the best.
+    /// Whether documents without a partial score can still be among the best.
     open: bool,
-    /// What the last of the best has for certain; 0 while fewer rows have anything.
+    /// The threshold: what the last of the top k has for certain; 0 while there are fewer than k rows.
     threshold: f64,
 }
 
 impl Race<'_> {
-    /// Adds what a term gives the documents of a segment.
+    /// Adds a term's contribution to the documents of a segment.
     fn take(
         &mut self,
         asked: &mut Asked<'_>,
@@ -160,7 +160,8 @@ impl Race<'_> {
         Ok(())
     }
 
-    /// `rest` is more than the terms that were not taken can add.
+    /// Drops the documents that cannot reach the threshold. `rest` is an upper bound of what the remaining terms
+    /// can add.
     fn drop_losers(&mut self, rest: f64) {
         let Some(threshold) = self.last_of_best() else { return };
         self.threshold = threshold;
@@ -188,8 +189,8 @@ impl Race<'_> {
     }
 }
 
-/// Adds what a term gives to the sums, and the documents of `docs` that can win by it; all ascend by
-/// document.
+/// Merges a term's contributions into the partial scores, and adds the documents of `docs` that the term makes
+/// candidates. All are ascending by document.
 fn united(
     partials: Vec<Partial>,
     frequencies: &[(u32, u32)],

@@ -1,4 +1,4 @@
-//! BM25 with the statistics of the whole table: what a term adds to a row's score.
+//! BM25 with the statistics of the whole table: the contribution of a term to a row's score.
 //!
 //! ```text
 //! score(row) = Σ idf(t) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / average length))
@@ -15,7 +15,7 @@ use remora_index::text::TextIndex;
 
 use crate::snapshot::{SegmentView, TableView};
 
-/// What a term of this weight adds to a document's score.
+/// The contribution of a term of this weight to a document's score.
 #[inline]
 pub(super) fn part(weight: f64, occurrences: u32, norm: f64) -> f64 {
     let occurrences = f64::from(occurrences);
@@ -27,11 +27,11 @@ pub(super) fn part(weight: f64, occurrences: u32, norm: f64) -> f64 {
 pub(super) struct Weighted {
     /// Its number in the expression.
     pub term: usize,
-    /// `idf · (k1 + 1)`: more than it can add to any score.
+    /// `idf · (k1 + 1)`: an upper bound of its contribution to any score.
     pub weight: f64,
 }
 
-/// `idf(t)` of a term that so many of so many rows hold.
+/// `idf(t)` of a term that `holding` of `rows` rows contain.
 pub(super) fn idf(rows: u64, holding: u64) -> f64 {
     let (rows, holding) = (rows as f64, holding as f64);
     ((rows - holding + 0.5) / (holding + 0.5)).ln_1p()
@@ -44,14 +44,14 @@ pub(super) struct Norm {
 }
 
 impl Norm {
-    /// That of a table.
+    /// The norm for a table.
     pub fn new(view: &TableView, (k1, b): (f64, f64)) -> Self {
         let total: u64 = view.segments.iter().flat_map(|segment| segment.live_lengths.iter()).sum();
         let average = total as f64 / view.live_count().max(1) as f64;
         Self { base: k1 * (1.0 - b), per_character: k1 * b / average.max(f64::MIN_POSITIVE) }
     }
 
-    /// That of the documents of one segment.
+    /// The norms of the documents of one segment.
     pub fn segment<'v>(&self, view: &TableView, segment: &'v SegmentView) -> SegmentNorms<'v> {
         let indexes = view.schema.texts.iter();
         let indexes = indexes.filter_map(|text| segment.segment.text(text.id)).collect();

@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// Decimals of up to this many digits are held as numbers.
+/// Decimals of up to this many digits are stored as numbers.
 const MAX_NUMBER_PRECISION: u8 = 38;
 
 /// Some rows of a table, column by column.
@@ -21,16 +21,16 @@ const MAX_NUMBER_PRECISION: u8 = 38;
 pub struct ColumnBatch {
     /// How many rows.
     pub rows: usize,
-    /// The asked columns, in their order.
+    /// The requested columns, in that order.
     pub columns: Vec<ColumnValues>,
 }
 
 /// One column of a batch.
 #[derive(Clone, Debug)]
 pub struct ColumnValues {
-    /// Which rows have a value; `None` if all have one.
+    /// Which rows are not NULL; `None` if all are not.
     pub valid: Option<Validity>,
-    /// The values; a row that has none has any value here.
+    /// The values; a NULL row has an arbitrary one.
     pub data: ColumnData,
 }
 
@@ -79,19 +79,19 @@ pub struct Strings {
     pub bytes: Vec<u8>,
 }
 
-/// Which rows of a column have a value.
+/// The validity bitmap of a column: which rows are not NULL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Validity {
-    /// One bit a row, the first in the lowest of the first word; 1 if it has a value.
+    /// One bit for each row, the first in the lowest bit of the first word; 1 if the row has a value.
     pub words: Vec<u64>,
     /// How many rows.
     pub rows: usize,
-    /// How many have none.
+    /// The number of NULLs.
     pub nulls: usize,
 }
 
 impl ColumnBatch {
-    /// Its rows, each with the values of the columns.
+    /// The batch as rows.
     pub fn to_rows(&self) -> Vec<Row> {
         let row = |row| self.columns.iter().map(|column| column.value(row)).collect();
         (0..self.rows).map(row).collect()
@@ -155,7 +155,7 @@ impl ColumnData {
         })
     }
 
-    /// Appends something in the place of NULL.
+    /// Appends an arbitrary value in the place of NULL.
     fn push_filler(&mut self) {
         const NO_DATE: Date = Date { year: 0, month: 0, day: 0 };
         match self {
@@ -173,8 +173,7 @@ impl ColumnData {
         }
     }
 
-    /// Appends a value that fits the column; false, and nothing is appended, if it is of another
-    /// type.
+    /// Appends a value; false, and nothing is appended, if it is not of the column's type.
     fn push(&mut self, value: &Value) -> Result<bool> {
         match (self, value) {
             (Self::Int(values), Value::Int(value))
@@ -242,7 +241,7 @@ impl Validity {
     }
 }
 
-/// A column that grows.
+/// A column under construction.
 pub(crate) struct ColumnBuilder {
     kind: ColumnType,
     valid: Validity,
@@ -257,7 +256,7 @@ impl ColumnBuilder {
         Self { kind, valid, data: ColumnData::new(kind, rows) }
     }
 
-    /// Bytes of the strings so far.
+    /// The size of the strings so far, in bytes.
     pub fn string_bytes(&self) -> usize {
         match &self.data {
             ColumnData::Text(strings) | ColumnData::Bytes(strings) | ColumnData::Json(strings) => {
@@ -267,7 +266,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends a value; one that is not of the column's type is NULL.
+    /// Appends a value; a value of another type is appended as NULL.
     pub fn push(&mut self, value: &Value) -> Result<()> {
         let is_valid = self.data.push(value)?;
         if !is_valid {

@@ -2,14 +2,14 @@
 
 use crate::{ColumnDef, Error, PathDef, RequestPart, Result, Schema, is_computed_name};
 
-/// The position of the column of this name: exact first, then without regard to case.
+/// The position of a column by name: an exact match first, then one that differs only in case.
 pub(super) fn position(schema: &Schema, name: &str) -> Option<usize> {
     let same = |column: &ColumnDef| column.name == name;
     let alike = |column: &ColumnDef| column.name.eq_ignore_ascii_case(name);
     schema.columns.iter().position(same).or_else(|| schema.columns.iter().position(alike))
 }
 
-/// The column of this name that the segments hold, or an error that names those there are.
+/// The indexed column of this name, or an error that lists the indexed columns.
 pub(super) fn indexed<'s>(
     schema: &'s Schema,
     name: &str,
@@ -30,27 +30,27 @@ pub(super) fn indexed<'s>(
     Err(Error::request(part, message))
 }
 
-/// The place among a table's paths of the one of these names into the documents of a column.
+/// The position, among a table's indexed paths, of the path with these names into the documents of a column.
 pub(super) fn path_place(schema: &Schema, column: &str, names: &[String]) -> Option<usize> {
     let column = position(schema, column)?;
     let is_it = |it: &PathDef| it.is_plain() && it.column == column && it.names == names;
     schema.paths.iter().position(is_it)
 }
 
-/// The place among a table's paths of those whose values are indexed together.
+/// The position, among a table's indexed paths, of the index over the values of these paths together.
 pub(super) fn joint_place(schema: &Schema, column: &str, paths: &[Vec<String>]) -> Option<usize> {
     let wanted = PathDef::together(position(schema, column)?, paths.to_vec())?;
     let is_it = |it: &PathDef| it.is_joint() && it.is_along(&wanted);
     schema.paths.iter().position(is_it)
 }
 
-/// The place among a table's paths of those whose texts are searched together.
+/// The position, among a table's indexed paths, of the index over the texts at these paths together.
 pub(super) fn texts_place(schema: &Schema, column: &str, paths: &[Vec<String>]) -> Option<usize> {
     let wanted = PathDef::of_texts(position(schema, column)?, paths.to_vec())?;
     schema.paths.iter().position(|it| it.is_along(&wanted))
 }
 
-/// The names of those that users see, separated by commas.
+/// The names of the columns that users see, separated by commas.
 pub(super) fn names<'s>(columns: impl Iterator<Item = &'s ColumnDef>) -> String {
     let names = columns.map(|column| column.name.as_str());
     let names: Vec<&str> = names.filter(|name| !is_computed_name(name)).collect();

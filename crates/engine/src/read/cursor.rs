@@ -21,12 +21,12 @@ use super::{
 use crate::{Error, RequestPart, Result, Schema, encode::column_kind, snapshot::TableView};
 
 const VERSION: u8 = 1;
-/// Longest cursor: rows whose sort cells need more have none.
+/// Longest cursor in characters; a row that needs a longer one has none.
 const MAX_CHARS: usize = 1 << 20;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 impl After {
-    /// Reads a cursor that was made for the same table and order.
+    /// Decodes a cursor, and checks that it was made for this table and order.
     pub fn decode(schema: &Schema, order: &Order, cursor: &str) -> Result<Self> {
         let bytes = decode_base64(cursor).ok_or_else(malformed)?;
         let (body, checksum) = bytes.split_last_chunk::<4>().ok_or_else(malformed)?;
@@ -46,7 +46,7 @@ impl After {
         Ok(Self { cells: cells.ok_or_else(malformed)?, key: rest.to_vec() })
     }
 
-    /// The cursor of a row; `None` if it would be longer than a cursor may be.
+    /// The cursor of a row; `None` if it would be longer than the limit.
     pub fn encode(
         view: &TableView,
         order: &Order,
@@ -100,7 +100,7 @@ fn push_cell(cell: Cell<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Takes a cell of the part's kind off the front.
+/// Decodes a cell of the part's kind from the front.
 fn cell(by: &PartBy, rest: &mut &[u8]) -> Option<OwnedCell> {
     let kind = match by {
         PartBy::Column(_, kind) => column_kind(*kind),

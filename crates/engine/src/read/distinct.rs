@@ -19,13 +19,13 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most runs of a segment that are counted one by one.
+/// Most runs of a segment that are counted exactly.
 const MAX_COUNTED: usize = 64;
-/// Documents of a segment whose runs are looked at otherwise.
+/// The number of documents sampled in a segment with more runs.
 const SAMPLES: u32 = 48;
 
-/// About how many different values the first columns of an index have, deleted rows' among them; exactly so many
-/// where they are few and no row is deleted. `None` if the segments do not hold them.
+/// The estimated number of distinct values of an index's first columns, including those of deleted rows. Exact if
+/// there are few and no row is deleted. `None` if the segments lack the index.
 pub(crate) fn distinct(view: &TableView, index: TableIndex, columns: usize) -> Option<u64> {
     let mut sorted = Vec::with_capacity(view.segments.len());
     for segment in &view.segments {
@@ -44,7 +44,7 @@ pub(crate) fn distinct(view: &TableView, index: TableIndex, columns: usize) -> O
 /// A segment in the order of some columns.
 struct Sorted<'s> {
     len: u32,
-    /// `None` where it is that of the keys.
+    /// `None` if the order is that of the keys.
     index: Option<SegmentIndex<'s>>,
     parts: Vec<Part<'s>>,
 }
@@ -99,7 +99,7 @@ impl<'s> Sorted<'s> {
         self.parts.iter().map(|part| part.value(doc)).collect()
     }
 
-    /// The positions of the documents that have these values.
+    /// The run of these values.
     fn run(&self, values: &[OwnedCell]) -> std::ops::Range<u32> {
         let compare = |position: u32| {
             let doc = self.doc(position);
@@ -124,13 +124,13 @@ impl<'s> Sorted<'s> {
         from(&Ordering::is_lt)..from(&Ordering::is_le)
     }
 
-    /// About how many values there are that are new.
+    /// The estimated number of values for which `is_new` is true.
     fn count(&self, is_new: impl Fn(&[OwnedCell]) -> bool) -> f64 {
         let (mut position, mut runs, mut new) = (0, 0, 0.0);
         while position < self.len && runs < MAX_COUNTED {
             let values = self.values(position);
             new += f64::from(u8::from(is_new(&values)));
-            // Orders that are not as they should be end, too.
+            // Advances even if the index is damaged, so that the loop ends.
             position = self.run(&values).end.max(position + 1);
             runs += 1;
         }

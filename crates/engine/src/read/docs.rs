@@ -1,19 +1,19 @@
-//! The selected documents of one segment, and a lazy walk over the live ones.
+//! The selected documents of one segment, and a lazy iterator over the live ones.
 
 use remora_index::{Bitmap, DocSet};
 
 use crate::snapshot::SegmentView;
 
-/// Documents of one segment; deleted ones may still be among them.
+/// Documents of one segment; may include deleted ones.
 pub(super) enum Docs {
-    /// All of the segment.
+    /// All documents of the segment.
     Every,
-    /// These.
+    /// These documents.
     Some(DocSet),
 }
 
 impl Docs {
-    /// How many of them are live. Builds nothing.
+    /// The number of live documents. Allocates nothing.
     pub fn count_live(&self, view: &SegmentView) -> u64 {
         match self {
             Self::Every => u64::from(view.live_count()),
@@ -21,12 +21,12 @@ impl Docs {
         }
     }
 
-    /// The live ones as a set of their own.
+    /// The live documents as a set.
     pub fn into_live(self, view: &SegmentView) -> DocSet {
         self.into_set(view.segment.doc_count()).without(view.deleted.as_ref())
     }
 
-    /// The set in a segment of `len` documents, every document spelt out.
+    /// The documents as an explicit set, in a segment of `len` documents.
     pub fn into_set(self, len: u32) -> DocSet {
         match self {
             Self::Every => DocSet::all(len),
@@ -34,7 +34,7 @@ impl Docs {
         }
     }
 
-    /// A walk over the live ones in either direction.
+    /// An iterator over the live documents, from either end.
     pub fn walk<'v>(&'v self, view: &'v SegmentView) -> Walk<'v> {
         let (source, high) = match self {
             Self::Every => (Source::Every, view.segment.doc_count()),
@@ -64,7 +64,7 @@ impl Docs {
     }
 }
 
-/// How many of the documents are live. Builds nothing.
+/// The number of live documents. Allocates nothing.
 pub(super) fn count_live(docs: &DocSet, view: &SegmentView) -> u64 {
     let count = match (docs, view.deleted.as_deref()) {
         (docs, None) => docs.count(),
@@ -79,8 +79,7 @@ pub(super) fn count_live(docs: &DocSet, view: &SegmentView) -> u64 {
     u64::from(count)
 }
 
-/// Live documents of a set, one at a time, from either end: nothing is done for those that are
-/// not asked for.
+/// A double-ended, lazy iterator over the live documents of a set.
 pub(super) struct Walk<'v> {
     source: Source<'v>,
     low: u32,
@@ -95,7 +94,7 @@ enum Source<'v> {
 }
 
 impl<'v> Walk<'v> {
-    /// Only documents within `low..high`.
+    /// Restricts it to documents within `low..high`.
     pub fn within(mut self, low: u32, high: u32) -> Self {
         self.low = self.low.max(low);
         self.high = self.high.min(high);
@@ -107,7 +106,7 @@ impl<'v> Walk<'v> {
         self
     }
 
-    /// The walk as an iterator in this direction.
+    /// An iterator in this direction.
     pub fn directed(mut self, descending: bool) -> impl Iterator<Item = u32> + 'v {
         std::iter::from_fn(move || {
             loop {

@@ -1,4 +1,4 @@
-//! A prepared text query: checked, simplified, every term normalised and cut once.
+//! A prepared text query: validated, simplified, with every term normalised and cut into atoms once.
 
 use smallvec::SmallVec;
 
@@ -19,41 +19,40 @@ const MAX_TERMS: usize = 1024;
 pub(super) struct Expression {
     /// The whole condition.
     pub root: Node,
-    /// The distinct terms in the order of the query, synonyms behind the word they stand for.
+    /// The distinct terms in the order of the query, each followed by its synonyms.
     pub terms: Vec<Term>,
-    /// The queries by keywords.
+    /// The keyword queries.
     pub keywords: Vec<Ranked>,
 }
 
-/// One condition. Conjunctions are flat, and negations inside them stand apart so that they are
-/// subtracted instead of complemented.
+/// One condition. Conjunctions are flat. Negations inside them are kept apart, so that they are subtracted instead
+/// of complemented.
 pub(super) enum Node {
-    /// `terms[_]` holds.
+    /// `terms[_]` matches.
     Term(usize),
-    /// `keywords[_]` finds it.
+    /// `keywords[_]` matches.
     Keywords(usize),
-    /// All of `all` hold and none of `none`.
+    /// All of `all` match and none of `none`.
     All { all: Vec<Node>, none: Vec<Node> },
-    /// At least one holds.
+    /// At least one matches.
     Any(Vec<Node>),
-    /// It does not hold.
+    /// It does not match.
     Not(Box<Node>),
 }
 
-/// One literal text of the query.
+/// One search text of the query.
 pub(super) struct Term {
     text: String,
-    /// What of a [`Piece`] makes it another term than the same text has alone.
+    /// The properties of a [`Piece`] that distinguish it from a plain term with the same text.
     scope: Scope,
-    /// For each text index of the schema how it is found there; `None` where the index's
-    /// normalisation leaves nothing of it.
+    /// For each text index of the schema how the term is matched there; `None` if nothing is left of it after the
+    /// index's normalisation.
     pub matchers: SmallVec<[Option<Matcher>; 1]>,
-    /// Whether it stands somewhere in the query under an even number of NOTs: such terms are
-    /// scored and marked.
+    /// Whether it occurs under an even number of NOTs; such terms are scored and highlighted.
     pub positive: bool,
 }
 
-/// Where and how a text is to be found.
+/// Where and how a text is matched.
 #[derive(Clone, Debug, PartialEq)]
 struct Scope {
     texts: Vec<u32>,
@@ -66,15 +65,15 @@ impl Scope {
     const ANY: Self = Self { texts: Vec::new(), matching: PieceMatch::Substring, letters: None };
 }
 
-/// How a term is found in one text index.
+/// How a term is matched in one text index.
 pub(super) enum Matcher {
     /// As a substring.
     Exact(Pattern),
-    /// By words and windows that are alike.
+    /// By similar words and windows.
     Fuzzy(FuzzyTerm),
-    /// As words behind each other, whatever stands between them.
+    /// As consecutive words, with any separators between them.
     Words(WordPattern),
-    /// Letter by letter in the text as it stands.
+    /// Letter by letter in the original text.
     Letters(Box<LetterTerm>),
 }
 
@@ -99,13 +98,13 @@ impl Matcher {
     }
 }
 
-/// How many words and characters a normalised text has.
+/// The number of words and characters in a normalised text.
 fn counted_atoms(text: &str) -> u64 {
     atoms(text).filter(|(kind, _)| *kind != AtomKind::Separator).count() as u64
 }
 
 impl Expression {
-    /// Whether the text index at a place of the schema is asked.
+    /// Whether the text index at this position of the schema is searched.
     pub fn asks(&self, text: usize) -> bool {
         self.terms.iter().any(|term| matches!(term.matchers.get(text), Some(Some(_))))
     }
@@ -133,12 +132,12 @@ impl Expression {
         Ok(Some(Self { root, terms: compiler.terms, keywords: compiler.keywords }))
     }
 
-    /// Whether it is a single term and nothing else: the case that must cost nothing extra.
+    /// Whether it is only a single term: the case that must have no overhead.
     pub fn is_one_term(&self) -> bool {
         matches!(self.root, Node::Term(_))
     }
 
-    /// The pattern of the single term in the single text index, if that is all there is.
+    /// The pattern of a query that is a single term in a single text index.
     pub fn only_pattern(&self) -> Option<&Pattern> {
         match (&self.root, self.terms.as_slice()) {
             (Node::Term(_), [term]) => match term.matchers.as_slice() {
@@ -149,7 +148,7 @@ impl Expression {
         }
     }
 
-    /// How many atoms the terms were cut into, for the first text index that takes each.
+    /// The number of atoms of all terms, each in the first text index that can match it.
     pub fn atoms(&self) -> u64 {
         let first = |term: &Term| term.matchers.iter().flatten().next().map_or(0, Matcher::atoms);
         self.terms.iter().map(first).sum()
@@ -211,7 +210,7 @@ impl Compiler<'_> {
         Ok(Node::Any(nodes?))
     }
 
-    /// A term, or the alternatives its synonyms make of it.
+    /// A term, or an OR of it and its synonyms.
     fn word(&mut self, text: &str, positive: bool) -> Result<Node> {
         let term = self.term(text, &Scope::ANY, positive)?;
         let term = term.ok_or_else(|| {
@@ -235,7 +234,7 @@ impl Compiler<'_> {
         Ok(term.map_or_else(|| Node::Any(Vec::new()), Node::Term))
     }
 
-    /// The number of the term of this text; `None` if no index can hold it.
+    /// The number of the term of this text; `None` if no index can contain it.
     fn term(&mut self, text: &str, scope: &Scope, positive: bool) -> Result<Option<usize>> {
         let is_it = |term: &Term| term.text == text && term.scope == *scope;
         if let Some(known) = self.terms.iter().position(is_it) {
@@ -288,7 +287,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether a condition asks for keywords anywhere.
+/// Whether a condition contains a keyword query.
 fn asks_keywords(query: &TextQuery, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match query {

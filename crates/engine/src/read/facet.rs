@@ -1,4 +1,4 @@
-//! FACET: how many rows of a selection have each value of a column.
+//! FACET: counts the rows of a selection for each value of a column.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// FACET.
+/// Runs FACET.
 pub(crate) fn facet(
     view: &TableView,
     request: &FacetRequest,
@@ -36,7 +36,7 @@ pub(crate) fn facet(
     Ok(reply(tally, column, request, (started, selected.total, selected.report)))
 }
 
-/// The reply that a tally of so many rows is.
+/// Makes the reply from the counts.
 fn reply(
     tally: Tally,
     column: &ColumnDef,
@@ -62,8 +62,9 @@ struct Tally {
 }
 
 impl Tally {
-    /// Adds the values of a column without a look at its documents; `None` where they are needed: if some are deleted,
-    /// if the condition is of other columns, or if a segment has no list of its values.
+    /// Adds the values of a column without reading its documents, from the condition on the column alone. `None`
+    /// if documents must be read: some are deleted, the condition is about other columns, or a segment has no
+    /// dictionary of the column.
     fn take_values(&mut self, column: &ColumnDef, view: &TableView, plan: &Plan) -> Option<()> {
         if plan.expression.is_some() {
             return None;

@@ -1,4 +1,4 @@
-//! Conditions on columns, resolved once a request and evaluated segment by segment.
+//! Conditions on columns, resolved once for each request and evaluated segment by segment.
 //!
 //! A condition is two-valued: a comparison with NULL is false, `!=` is the complement of `=` and
 //! therefore true for NULL, and NOT is the complement of what it negates, rows with NULL
@@ -35,43 +35,44 @@ use crate::{
 const MAX_DEPTH: usize = 32;
 /// Most values of all IN lists of a filter.
 const MAX_IN_VALUES: usize = 1_000_000;
-/// Up to one in this many documents of a segment, looking at each candidate is cheaper than
-/// selecting from the whole column.
+/// If at most one in this many documents is a candidate, testing each candidate is cheaper than selecting from the
+/// whole column.
 const RETAIN_SHARE: usize = 16;
 
 /// A filter whose names and literals are resolved.
 pub(super) enum Condition {
-    /// The column of this number satisfies the predicate.
+    /// The column with this id satisfies the predicate.
     Column { id: u32, predicate: Predicate },
-    /// The key of the column's text, in an order, satisfies the predicate.
+    /// The sort key of the column's text, in a text order, satisfies the predicate.
     Keyed { id: u32, order: TextOrder, predicate: Predicate },
-    /// The column's text begins with letters.
+    /// The column's text has a prefix.
     Begins { id: u32, letters: Letters },
-    /// A path, or several together, lead to a value within one of the ranges.
+    /// A path, or several together, have a value within one of the ranges.
     Path { path: PathSpec, ranges: Vec<KeyRange> },
-    /// One of the texts of paths holds the pattern, and of some patterns some more ([`crate::texts_tell`]).
+    /// One of the texts at paths contains the pattern; for some patterns false positives are possible
+    /// ([`crate::texts_tell`]).
     Texts { path: PathSpec, pattern: Box<Pattern> },
-    /// No row satisfies it.
+    /// Never true.
     Never,
-    /// All hold.
+    /// AND.
     All(Vec<Condition>),
-    /// At least one holds.
+    /// OR.
     Any(Vec<Condition>),
-    /// It does not hold.
+    /// NOT.
     Not(Box<Condition>),
 }
 
-/// A condition on one column that must hold.
+/// A conjunct: a condition on one column that must be true.
 #[derive(Clone, Copy)]
 pub(super) struct Conjunct<'c> {
-    /// The column's number.
+    /// The column's id.
     pub id: u32,
-    /// The order whose keys are meant; `None` for the column's values.
+    /// The text order whose sort keys are compared; `None` for the column's values.
     pub order: Option<TextOrder>,
     pub predicate: &'c Predicate,
 }
 
-/// A column that has one value in every row, or texts of one key in an order.
+/// A column that has the same value in every row, or texts with the same sort key.
 pub(super) struct Equality {
     pub id: u32,
     pub order: Option<TextOrder>,
@@ -84,7 +85,7 @@ impl Condition {
         Compiler { schema, in_values: 0, paths: None }.condition(filter, 1)
     }
 
-    /// The conditions on columns that must all hold.
+    /// The conjuncts: conditions on columns that must all be true.
     pub fn conjuncts(&self) -> Vec<Conjunct<'_>> {
         match self {
             Self::Column { id, predicate } => vec![Conjunct { id: *id, order: None, predicate }],
@@ -96,7 +97,7 @@ impl Condition {
         }
     }
 
-    /// Whether it says nothing but its [`Condition::conjuncts`].
+    /// Whether it is exactly the AND of its [`Condition::conjuncts`].
     pub fn is_of_conjuncts(&self) -> bool {
         match self {
             Self::Column { .. } | Self::Keyed { .. } => true,
@@ -105,7 +106,8 @@ impl Condition {
         }
     }
 
-    /// Bounds of columns that hold wherever one of several conditions joined by OR does, since each has some.
+    /// Bounds of columns implied by an OR: each alternative has bounds on the column, and these include all of
+    /// them.
     pub fn hulls(&self) -> Vec<(u32, Predicate)> {
         let of_each = |parts: &[Self]| {
             let (first, rest) = parts.split_first()?;
@@ -121,7 +123,7 @@ impl Condition {
         self.alternatives().into_iter().filter_map(of_each).collect()
     }
 
-    /// Conditions of each of which one part must hold.
+    /// The ORs among its conjuncts, each as the list of its alternatives.
     pub fn alternatives(&self) -> Vec<&[Self]> {
         match self {
             Self::Any(parts) => vec![parts],
@@ -130,7 +132,7 @@ impl Condition {
         }
     }
 
-    /// The columns that have one value in every row that satisfies the condition.
+    /// The columns that have the same value in every row that satisfies the condition.
     pub fn equalities(&self) -> Vec<Equality> {
         let conjuncts = self.conjuncts().into_iter();
         let equality = |Conjunct { id, order, predicate }: Conjunct<'_>| {
@@ -139,7 +141,7 @@ impl Condition {
         conjuncts.filter_map(equality).collect()
     }
 
-    /// Whether it says that these columns have one value each, and no more.
+    /// Whether it is exactly an equality on each of these columns.
     pub fn says_only(&self, columns: &[(u32, Option<TextOrder>)]) -> bool {
         let conjuncts = self.conjuncts();
         let parts = match self {
@@ -154,7 +156,8 @@ impl Condition {
         conjuncts.len() == parts && parts == columns.len() && columns.iter().all(is_one)
     }
 
-    /// The paths whose values say which rows there are; `None` where rows may satisfy it that none of them leads to.
+    /// The paths whose indexes contain every row that satisfies the condition; `None` if a row may satisfy it
+    /// without being in any of them.
     pub fn paths(&self) -> Option<Vec<&PathSpec>> {
         match self {
             Self::Path { path, .. } | Self::Texts { path, .. } => Some(vec![path]),
@@ -171,7 +174,8 @@ impl Condition {
         }
     }
 
-    /// The documents that paths leave, and whether it says no more. `None` where they say nothing of it.
+    /// The candidate documents by the indexes of paths, and whether all of them satisfy the condition. `None` if
+    /// it has no conditions on paths.
     pub fn left_by_paths(&self, segment: &Segment) -> Result<Option<(DocSet, bool)>> {
         let len = segment.doc_count();
         match self {
@@ -209,7 +213,7 @@ impl Condition {
         }
     }
 
-    /// Whether it says nothing of any column but this one.
+    /// Whether it is about this column only.
     pub fn is_of(&self, column: u32) -> bool {
         match self {
             Self::Never => true,
@@ -222,7 +226,7 @@ impl Condition {
         }
     }
 
-    /// Keeps of `docs` those that satisfy the condition. Deleted documents may be among them.
+    /// The documents of `docs` that satisfy the condition. Deleted documents may be among them.
     pub fn filtered(&self, segment: &Segment, docs: Docs) -> Result<DocSet> {
         match docs {
             Docs::Every => self.select(segment),
@@ -309,7 +313,7 @@ impl Condition {
     }
 }
 
-/// Whether a condition on one column alone holds for a value of it; `None` if it is of others.
+/// Evaluates a condition on a single column for a value.
 pub(super) struct ValueTest<'c> {
     condition: &'c Condition,
     key: Vec<u8>,
@@ -317,7 +321,7 @@ pub(super) struct ValueTest<'c> {
 }
 
 impl<'c> ValueTest<'c> {
-    /// The test of a column's values; `None` if the condition is of another column too.
+    /// The test for a column's values; `None` if the condition is also about another column.
     pub fn new(condition: &'c Condition, column: u32) -> Option<Self> {
         condition.is_of(column).then(|| Self {
             condition,
@@ -326,7 +330,7 @@ impl<'c> ValueTest<'c> {
         })
     }
 
-    /// Whether it holds.
+    /// Whether the value satisfies the condition.
     pub fn holds(&mut self, cell: Cell<'_>) -> bool {
         self.tests(self.condition, cell)
     }
@@ -349,7 +353,7 @@ impl<'c> ValueTest<'c> {
     }
 }
 
-/// The only value that satisfies a predicate.
+/// The only value that satisfies a predicate, if there is exactly one.
 fn only_value(predicate: &Predicate) -> Option<OwnedCell> {
     match predicate {
         Predicate::IsNull => Some(OwnedCell::Null),
@@ -371,7 +375,7 @@ fn only_value(predicate: &Predicate) -> Option<OwnedCell> {
     }
 }
 
-/// The range that a condition on a column's numbers is.
+/// The range of numbers that a conjunct describes.
 fn ordinal_range(conjunct: &Conjunct<'_>) -> Option<(Bound<u64>, Bound<u64>)> {
     match (conjunct.order, conjunct.predicate) {
         (None, Predicate::OrdinalRange(low, high)) => Some((*low, *high)),
@@ -379,7 +383,7 @@ fn ordinal_range(conjunct: &Conjunct<'_>) -> Option<(Bound<u64>, Bound<u64>)> {
     }
 }
 
-/// Of two bounds on one side the one that lets more through: that of which `is_further` holds.
+/// The wider of two bounds on one side; `is_further` says which direction is wider.
 fn wider(one: Bound<u64>, other: Bound<u64>, is_further: fn(Ordering) -> bool) -> Bound<u64> {
     let value = |bound: &Bound<u64>| match bound {
         Included(value) | Bound::Excluded(value) => Some(*value),
@@ -399,7 +403,7 @@ fn wider(one: Bound<u64>, other: Bound<u64>, is_further: fn(Ordering) -> bool) -
     }
 }
 
-/// The documents of which a path leads to a value within one of the ranges.
+/// The documents with a value within one of the ranges at a path.
 fn with_values(segment: &Segment, path: &PathSpec, ranges: &[KeyRange]) -> Result<DocSet> {
     let values = segment.path(path).ok_or_else(not_everywhere)?;
     let ranges = ranges
@@ -408,7 +412,7 @@ fn with_values(segment: &Segment, path: &PathSpec, ranges: &[KeyRange]) -> Resul
     Ok(values.select(ranges)?)
 }
 
-/// The texts of paths in a segment.
+/// The text index of paths in a segment.
 fn texts_of<'s>(segment: &'s Segment, path: &PathSpec) -> Result<&'s TextIndex> {
     segment.path_texts(path).ok_or_else(not_everywhere)
 }
@@ -441,7 +445,7 @@ fn holds_for_null(predicate: &Predicate) -> bool {
     matches!(predicate, Predicate::IsNull)
 }
 
-/// Takes `gone` out of `docs`; both ascend.
+/// Removes `gone` from `docs`; both are ascending.
 fn remove(docs: &mut Vec<u32>, gone: &[u32]) {
     let mut gone = gone.iter().copied().peekable();
     docs.retain(|&doc| {
@@ -453,7 +457,7 @@ fn remove(docs: &mut Vec<u32>, gone: &[u32]) {
 struct Compiler<'s> {
     schema: &'s Schema,
     in_values: usize,
-    /// The schema's, once one was asked for.
+    /// The schema's paths, computed at first use.
     paths: Option<Vec<PathSpec>>,
 }
 
@@ -512,7 +516,7 @@ impl<'s> Compiler<'s> {
         indexed(self.schema, name, RequestPart::Filter)
     }
 
-    /// A condition on the keys of a column's texts.
+    /// A condition on the sort keys of a column's texts.
     fn keyed(
         &mut self,
         column: &str,
@@ -523,13 +527,13 @@ impl<'s> Compiler<'s> {
         Ok(Condition::Keyed { id, order, predicate: predicate(self)? })
     }
 
-    /// A condition on the first letters of a column's texts.
+    /// A condition on the prefix of a column's texts.
     fn begins(&self, column: &str, order: u32, text: &str) -> Result<Condition> {
         let (id, order) = self.ordered(column, order)?;
         Ok(Condition::Begins { id, letters: Letters::new(text, order) })
     }
 
-    /// The number of a column of texts, and an order of theirs.
+    /// The id of a text column, and its text order.
     fn ordered(&self, column: &str, order: u32) -> Result<(u32, TextOrder)> {
         let column = self.column(column)?;
         let name = &column.name;
@@ -541,7 +545,7 @@ impl<'s> Compiler<'s> {
         Ok((column.id, order))
     }
 
-    /// A condition on what a path leads to.
+    /// A condition on the values at a path.
     fn path(&mut self, column: &str, names: &[String], test: &PathTest) -> Result<Condition> {
         self.count_tested(test)?;
         let place = path_place(self.schema, column, names);
@@ -552,7 +556,7 @@ impl<'s> Compiler<'s> {
         Ok(Condition::Path { path, ranges: ranges(test) })
     }
 
-    /// A condition on what several paths lead to.
+    /// A condition on the values at several paths together.
     fn joint(
         &mut self,
         column: &str,
@@ -581,7 +585,7 @@ impl<'s> Compiler<'s> {
         }
     }
 
-    /// A condition on the texts of paths.
+    /// A condition on the texts at paths.
     fn texts(&mut self, column: &str, paths: &[Vec<String>], text: &str) -> Result<Condition> {
         let place = texts_place(self.schema, column, paths);
         let path = self.spec(place).ok_or_else(|| {
@@ -595,7 +599,7 @@ impl<'s> Compiler<'s> {
         }))
     }
 
-    /// What segments know one of the table's paths by.
+    /// The index spec of one of the table's paths.
     fn spec(&mut self, place: Option<usize>) -> Option<PathSpec> {
         let specs = self.paths.get_or_insert_with(|| path_specs(self.schema));
         place.and_then(|place| specs.get(place)).cloned()
@@ -659,7 +663,7 @@ fn compare(column: &ColumnDef, comparison: Comparison, literal: &Literal) -> Res
     })
 }
 
-/// The values within the bounds; no bound (`None`) means that no value lies on that side.
+/// The predicate of values within the bounds; `None` as a bound means that there is no value on that side.
 fn range(
     column: &ColumnDef,
     low: Option<Bound<OwnedCell>>,

@@ -1,6 +1,6 @@
-//! FUZZY: the definition of a similar text.
+//! FUZZY: approximate matching of texts.
 //!
-//! The normalised term is cut into atoms. It holds for a text index of a row iff
+//! The normalised term is cut into atoms. It matches a row in a text index if and only if
 //! - for every word of it, the row has a word within `distance` Levenshtein edits (an insertion,
 //!   removal or exchange of one code point), and
 //! - for every run of character atoms (Han, kana, Hangul, Thai …), some window of one of the
@@ -10,9 +10,8 @@
 //! Separators do not count, nor does the order of words. A term of separators alone must occur
 //! as it stands.
 //!
-//! A run is found without reading every text: cut into `distance + 1` pieces, one of them must
-//! occur unharmed (pigeonhole). Texts that hold a piece, but not the whole run, are read back and
-//! compared.
+//! A run is found without reading every text: it is cut into `distance + 1` pieces, one of which must occur
+//! unchanged (pigeonhole principle). Texts that contain a piece, but not the whole run, are read and compared.
 
 use remora_index::{
     DocSet,
@@ -26,16 +25,16 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// A term made ready for one text index.
+/// A term prepared for one text index.
 pub(super) struct FuzzyTerm {
-    /// The term as it stands.
+    /// The term as an exact pattern.
     pub whole: Pattern,
     words: Vec<String>,
     runs: Vec<Run>,
     distance: u8,
 }
 
-/// One text index of one segment, with what leads from it to the texts.
+/// One text index of one segment, with access to its original texts.
 pub(super) struct IndexedText<'v> {
     pub view: &'v TableView,
     pub segment: &'v SegmentView,
@@ -47,7 +46,7 @@ pub(super) struct IndexedText<'v> {
 struct Run {
     whole: Pattern,
     characters: Vec<char>,
-    /// One of these occurs in every text that is near; empty if the run must occur as it stands.
+    /// Every similar text contains one of these; empty if the run must occur exactly.
     pieces: Vec<Pattern>,
 }
 
@@ -69,13 +68,13 @@ impl FuzzyTerm {
         Self { whole, words, runs, distance }
     }
 
-    /// How many atoms count.
+    /// The number of atoms, without separators.
     pub fn atoms(&self) -> u64 {
         let characters: usize = self.runs.iter().map(|run| run.characters.len()).sum();
         (self.words.len() + characters) as u64
     }
 
-    /// The documents it holds for; deleted ones may be among them. Adds to `texts_read`.
+    /// The matching documents; may include deleted ones. Adds the number of texts read to `texts_read`.
     pub fn find(&self, place: &IndexedText<'_>, texts_read: &mut u64) -> Result<DocSet> {
         let mut docs: Option<DocSet> = None;
         for word in &self.words {
@@ -119,7 +118,7 @@ impl Run {
         Some(Self { whole, pieces, characters })
     }
 
-    /// The documents it holds for, of `among` if that is given.
+    /// The matching documents, restricted to `among` if that is given.
     fn find(
         &self,
         place: &IndexedText<'_>,
@@ -147,7 +146,7 @@ impl Run {
     }
 }
 
-/// The documents in which the pattern occurs as it stands.
+/// The documents that contain the pattern exactly.
 fn occurs(
     pattern: &Pattern,
     place: &IndexedText<'_>,
@@ -169,7 +168,7 @@ fn occurs(
     })
 }
 
-/// The normalised texts of a row that a text index holds.
+/// The normalised texts of a row in a text index.
 pub(super) fn normalized_texts<'r>(
     definition: &'r TextDef,
     row: &'r [crate::Value],

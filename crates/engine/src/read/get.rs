@@ -1,4 +1,4 @@
-//! Rows by their keys.
+//! Point look-ups: rows by primary key.
 //!
 //! Reads rows by key. A segment finds the document of a key, and its columns hold the indexed values; the row store is
 //! read only for columns that are not indexed. Many keys are sorted once and then looked up in one segment after the
@@ -17,12 +17,12 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Keys of one group: what their rows need fits the nearest cache.
+/// Keys of one group. The values of their rows fit in the processor's nearest cache.
 const KEYS_AT_ONCE: usize = 32;
-/// Groups of fewer documents gain nothing from being loaded first.
+/// Smaller groups gain nothing from prefetching.
 const LEAST_LOADED: usize = 4;
 
-/// The asked columns of the row with this key.
+/// The requested columns of the row with this key.
 pub(crate) fn get(view: &TableView, key: &[Value], columns: &[usize]) -> Result<Option<Row>> {
     let sources = sources(&view.schema, columns)?;
     let key = encode_key(&view.schema, key)?;
@@ -37,8 +37,8 @@ pub(crate) fn get(view: &TableView, key: &[Value], columns: &[usize]) -> Result<
     Ok(Some(values))
 }
 
-/// Calls `visit` with the place in `keys` and the asked columns of each row there is, which it may
-/// take; segment by segment, in key order within each.
+/// Calls `visit` with the index in `keys` and the requested columns of each row that exists; `visit` may take the
+/// values. Order: by segment, then by key.
 pub(crate) fn get_many(
     view: &TableView,
     keys: &[KeyValues],
@@ -79,7 +79,7 @@ pub(crate) fn get_many(
     Ok(())
 }
 
-/// Visits the places that ask for one row: each may take its values.
+/// Calls `visit` for each request of one row; each may take its values.
 fn visit_each(
     places: impl Iterator<Item = usize>,
     values: &mut Row,
@@ -95,7 +95,7 @@ fn visit_each(
     Ok(())
 }
 
-/// Loads what the columns hold of the documents.
+/// Prefetches the documents' values in the columns.
 fn load(segment: &SegmentView, sources: &[Source], docs: &[u32]) {
     if docs.len() < LEAST_LOADED || sources.iter().any(Source::is_row) {
         return;
@@ -114,7 +114,7 @@ fn find(segment: &SegmentView, key: &[u8], counts: &mut BloomCounts) -> Option<u
     segment.segment.keys().find_counted(key, counts).filter(|&doc| !segment.is_deleted(doc))
 }
 
-/// Appends the asked values of a live document.
+/// Appends the requested values of a live document.
 pub(super) fn read(
     view: &TableView,
     segment: &SegmentView,
@@ -145,7 +145,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Encoded keys in their order.
+/// Encoded keys, sorted.
 struct SortedKeys {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
@@ -153,11 +153,11 @@ struct SortedKeys {
 
 /// A key.
 struct Entry {
-    /// What it begins with: tells most keys apart without a look at their bytes.
+    /// Its first bytes; they decide most comparisons.
     head: u64,
     start: usize,
     length: u32,
-    /// Where it was asked for.
+    /// Its index in the request.
     place: u32,
 }
 
@@ -191,7 +191,7 @@ impl SortedKeys {
         self.entries.get(entry as usize).map_or(&[], |entry| bytes_of(&self.bytes, entry))
     }
 
-    /// The places of an entry and of those behind it that have the same key.
+    /// The request indexes of an entry and of the equal entries behind it.
     fn same(&self, entry: u32) -> impl Iterator<Item = usize> + '_ {
         let key = self.key(entry);
         let behind = self.entries.get(entry as usize..).unwrap_or_default().iter();
@@ -209,7 +209,7 @@ fn compare(bytes: &[u8], a: &Entry, b: &Entry) -> Ordering {
     by_head.then_with(|| bytes_of(bytes, a).cmp(bytes_of(bytes, b)))
 }
 
-/// The first eight bytes as a number, missing ones zero.
+/// The first eight bytes as a number; missing ones are zero.
 fn head(key: &[u8]) -> u64 {
     let mut head = [0; 8];
     head.iter_mut().zip(key).for_each(|(slot, byte)| *slot = *byte);

@@ -1,15 +1,14 @@
-//! HIGHLIGHT: the original text around the matches, with the matches marked.
+//! HIGHLIGHT: snippets of the original text with the matches marked.
 //!
-//! A match is found in the normalised text, but shown in the original. The original is cut into
-//! grapheme clusters, each is normalised alone, and the offsets are remembered; where clusters
-//! normalise differently together than alone (Hangul letters that compose across clusters), the
-//! stretch between two spaces becomes one unit. A match marks every unit that it touches.
+//! Matches are found in the normalised text but shown in the original. The original is cut into grapheme clusters,
+//! each is normalised alone, and the offsets are recorded. If clusters normalise differently together than alone
+//! (Hangul letters that compose across clusters), the text between two spaces becomes one unit. A match marks
+//! every unit that it touches.
 //!
-//! Every term is marked that stands in the query under an even number of NOTs, in the first text
-//! index that has a match. Overlapping and touching matches become one. Half of `snippet_chars`
-//! is shown on either side of a match, windows that meet are merged, at most `max_fragments` of
-//! them are joined by `...`. Without a match (a FUZZY one, say) the beginning of the text is
-//! shown. Nothing is escaped: the tags are put into the text as they are.
+//! Terms under an even number of NOTs are marked, in the first text index that has a match. Overlapping and
+//! adjacent matches are merged. Half of `snippet_chars` is shown on each side of a match. Windows that touch are
+//! merged, and at most `max_fragments` of them are joined by `...`. Without an exact match (for example with
+//! FUZZY) the beginning of the text is shown. Nothing is escaped: the tags are inserted as they are.
 
 use std::{cell::OnceCell, ops::Range};
 
@@ -27,7 +26,7 @@ pub(super) struct Highlighter<'p> {
     style: &'p Highlight,
 }
 
-/// The terms as one text index has them.
+/// The terms as patterns of one text index.
 struct IndexMarker<'p> {
     definition: &'p TextDef,
     finders: Vec<Finder<'p>>,
@@ -35,7 +34,7 @@ struct IndexMarker<'p> {
 }
 
 impl<'p> Highlighter<'p> {
-    /// Readies the terms of an expression.
+    /// Prepares the terms of an expression.
     pub fn new(
         schema: &'p Schema,
         expression: Option<&'p Expression>,
@@ -69,8 +68,7 @@ impl<'p> Highlighter<'p> {
 }
 
 impl IndexMarker<'_> {
-    /// The original texts of a row joined by spaces, and the ranges in them to be marked:
-    /// ascending, apart from each other.
+    /// The original texts of a row, joined by spaces, and the ranges to be marked: ascending and disjoint.
     fn hits(&self, row: &Row) -> (String, Vec<Range<usize>>) {
         let (mut joined, mut hits) = (String::new(), Vec::new());
         for text in indexed_texts(self.definition, row) {
@@ -100,7 +98,7 @@ impl IndexMarker<'_> {
     }
 }
 
-/// Sorts ranges and joins those that overlap or touch.
+/// Sorts ranges, and merges those that overlap or touch.
 fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|next, kept| {
@@ -113,10 +111,10 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// A normalised text with the way back to the original.
+/// A normalised text with a map to offsets of the original.
 struct Mapped {
     normalized: String,
-    /// Where each unit begins: in the normalised text, in the original. Ends with both lengths.
+    /// The start of each unit in the normalised text and in the original, then both lengths.
     units: Vec<(usize, usize)>,
 }
 
@@ -162,7 +160,7 @@ impl Mapped {
         }
     }
 
-    /// The units of the original that a range of the normalised text touches.
+    /// The range of the original's units that a range of the normalised text touches.
     fn original(&self, range: Range<usize>) -> Range<usize> {
         let first = self.units.partition_point(|unit| unit.0 <= range.start).saturating_sub(1);
         let behind = self.units.partition_point(|unit| unit.0 < range.end);
@@ -171,7 +169,7 @@ impl Mapped {
     }
 }
 
-/// For each ASCII byte the one byte it normalises to.
+/// For each ASCII byte, the single byte it normalises to, if it does.
 fn ascii_table(normalization: &Normalization) -> Vec<Option<u8>> {
     let entry = |byte: u8| {
         let text = char::from(byte).to_string();
@@ -204,8 +202,8 @@ fn marked(text: &str, hits: &[Range<usize>], style: &Highlight) -> String {
     out
 }
 
-/// What is shown: half of the snippet's length on either side of each hit, cut between grapheme
-/// clusters; windows that meet are one.
+/// The ranges shown: half of the snippet's length on each side of each match, cut between grapheme clusters.
+/// Ranges that touch are merged.
 fn windows(text: &str, hits: &[Range<usize>], style: &Highlight) -> Vec<Range<usize>> {
     let half = style.snippet_chars / 2;
     let mut windows: Vec<Range<usize>> = Vec::new();
@@ -239,7 +237,7 @@ fn forward(text: &str, chars: usize) -> usize {
     text.graphemes(true).take_while(|cluster| fits(cluster, &mut left)).map(str::len).sum()
 }
 
-/// Whether the cluster still fits into what is left, which it then takes.
+/// Whether the cluster fits into the remaining length; if so, subtracts it.
 fn fits(cluster: &str, left: &mut usize) -> bool {
     let rest = left.checked_sub(cluster.chars().count());
     *left = rest.unwrap_or(0);

@@ -21,19 +21,19 @@ use crate::{
     Allowed, FoundBy, Result, Schema, TableIndex, indexing::allowed_specs, snapshot::SegmentView,
 };
 
-/// The indexes that count the rows of a condition.
+/// The indexes that can count the rows of a condition.
 pub(super) struct IndexCount(Vec<Counting>);
 
-/// What a condition says of one index.
+/// The condition as ranges of one index.
 struct Counting {
     index: TableIndex,
     spec: IndexSpec,
-    /// One of these holds.
+    /// An OR of ranges.
     either: Vec<Asked>,
 }
 
 impl IndexCount {
-    /// Those that may be used; `None` if there are none.
+    /// The usable indexes; `None` if there are none.
     pub fn new(schema: &Schema, condition: &Condition, allowed: Allowed) -> Option<Self> {
         if schema.indexes.is_empty() {
             return None;
@@ -53,7 +53,8 @@ impl IndexCount {
         (!counting.is_empty()).then_some(Self(counting))
     }
 
-    /// How many live documents of a segment satisfy the condition; `None` if they are counted sooner from the columns.
+    /// The number of live documents of a segment that satisfy the condition; `None` if reading the columns is
+    /// cheaper.
     pub fn count(
         &self,
         view: &SegmentView,
@@ -78,7 +79,7 @@ impl IndexCount {
 }
 
 impl Counting {
-    /// The positions of the documents, which do not overlap; `None` if there are too many to look up.
+    /// The ranges of positions, disjoint; `None` if there are too many to look up.
     fn ranges<'s>(&self, segment: &'s Segment) -> Option<(SegmentIndex<'s>, Vec<Range<u32>>)> {
         let cost = self.either.iter().map(Asked::search_cost).fold(0, usize::saturating_add);
         let index = segment.index(&self.spec).filter(|index| cost <= index.len() as usize)?;

@@ -23,14 +23,13 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// The walk is given up once it took one step for so many rows that are selected: a look at each of
-/// them costs less by then.
+/// A walk is given up after one step for each this many selected rows: then sorting the selected rows is cheaper.
 const STEP_SHARE: usize = 4;
 
-/// The indexes that have the order of a request. A segment is walked along the first of them that it has.
+/// The indexes that have the order of a request. In each segment the first of them that exists is walked.
 pub(super) struct IndexOrder {
     along: Vec<Along>,
-    /// Whether one is walked however many are passed over.
+    /// Whether the index is forced, that is, walked however many rows are skipped.
     forced: bool,
 }
 
@@ -38,23 +37,23 @@ pub(super) struct IndexOrder {
 struct Along {
     index: TableIndex,
     spec: IndexSpec,
-    /// The values of its first columns in all rows that are selected.
+    /// The values of its leading columns, equal in all selected rows.
     prefix: Vec<OwnedCell>,
-    /// The bounds of the column behind them.
+    /// The bounds of the next column.
     bounds: Option<(Bound<OwnedCell>, Bound<OwnedCell>)>,
-    /// Whether all rows between those are selected.
+    /// Whether all rows within these are selected.
     is_all: bool,
-    /// Whether it is walked from its end.
+    /// Whether it is walked backwards.
     reversed: bool,
     ties: Ties,
 }
 
-/// How rows follow each other that are equal in the columns of the order.
+/// The order of rows that are equal in the columns of the ORDER BY.
 #[derive(Clone, Copy)]
 enum Ties {
-    /// As the index has them: by key, in the direction of the walk.
+    /// As in the index: by key, in the direction of the walk.
     Walked,
-    /// Otherwise: the rows that are equal in so many first columns of the index are sorted by key.
+    /// Another order: rows that are equal in the first `parts` columns of the index are sorted by key.
     Sorted { parts: usize, descending: bool },
 }
 
@@ -66,12 +65,12 @@ pub(super) struct IndexWalk<'v> {
 }
 
 impl IndexWalk<'_> {
-    /// How many there are.
+    /// The number of documents.
     pub fn len(&self) -> u32 {
         self.range.end.saturating_sub(self.range.start)
     }
 
-    /// The one at a place.
+    /// The document at a position of the walk.
     pub fn doc(&self, place: u32) -> u32 {
         match self.reversed {
             true => self.index.doc(self.range.end - 1 - place),
@@ -81,7 +80,7 @@ impl IndexWalk<'_> {
 }
 
 impl IndexOrder {
-    /// The allowed indexes that have the order, of rows that satisfy the condition; `None` if none has it.
+    /// The allowed indexes that have the order, for rows that satisfy the condition; `None` if there are none.
     pub fn find(
         view: &TableView,
         order: &Order,
@@ -101,7 +100,7 @@ impl IndexOrder {
             found.iter_mut().for_each(|along| along.ask(condition));
         }
         if found.len() > 1 {
-            // The one that is walked over the fewest rows first, of those whose rows need no sorting.
+            // The index with the fewest rows to walk first; among equals, one that needs no sorting.
             found.sort_by_cached_key(|along| {
                 (along.rows(view), matches!(along.ties, Ties::Sorted { .. }))
             });
@@ -109,8 +108,7 @@ impl IndexOrder {
         (!found.is_empty()).then_some(Self { along: found, forced: allowed.forced })
     }
 
-    /// The first `wanted` live documents of those selected behind `after`; `None` if they are found
-    /// sooner without an index.
+    /// The first `wanted` live documents of `docs` behind `after`; `None` if another way is cheaper.
     pub fn first(
         &self,
         view: &SegmentView,
@@ -141,8 +139,8 @@ impl IndexOrder {
         Some(found)
     }
 
-    /// The first `wanted` live documents that satisfy the condition, which is asked of those on the way alone;
-    /// `None` if so many are passed over that they are found sooner without an index.
+    /// The first `wanted` live documents that satisfy the condition, which is evaluated only along the walk.
+    /// `None` if so many are skipped that another way is cheaper.
     pub fn walked(
         &self,
         view: &SegmentView,
@@ -159,17 +157,17 @@ impl IndexOrder {
         walk::walked(view, condition, wanted, self.forced, next)
     }
 
-    /// Which index is walked, of segments that have all of them.
+    /// The index that is walked in segments that have all of them.
     pub fn index(&self) -> TableIndex {
         self.along.first().map_or(TableIndex::Key, |along| along.index)
     }
 
-    /// About how many rows it walks over.
+    /// The estimated number of rows that it walks.
     pub fn rows(&self, view: &TableView) -> u64 {
         self.along.first().map_or(u64::MAX, |along| along.rows(view))
     }
 
-    /// How it finds the rows that it walks over; `None` if those are all.
+    /// How the index narrows the rows to walk; `None` if it walks all.
     pub fn found_by(&self) -> Option<FoundBy> {
         let along = self.along.first()?;
         let (columns, is_bounded) = (along.prefix.len(), along.bounds.is_some());
@@ -177,12 +175,12 @@ impl IndexOrder {
         is_part.then_some(FoundBy { index: along.index, columns, is_bounded, is_single: true })
     }
 
-    /// Whether all rows that it walks over are selected, and come in the order of the request.
+    /// Whether every row it walks is selected, and they come in the order of the request.
     pub fn is_all(&self) -> bool {
         self.along.iter().all(|along| along.is_all && matches!(along.ties, Ties::Walked))
     }
 
-    /// The documents of a segment that it walks over; `None` if the segment does not have the index.
+    /// The documents of a segment to walk; `None` if the segment lacks the index.
     pub fn walk<'v>(&self, view: &'v SegmentView) -> Option<IndexWalk<'v>> {
         let (along, index) = self.of(view)?;
         let range = along.range(&index);
@@ -195,7 +193,8 @@ impl IndexOrder {
     }
 }
 
-/// The primary key as the last parts of an index that say no more than that its rows are in key order.
+/// The primary key as index parts. As the last parts of an index they are redundant: equal rows are in key order
+/// anyway.
 fn key_parts(schema: &Schema) -> Vec<IndexPart> {
     let columns = schema.primary_key.iter().filter_map(|&place| schema.columns.get(place));
     columns.map(|it| IndexPart { column: it.id, descending: false, order: None }).collect()
@@ -215,7 +214,7 @@ impl Along {
         };
         let values = spec.parts.iter().map_while(value);
         let mut prefix: Vec<OwnedCell> = values.collect();
-        // Columns of the order may have one value too, so the longest prefix need not be what it goes on behind.
+        // Columns of the order may be fixed to one value too, so shorter prefixes are tried as well.
         loop {
             let rest = spec.parts.get(prefix.len()..).unwrap_or_default();
             if let Some(reversed) = direction(rest, order) {
@@ -234,7 +233,7 @@ impl Along {
         }
     }
 
-    /// How many rows lie between the ends of the walk, where a segment does not have the index all of it.
+    /// The number of rows in the range of the walk; all rows of a segment that lacks the index.
     fn rows(&self, view: &TableView) -> u64 {
         let of_segment = |view: &SegmentView| match view.segment.index(&self.spec) {
             Some(index) => self.range(&index).len() as u64,
@@ -243,9 +242,9 @@ impl Along {
         view.segments.iter().map(of_segment).sum()
     }
 
-    /// What a condition says of the rows that are walked over.
+    /// Sets the bounds of the walk by a condition.
     fn ask(&mut self, condition: &Condition) {
-        // Behind a row of a page come those that are less, or equal and behind it by another column.
+        // A page behind a row is an OR (less, or equal and greater by another column), whose hull is a bound.
         let hulls = condition.hulls();
         let hulls =
             hulls.iter().map(|(id, predicate)| Conjunct { id: *id, order: None, predicate });
@@ -258,8 +257,8 @@ impl Along {
         self.is_all = condition.says_only(&columns);
     }
 
-    /// The next documents of the walk in the order of the request, about `count` and no more than `most`; `None` if that
-    /// is not enough for any.
+    /// The next documents of the walk in the order of the request, about `count` and at most `most`. `None` if
+    /// `most` does not suffice for any.
     fn next(
         &self,
         index: &SegmentIndex<'_>,
@@ -289,7 +288,7 @@ impl Along {
         Some(docs)
     }
 
-    /// Takes positions off the end at which the walk is.
+    /// Removes positions from the current end of the range.
     fn take(&self, positions: &mut Range<u32>, count: u32) -> Range<u32> {
         let count = count.min(positions.end.saturating_sub(positions.start));
         match self.reversed {
@@ -310,7 +309,7 @@ impl Along {
         (start..end).map(move |at| index.doc(if reversed { end - 1 - (at - start) } else { at }))
     }
 
-    /// Where the rows lie that have the prefix and are within the bounds behind it.
+    /// The range of rows with the prefix and within the bounds.
     fn range(&self, index: &SegmentIndex<'_>) -> Range<u32> {
         let prefix: Vec<_> = self.prefix.iter().map(OwnedCell::as_cell).collect();
         let (low, high) = match &self.bounds {
@@ -320,7 +319,7 @@ impl Along {
         index.range(&prefix, low.map(OwnedCell::as_cell), high.map(OwnedCell::as_cell))
     }
 
-    /// Where the rows lie that have the prefix and are behind `after`; `None` where they are not beside each other.
+    /// The range of rows with the prefix behind `after`; `None` if they are not contiguous.
     fn positions(
         &self,
         index: &SegmentIndex<'_>,
@@ -341,7 +340,7 @@ impl Along {
     }
 }
 
-/// Whether an index that goes on with these parts is walked from its end to have the order; `None` if it does not
+/// Whether an index with these remaining parts must be walked backwards to have the order; `None` if it does not
 /// have it.
 fn direction(parts: &[IndexPart], order: &Order) -> Option<bool> {
     let mut reversed = None;

@@ -20,32 +20,32 @@ use super::{
 };
 use crate::{FoundBy, IndexSet, Schema, TableIndex, indexing::allowed_specs};
 
-/// More candidates than one in this many documents are found sooner from the columns.
+/// If more than one in this many documents is a candidate, reading the columns is cheaper.
 const CANDIDATE_SHARE: u32 = 32;
-/// A search of an index takes about as long as a look at so many values of a column; of one whose texts have an
-/// order, as so many keys that are made of them.
+/// A search of an index costs about as much as reading this many values of a column. For an index with a text
+/// order the unit is a sort key instead.
 const SEARCH_COST: usize = 512;
 pub(super) const KEYED_SEARCH_COST: usize = 32;
-/// More candidates than one in so many documents are found sooner by a key made of each text.
+/// The same for an index with a text order, where the alternative computes a sort key for each text.
 pub(super) const KEYED_CANDIDATE_SHARE: u32 = 2;
 
-/// What a condition says of the leading columns of each index.
+/// A condition as ranges of each usable index.
 pub(super) struct IndexRanges(Vec<Asked>);
 
-/// What a condition says of one index.
+/// A condition as ranges of one index.
 pub(super) struct Asked {
     index: TableIndex,
     spec: IndexSpec,
-    /// The values of the first columns: those of each.
+    /// For each leading column fixed by `=` or IN, its values.
     values: Vec<Vec<OwnedCell>>,
-    /// The bounds of the column behind them.
+    /// The bounds of the next column.
     bounds: Option<(Bound<OwnedCell>, Bound<OwnedCell>)>,
-    /// Whether that is all that the condition says.
+    /// Whether that is equivalent to the whole condition.
     is_all: bool,
 }
 
 impl IndexRanges {
-    /// What the condition says; `None` if that is nothing that one of the allowed indexes helps with.
+    /// The ranges; `None` if no allowed index helps.
     pub fn new(schema: &Schema, condition: &Condition, allowed: IndexSet) -> Option<Self> {
         if schema.indexes.is_empty() {
             return None;
@@ -60,9 +60,8 @@ impl IndexRanges {
         (!asked.is_empty()).then_some(Self(asked))
     }
 
-    /// The documents of a segment that the condition may hold for, ascending, by the index that
-    /// leaves the fewest, and whether it holds for all of them; `None` where they are found sooner from the columns,
-    /// unless that is to be `forced`.
+    /// The candidate documents of a segment, ascending, by the most selective index, and whether all of them
+    /// satisfy the condition. `None` if reading the columns is cheaper, unless the index is `forced`.
     pub fn candidates(&self, segment: &Segment, forced: bool) -> Option<(Vec<u32>, FoundBy, bool)> {
         let share = |asked: &Asked| if forced { 1 } else { asked.candidate_share() };
         let (_, asked, index, ranges) = self
@@ -73,12 +72,12 @@ impl IndexRanges {
         Some((docs, asked.found_by(), asked.is_all))
     }
 
-    /// How many documents of a segment the index leaves that leaves the fewest.
+    /// The number of candidates by the most selective index.
     pub fn count(&self, segment: &Segment, forced: bool) -> Option<u32> {
         self.fewest(segment, forced).map(|(count, ..)| count)
     }
 
-    /// The index that leaves the fewest documents of a segment: how many, and its ranges.
+    /// The most selective index for a segment: the number of candidates, and its ranges.
     fn fewest<'s>(
         &self,
         segment: &'s Segment,
@@ -97,28 +96,28 @@ impl IndexRanges {
         best
     }
 
-    /// How many values one of the indexes may have to look for.
+    /// The greatest number of searches that one of the indexes needs.
     pub fn most_searches(&self) -> usize {
         self.0.iter().map(Asked::searches).max().unwrap_or(0)
     }
 
-    /// Whether it is of texts by their keys alone.
+    /// Whether all of the indexes have a text order.
     pub fn is_keyed(&self) -> bool {
         self.0.iter().all(Asked::is_keyed)
     }
 
-    /// The indexes that help.
+    /// The usable indexes.
     pub fn possible(&self) -> impl Iterator<Item = TableIndex> {
         self.0.iter().map(|asked| asked.index)
     }
 }
 
 impl Asked {
-    /// What conditions say of an index; `None` if nothing.
+    /// Conditions as ranges of an index; `None` if they do not restrict its first column.
     pub fn new(index: TableIndex, spec: IndexSpec, conjuncts: &[Conjunct<'_>]) -> Option<Self> {
         let (mut values, mut bounds) = (Vec::new(), None);
         for part in &spec.parts {
-            // NULL has no key, and is found by either order.
+            // NULL has no sort key, and is found in any order.
             let of_part = |it: &&Conjunct<'_>| {
                 let is_null = matches!(it.predicate, Predicate::IsNull);
                 it.id == part.column && (it.order == part.order || is_null)
@@ -141,7 +140,7 @@ impl Asked {
         })
     }
 
-    /// What a condition says of an index; `None` if that is not all that it says.
+    /// A condition as ranges of an index; `None` if they are not equivalent to the whole condition.
     pub fn of_all(index: TableIndex, spec: &IndexSpec, condition: &Condition) -> Option<Self> {
         let conjuncts = condition.conjuncts();
         if !condition.is_of_conjuncts() {
@@ -151,12 +150,12 @@ impl Asked {
         asked.says_all(&conjuncts).then_some(asked)
     }
 
-    /// Whether the conditions say no more.
+    /// Whether the ranges are equivalent to all of the conditions.
     fn says_all(&self, conjuncts: &[Conjunct<'_>]) -> bool {
         let parts = self.values.len() + usize::from(self.bounds.is_some());
         let parts = self.spec.parts.get(..parts).unwrap_or_default();
         conjuncts.iter().all(|it| match it.predicate {
-            // What else is said of the column is left out beside it.
+            // Beside IS NULL, other conditions on the column are not part of the ranges.
             Predicate::IsNull => {
                 let alone = conjuncts.iter().filter(|other| other.id == it.id).count() == 1;
                 alone && parts.iter().any(|part| part.column == it.id)
@@ -175,18 +174,18 @@ impl Asked {
         }
     }
 
-    /// How many combinations of values of the first columns there are.
+    /// The number of searches: combinations of the leading columns' values.
     fn searches(&self) -> usize {
         self.values.iter().fold(1, |all: usize, of| all.saturating_mul(of.len()))
     }
 
-    /// The bounds of the column behind so many that have one value.
+    /// The bounds of the column behind `columns` leading ones, if exactly those are fixed.
     pub fn bounds_behind(self, columns: usize) -> Option<(Bound<OwnedCell>, Bound<OwnedCell>)> {
         (self.values.len() == columns).then_some(self.bounds).flatten()
     }
 
-    /// Whether its rows are ranges that hold runs of the column at a place: all columns before have one value, and
-    /// nothing is said of those behind.
+    /// Whether it selects whole runs of the column at `at`: each column before it has one value, and columns
+    /// behind it are not restricted.
     pub fn is_of_runs(&self, at: usize) -> bool {
         let (before, rest) = self.values.split_at(self.values.len().min(at));
         let is_last = match rest {
@@ -197,7 +196,7 @@ impl Asked {
         is_last && before.iter().all(|values| values.len() == 1)
     }
 
-    /// Whether a look at the columns makes keys of texts.
+    /// Whether reading the columns instead would compute sort keys.
     fn is_keyed(&self) -> bool {
         let parts = self.values.len() + usize::from(self.bounds.is_some());
         self.spec.parts.iter().take(parts).any(|part| part.order.is_some())
@@ -207,13 +206,13 @@ impl Asked {
         if self.is_keyed() { KEYED_CANDIDATE_SHARE } else { CANDIDATE_SHARE }
     }
 
-    /// About how many values of a column could be looked at instead of all searches.
+    /// The cost of all searches, in values of a column (or sort keys) that could be read instead.
     pub fn search_cost(&self) -> usize {
         let each = if self.is_keyed() { KEYED_SEARCH_COST } else { SEARCH_COST };
         self.searches().saturating_mul(each)
     }
 
-    /// The positions of the index; `None` if there are too many to look up.
+    /// The ranges of index positions; `None` if there are too many to search.
     pub fn ranges<'a>(&'a self, index: &SegmentIndex<'_>, forced: bool) -> Option<Vec<Range<u32>>> {
         let cost = if forced { self.searches() } else { self.search_cost() };
         if cost > index.len() as usize {
@@ -240,7 +239,7 @@ impl Asked {
     }
 }
 
-/// What conditions say of one column.
+/// The conditions on one column.
 enum Said {
     Nothing,
     Values(Vec<OwnedCell>),
@@ -290,15 +289,14 @@ impl Said {
     }
 }
 
-/// The values that stand in a list, which ascends, and in the one before, if there was one.
+/// The intersection of a list of values, ascending, and the one before, if there was one.
 fn in_both(before: Option<Vec<OwnedCell>>, list: Vec<OwnedCell>) -> Vec<OwnedCell> {
     let Some(mut before) = before else { return list };
     before.retain(|value| list.binary_search(value).is_ok());
     before
 }
 
-/// Of two bounds on one side the one that lets less through; `side` is how the value of the tighter
-/// one stands to the other's.
+/// The tighter of two bounds on one side; `side` is how a tighter value compares with the other.
 fn tighter(one: Bound<OwnedCell>, other: Bound<OwnedCell>, side: Ordering) -> Bound<OwnedCell> {
     let value = |bound: &Bound<OwnedCell>| match bound {
         Bound::Included(value) | Bound::Excluded(value) => Some(value.clone()),

@@ -10,18 +10,18 @@ use super::{
 };
 use crate::{Result, snapshot::SegmentView};
 
-/// Walks from an end of each segment.
+/// Walks each segment from one end.
 pub(super) struct KeyWalk<'c> {
     pub condition: &'c Condition,
     pub narrowing: Option<&'c Narrowing>,
     pub descending: bool,
-    /// However many are passed over.
+    /// Whether it is walked however many rows are skipped.
     pub forced: bool,
 }
 
 impl KeyWalk<'_> {
-    /// The first `wanted` live documents of a segment, and how many were looked at; `None` if so many are passed over
-    /// that they are found sooner otherwise.
+    /// The first `wanted` live documents of a segment, and how many were examined; `None` if so many are skipped
+    /// that another way is cheaper.
     pub fn first(&self, view: &SegmentView, wanted: usize) -> Result<Option<Walked>> {
         let every = 0..view.segment.doc_count();
         let hull = self.narrowing.and_then(|narrowing| narrowing.hull(&view.segment));

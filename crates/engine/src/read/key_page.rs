@@ -4,13 +4,14 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::snapshot::{SegmentView, TableView};
 
-/// The first so many keys of live rows behind `after`. Cost: a search a segment, and a look at each key that is given.
+/// The first `limit` keys of live rows behind `after`. Cost: a search in each segment, and one step for each key
+/// returned.
 pub(super) fn keys_after(view: &TableView, after: Option<&[u8]>, limit: usize) -> Vec<Vec<u8>> {
-    // The least key above it.
+    // The successor of `after`.
     keys_from(view, &after.map_or_else(Vec::new, |after| [after, &[0]].concat()), limit)
 }
 
-/// The same from a key on.
+/// The same, from a key on (included).
 pub(super) fn keys_from(view: &TableView, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
     let mut heap = BinaryHeap::with_capacity(view.segments.len());
     for (at, segment) in view.segments.iter().enumerate() {
@@ -29,7 +30,7 @@ pub(super) fn keys_from(view: &TableView, from: &[u8], limit: usize) -> Vec<Vec<
     page
 }
 
-/// The first and the last key; `None` without rows.
+/// The least and the greatest key; `None` without rows.
 pub(super) fn key_ends(view: &TableView) -> Option<(Vec<u8>, Vec<u8>)> {
     let first = keys_from(view, &[], 1).pop()?;
     let last = view.segments.iter().filter_map(|segment| {

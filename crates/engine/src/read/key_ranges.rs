@@ -14,23 +14,23 @@ use remora_index::{column::Predicate, segment::Segment};
 use super::filter::Condition;
 use crate::{FoundBy, Schema, TableIndex};
 
-/// More candidates than one in this many documents are found sooner from the columns.
+/// If more than one in this many documents is a candidate, reading the columns is cheaper.
 const CANDIDATE_SHARE: usize = 32;
-/// A search of the keys takes about as long as a look at so many values of a column.
+/// A search among the keys costs about as much as reading this many values of a column.
 const SEARCH_COST: usize = 64;
 
-/// What a condition says of the leading parts of the primary key, as their ordinals.
+/// A condition as ranges of the primary key. Values are ordinals.
 pub(super) struct KeyRanges {
-    /// The values of the first parts: those of each ascending.
+    /// The values of each leading part fixed by `=` or IN, ascending.
     values: Vec<Vec<u64>>,
-    /// The least and the greatest value of the part behind them.
+    /// The least and the greatest value of the next part.
     range: Option<(u64, u64)>,
-    /// Whether the values are those of all parts.
+    /// Whether all parts of the key are fixed.
     whole: bool,
 }
 
 impl KeyRanges {
-    /// What the condition says; `None` if that is nothing that the order of the keys helps with.
+    /// The ranges; `None` if the key does not help.
     pub fn new(schema: &Schema, condition: &Condition) -> Option<Self> {
         let conjuncts = condition.conjuncts();
         let (mut values, mut range) = (Vec::new(), None);
@@ -53,8 +53,8 @@ impl KeyRanges {
         (!values.is_empty() || range.is_some()).then_some(Self { values, range, whole })
     }
 
-    /// The documents of a segment that the condition may hold for, ascending; `None` where they
-    /// are found sooner from the columns, unless that is to be `forced`.
+    /// The candidate documents of a segment, ascending; `None` if reading the columns is cheaper, unless that is
+    /// `forced`.
     pub fn candidates(&self, segment: &Segment, forced: bool) -> Option<Vec<u32>> {
         let doc_count = segment.doc_count() as usize;
         let (cost, most) = match forced {
@@ -79,7 +79,7 @@ impl KeyRanges {
         Some(docs)
     }
 
-    /// Between which documents of a segment those stand that the condition may hold for. Cost: two searches.
+    /// The smallest range of documents that contains all candidates. Cost: two searches.
     pub fn hull(&self, segment: &Segment) -> Option<Range<u32>> {
         let keys = segment.keys();
         let mut least = Vec::with_capacity(8 * self.values.len() + 8);
@@ -97,7 +97,7 @@ impl KeyRanges {
         Some(start..end.max(start))
     }
 
-    /// At most how many documents of a segment the condition may hold for.
+    /// An upper bound of the number of candidates of a segment.
     pub fn most(&self, segment: &Segment) -> u32 {
         let count = self.hull(segment).map_or(segment.doc_count(), |hull| hull.end - hull.start);
         match self.whole {
@@ -106,7 +106,7 @@ impl KeyRanges {
         }
     }
 
-    /// How many combinations of values of the first parts there are.
+    /// The number of searches: combinations of the leading parts' values.
     pub fn ranges(&self) -> usize {
         self.values.iter().fold(1, |all: usize, of| all.saturating_mul(of.len()))
     }
@@ -121,7 +121,7 @@ impl KeyRanges {
         }
     }
 
-    /// Appends the documents of one prefix; `None` if there are more than `most` in all.
+    /// Appends the documents of one prefix; `None` if there are then more than `most`.
     fn find(
         &self,
         segment: &Segment,
@@ -152,7 +152,7 @@ impl KeyRanges {
         Some(())
     }
 
-    /// The next choice of a value for each part, in the order of the keys.
+    /// Advances to the next combination of values, in key order.
     fn advance(&self, chosen: &mut [usize]) {
         for (of_part, at) in self.values.iter().zip(chosen).rev() {
             *at += 1;
@@ -164,7 +164,7 @@ impl KeyRanges {
     }
 }
 
-/// What conditions say of one part.
+/// The conditions on one part.
 enum Said {
     Nothing,
     Values(Vec<u64>),
@@ -210,7 +210,7 @@ impl Said {
     }
 }
 
-/// Makes the number that the bytes are one greater; false if there is none of their length.
+/// Increments the bytes as a big-endian number; false on overflow.
 fn increment(bytes: &mut [u8]) -> bool {
     for byte in bytes.iter_mut().rev() {
         *byte = byte.wrapping_add(1);

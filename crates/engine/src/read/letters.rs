@@ -1,15 +1,13 @@
-//! Exact letters in a column, as LIKE needs them.
+//! Exact substring search in a column under a collation, for LIKE.
 //!
-//! The text index knows normalised text. Which rows hold the letters is read from it wherever
-//! normalised and original text say the same, which is nearly everywhere:
-//! - Each letter of the text sought may stand for others (`e` for `É`). The index is asked for all
-//!   of them, as they are normalised.
-//! - A document whose characters all become their own lower case holds the letters iff its
-//!   normalised text holds their normal forms, provided that letters of one lower case are equal.
-//! - Characters that become anything else are known document by document, and letters in frames.
-//!   Those that could hide the letters sought make their documents doubtful: their texts are read.
-//!   Those that could pretend to be the letters do so where the index finds the letters. All that
-//!   is found is doubtful where case makes letters differ.
+//! The text index contains normalised text. In most documents it decides exactly; the rest are read:
+//! - Each letter may match others (`e` matches `É`). The index is asked for the normalised forms of all of them.
+//! - If all characters of a document normalise to their own lower case, its normalised text decides, provided that
+//!   letters with the same lower case are equal.
+//! - For other characters, and for framed letters, the index knows the documents that contain them. If such a
+//!   character can cause a false negative, its documents are doubtful: their texts are read. If it can cause a
+//!   false positive, its documents are doubtful where the index finds a match. If case distinguishes letters, all
+//!   matches are doubtful.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,45 +23,46 @@ use rustc_hash::FxHashMap;
 
 use crate::{ColumnLetters, LetterClasses, Result, TextDef, Value};
 
-/// Letters made ready for one text index.
+/// A search text prepared for one text index.
 pub(super) struct LetterTerm {
     letters: Vec<char>,
-    /// The letters as they are looked for in a text.
+    /// The letters as they are matched in an original text.
     spelling: Spelling,
     column: usize,
     classes: Arc<dyn LetterClasses>,
     images: Images,
-    /// What the index is asked for; `None` where it cannot be asked.
+    /// The pattern for the index; `None` if the index cannot be used.
     pattern: Option<Pattern>,
-    /// For each letter what may stand there, normalised.
+    /// For each letter, the normalised forms of all letters equal to it.
     sets: Vec<HashSet<char>>,
-    /// All of them, and all letters that are equal to one.
+    /// All of those forms, and all letters equal to one of the text.
     alphabet: HashSet<char>,
-    /// Whether letters of one lower case are equal, and the index holds this column alone.
+    /// Whether an index match is exact: letters with the same lower case are equal, and the index covers only this
+    /// column.
     proves: bool,
-    /// What the characters may do that were looked at.
+    /// Cached effects of special characters.
     doubts: Mutex<FxHashMap<char, Doubt>>,
 }
 
-/// What a character may do to the letters that are sought.
+/// How a special character can falsify the index's answer for the search text.
 #[derive(Clone, Copy)]
 struct Doubt {
-    /// It is one of them, and normalised text does not say so.
+    /// It can cause a false negative: it is equal to a letter, but its normalised form is not.
     hides: bool,
-    /// It is none of them, and normalised text looks as if it were.
+    /// It can cause a false positive: it is equal to no letter, but its normalised form looks like one.
     pretends: bool,
 }
 
-/// What is known of a segment's documents.
+/// The result for a segment's documents.
 pub(super) struct Held {
-    /// They hold the letters.
+    /// Documents that certainly contain the text.
     pub sure: DocSet,
-    /// Their texts must be read.
+    /// Documents whose texts must be read.
     pub doubtful: DocSet,
 }
 
 impl LetterTerm {
-    /// `None` for no letters.
+    /// `None` if the text is empty.
     pub fn new(text: &str, column: &ColumnLetters, definition: &TextDef) -> Option<Self> {
         let letters: Vec<char> = text.chars().collect();
         if letters.is_empty() {
@@ -90,7 +89,7 @@ impl LetterTerm {
         let pattern = apart
             .filter(|apart| *apart == normalization.apply(text))
             .and_then(|apart| Pattern::new(&apart, normalization))
-            // What is normalised twice may become another.
+            // Normalising a second time may change the text.
             .filter(|pattern| pattern.text().chars().count() == letters.len());
         let column = column.column;
         let doubts = Mutex::default();
@@ -108,7 +107,7 @@ impl LetterTerm {
         })
     }
 
-    /// What the index knows.
+    /// Asks the index of a segment.
     pub fn find(&self, index: &TextIndex, documents: u32) -> Result<Held> {
         let all = || Held { sure: DocSet::empty(), doubtful: DocSet::all(documents) };
         let mut strays = Vec::new();
@@ -140,7 +139,7 @@ impl LetterTerm {
         Ok(Held { sure: DocSet::empty(), doubtful })
     }
 
-    /// Whether a row's text has the letters.
+    /// Whether a row's text contains the letters.
     pub fn occurs_in(&self, row: &[Value]) -> bool {
         let text = match row.get(self.column) {
             Some(Value::Text(text) | Value::Json(text)) => text,
@@ -149,17 +148,17 @@ impl LetterTerm {
         self.spelling.occurs_in(text)
     }
 
-    /// The column whose letters are meant.
+    /// The position of the column.
     pub fn column(&self) -> usize {
         self.column
     }
 
-    /// How it is told of.
+    /// The normalised text, for reports.
     pub fn text(&self) -> &str {
         self.pattern.as_ref().map_or("", Pattern::text)
     }
 
-    /// What may stand where a normalised letter is sought.
+    /// The characters that may occur in the place of a normalised letter.
     fn spellings(&self, letter: char, out: &mut Vec<char>) {
         let asked = self.pattern.as_ref().map_or("", Pattern::text).chars();
         let sets = asked.zip(&self.sets).filter(|(asked, _)| *asked == letter);
@@ -168,7 +167,7 @@ impl LetterTerm {
         out.dedup();
     }
 
-    /// What a character may do that does not become its own lower case.
+    /// The effect of a character that does not normalise to its own lower case.
     fn doubt(&self, c: char) -> Doubt {
         if self.images.joins(c) {
             return Doubt { hides: true, pretends: true };
@@ -176,7 +175,7 @@ impl LetterTerm {
         let Some(image) = self.images.get(c) else { return Doubt { hides: true, pretends: true } };
         let known = |c: &char| self.alphabet.contains(c);
         if !known(&c) && !image.iter().any(known) {
-            // What is between two letters and becomes nothing makes them neighbours.
+            // A character that normalises to nothing makes the letters around it adjacent.
             return Doubt { hides: false, pretends: image.is_empty() };
         }
         let is_one = |letter: &char| self.classes.are_equal(*letter, c);
@@ -195,7 +194,7 @@ impl LetterTerm {
         }
     }
 
-    /// Whether the characters fit the letters sought wherever the two overlap, for some place.
+    /// Whether a character's normalised form matches the text at some shift, where the two overlap.
     fn overlaps(&self, image: &[char]) -> bool {
         let (letters, width) = (self.sets.len(), image.len());
         (1..letters + width).any(|shift| {
@@ -210,11 +209,10 @@ impl LetterTerm {
     }
 }
 
-/// Letters behind each other, each with what is equal to it.
+/// Consecutive letters, each with all characters equal to it.
 struct Spelling {
     letters: Vec<Equals>,
-    /// The bytes with which what is equal to the first letter begins: never a byte within a
-    /// character.
+    /// The first bytes of the characters equal to the first letter; never a continuation byte.
     first_bytes: [bool; 256],
 }
 
@@ -240,7 +238,7 @@ impl Spelling {
 
 /// The characters that are equal to a letter.
 struct Equals {
-    /// One bit for each of ASCII: nearly all of nearly every text.
+    /// One bit for each ASCII character; almost all of most texts.
     ascii: u128,
     /// All of them, ascending.
     characters: Vec<char>,
@@ -262,18 +260,18 @@ impl Equals {
     }
 }
 
-/// What a letter becomes, if that is one character.
+/// The normalised form of a letter, if that is one character.
 fn single(letter: char, normalization: &Normalization, images: &Images) -> Option<char> {
     let image = match images.get(letter) {
         None => simple_lower_case(letter),
         Some([single]) => *single,
         Some(_) => return None,
     };
-    // Normalised text has only what stays as it is.
+    // Normalised text contains only characters that normalise to themselves.
     (*normalization.apply(image.encode_utf8(&mut [0; 4])) == *image.to_string()).then_some(image)
 }
 
-/// Whether all characters whose lower case may stand for a letter are equal to that letter.
+/// Whether all characters with the same lower case as a letter are equal to it.
 fn case_is_one(
     letters: &[char],
     sets: &[HashSet<char>],
@@ -289,7 +287,7 @@ fn case_is_one(
     })
 }
 
-/// The characters of which another is the lower case.
+/// Maps each lower-case character to those whose lower case it is.
 static UPPER: LazyLock<HashMap<char, Vec<char>>> = LazyLock::new(|| {
     let mut upper: HashMap<char, Vec<char>> = HashMap::new();
     for c in (0..0x11_0000).filter_map(char::from_u32) {

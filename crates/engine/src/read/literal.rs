@@ -1,4 +1,4 @@
-//! Literals of a filter, turned into cells of the column they are compared with.
+//! Converts literals of a filter to cells of the column they are compared with.
 
 use remora_index::{TextOrder, column::Cell};
 
@@ -8,11 +8,11 @@ use crate::{
     value::MAX_SCALE,
 };
 
-/// Most digits before the point of a number that is compared: those a column can have.
+/// Most digits before the decimal point: those a column can have.
 const MAX_INTEGER_DIGITS: u8 = 65;
-/// From here on doubles are whole numbers.
+/// From here on all doubles are integers (2^53).
 const WHOLE_FROM: f64 = 9_007_199_254_740_992.0;
-/// No integer of a column is as great.
+/// Greater than any integer of a column.
 const BEYOND_INTEGERS: f64 = 1e20;
 /// Characters of a literal that an error message shows.
 const SHOWN_CHARS: usize = 60;
@@ -38,7 +38,7 @@ impl OwnedCell {
         }
     }
 
-    /// What is compared in a text's place where texts have an order: its key.
+    /// The cell used in comparisons: the sort key of a text if there is a text order.
     pub fn keyed(cell: Cell<'_>, order: Option<TextOrder>) -> Self {
         match (cell, order) {
             (Cell::Bytes(text), Some(order)) => {
@@ -59,20 +59,19 @@ impl OwnedCell {
         }
     }
 
-    /// The ordinal; 0 for what is none.
+    /// The ordinal; 0 if it is none.
     pub fn ordinal(&self) -> u64 {
         if let Self::Ordinal(ordinal) = self { *ordinal } else { 0 }
     }
 
-    /// The bytes; none for what is no byte cell.
+    /// The bytes; empty if it is no byte cell.
     pub fn into_bytes(self) -> Vec<u8> {
         if let Self::Bytes(bytes) = self { bytes } else { Vec::new() }
     }
 }
 
-/// Where a literal lies among the values of a column: the least value that is not below it and
-/// the greatest that is not above it. They are the same where the column can hold the literal;
-/// one is missing where no value lies on that side.
+/// The position of a literal among the values of a column: the least value not below it and the greatest value not
+/// above it. They are equal if the column can hold the literal. One is missing if there is no value on that side.
 pub(super) struct Bounds {
     /// The least value that is not below.
     pub from: Option<OwnedCell>,
@@ -101,8 +100,8 @@ pub(super) fn is_null(literal: &Literal) -> bool {
     matches!(literal, Literal::Value(Value::Null))
 }
 
-/// Where the literal lies among the column's values; an error if it is not of the column's type.
-/// Columns of whole numbers and decimals take every number: 5.5 lies between 5 and 6.
+/// The position of the literal among the column's values; an error if it has another type. Columns of integers and
+/// decimals accept every number: 5.5 is between 5 and 6.
 pub(super) fn bounds(column: &ColumnDef, literal: &Literal) -> Result<Bounds> {
     let text = match literal {
         Literal::Value(value) if is_of(column.kind, value) => {
@@ -128,7 +127,8 @@ pub(super) fn bounds(column: &ColumnDef, literal: &Literal) -> Result<Bounds> {
     })
 }
 
-/// The value as a text. The shortest text of a double beyond 2^53 is that of another whole number.
+/// The value as text. Doubles beyond 2^53 are written in full, because their shortest text denotes another
+/// integer.
 fn written(kind: ColumnType, value: &Value) -> String {
     match (kind, value) {
         (ColumnType::Int(_) | ColumnType::Uint(_), Value::Float(number))
@@ -144,7 +144,7 @@ fn exact(kind: ColumnType, text: &str) -> Option<Bounds> {
     Some(Bounds::at(cell(kind, &parse_literal(kind, text)?)))
 }
 
-/// Whether a number is negative, its digits before and those behind the point.
+/// Whether a number is negative, its integer digits and its fraction digits.
 fn digits(text: &str) -> Option<(bool, String, String)> {
     let number = Decimal::parse(text, MAX_INTEGER_DIGITS + MAX_SCALE, MAX_SCALE)?;
     let (negative, whole, fraction) = number.parts();
@@ -153,7 +153,7 @@ fn digits(text: &str) -> Option<(bool, String, String)> {
 
 fn around_whole(kind: ColumnType, text: &str) -> Option<Bounds> {
     let (negative, whole, fraction) = digits(text)?;
-    // What needs more digits lies beyond every column.
+    // A number with more digits is beyond every column.
     let truncated: i128 = whole.parse().unwrap_or(i128::MAX / 2);
     let between = i128::from(!fraction.is_empty());
     let (floor, ceiling) = match negative {
@@ -183,7 +183,7 @@ fn around_decimal(kind: ColumnType, precision: u8, scale: u8, text: &str) -> Opt
         Some(cell(kind, &Value::Decimal(value)))
     };
     let inner = at(format!("{sign}{whole}.{kept}"));
-    // One more digit, a nine, is rounded away from zero: to the next decimal of this scale.
+    // An additional digit nine makes the conversion round away from zero, to the next decimal of this scale.
     let outer = match cut {
         "" => inner.clone(),
         _ => at(format!("{sign}{whole}.{kept:0<width$}9", width = usize::from(scale))),

@@ -1,4 +1,4 @@
-//! A part of a distributed table that lies in this server.
+//! A part of a distributed table on this server.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::{
     WantedStatistics, interrupt::Unless,
 };
 
-/// Keys of a page.
+/// Keys in a page.
 const PAGE_KEYS: usize = if cfg!(test) { 7 } else { 16_384 };
 
-/// A table of this server, or several as one, at the moment of a reader.
+/// A table of this server, or several as one, at the snapshot of a reader.
 pub struct LocalPart {
     reader: Reader,
     table: String,
@@ -26,7 +26,7 @@ pub struct LocalPart {
 }
 
 impl LocalPart {
-    /// The part that a reader's table is.
+    /// A reader's table as a part.
     ///
     /// # Errors
     /// Those of [`Reader::row_count`].
@@ -106,8 +106,8 @@ impl Part for LocalPart {
     }
 }
 
-/// A condition whose queries weigh the rows of a table, which is a part alone, as they weigh those of a part of that name: of several
-/// parts that are read as one the reading does that.
+/// The condition with the weight of this table applied to its keyword queries, for a table that is a single part.
+/// For several parts the merging reader does it.
 fn weighed(text: TextQuery, table: &str) -> TextQuery {
     let each = |texts: Vec<TextQuery>| texts.into_iter().map(|text| weighed(text, table)).collect();
     match text {

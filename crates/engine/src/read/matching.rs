@@ -20,26 +20,25 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// An expression over one segment.
+/// Evaluates an expression on one segment.
 pub(super) struct SegmentMatcher<'v> {
     view: &'v TableView,
     segment: &'v SegmentView,
     expression: &'v Expression,
     report: &'v mut QueryReport,
-    /// Where to leave what a score will need, and the segment's place in the view.
+    /// Receives the frequencies that a score needs, and the segment's index in the view.
     learnt: Option<(&'v mut Occurrences, usize)>,
 }
 
 /// The documents of a term.
 struct Found {
     docs: DocSet,
-    /// Some of them may be there in error: their texts must be read.
+    /// Some may be false positives: their texts must be read.
     doubtful: bool,
 }
 
-/// The documents the expression holds for; deleted ones may be among them. Adds to the report
-/// what only it knows: the documents of the terms and those before NOT. `learnt` takes what a score
-/// will need to know of the terms, with the segment's place in the view.
+/// The documents that match; may include deleted ones. Adds to the report the numbers of documents of the terms
+/// and before NOT. `learnt` receives the frequencies that a score needs, with the segment's index in the view.
 pub(super) fn matching<'v>(
     view: &'v TableView,
     segment: &'v SegmentView,
@@ -58,7 +57,7 @@ pub(super) fn matching<'v>(
     }
 }
 
-/// The documents a single term holds for; deleted ones may be among them.
+/// The documents that match a single term; may include deleted ones.
 pub(super) fn matching_term(
     view: &TableView,
     segment: &SegmentView,
@@ -86,8 +85,8 @@ impl<'v> SegmentMatcher<'v> {
         }
     }
 
-    /// Sequences come last, since to find one among few documents costs little; not so where its
-    /// score is asked for, which needs all that hold it.
+    /// An AND. Sequences come last, because they are cheap among few documents; not if they are scored, which
+    /// needs all documents that contain them.
     fn all(&mut self, nodes: &[Node]) -> Result<DocSet> {
         let (mut sets, mut doubtful, mut sequences) = (Vec::new(), Vec::new(), Vec::new());
         for node in nodes {
@@ -157,7 +156,7 @@ impl<'v> SegmentMatcher<'v> {
         if found.doubtful { self.verified(found.docs, term) } else { Ok(found.docs) }
     }
 
-    /// The documents of a term; those outside `among` may be left out.
+    /// The documents of a term. Documents outside `among` may be omitted.
     fn find(&mut self, term: usize, among: Option<&DocSet>) -> Result<Found> {
         let mut found: Option<Found> = None;
         for (definition, index, matcher) in self.indexes_of(term) {
@@ -183,7 +182,7 @@ impl<'v> SegmentMatcher<'v> {
         Ok(found)
     }
 
-    /// The documents of a term whose occurrences a score will need: both from one reading.
+    /// The documents of a term that is scored, and its frequencies, in one pass.
     fn learn(
         &mut self,
         term: usize,
@@ -236,8 +235,8 @@ impl<'v> SegmentMatcher<'v> {
         }
     }
 
-    /// The documents that hold words behind each other. The texts of those are read in which
-    /// something else than a single space may stand between them.
+    /// The documents that contain consecutive words. Texts are read if something other than a single space may be
+    /// between the words.
     fn find_words(
         &mut self,
         definition: &TextDef,
@@ -252,7 +251,8 @@ impl<'v> SegmentMatcher<'v> {
         Ok(sure.union(&read, self.doc_count()))
     }
 
-    /// Those of the doubtful documents, of `among` if that is given, whose rows satisfy `holds`.
+    /// Reads the rows of the doubtful documents, restricted to `among` if given, and keeps those for which `holds`
+    /// is true.
     fn read(
         &mut self,
         doubtful: DocSet,
@@ -269,7 +269,7 @@ impl<'v> SegmentMatcher<'v> {
         retain_rows(self.view, self.segment, &doubtful, columns, holds)
     }
 
-    /// Each text index of the segment that can hold the term.
+    /// The text indexes of the segment that can contain the term.
     fn indexes_of(
         &self,
         term: usize,
@@ -282,7 +282,7 @@ impl<'v> SegmentMatcher<'v> {
         })
     }
 
-    /// Keeps the live documents in whose texts the term truly occurs.
+    /// Reads texts, and keeps the live documents that contain the term.
     fn verified(&mut self, docs: DocSet, term: usize) -> Result<DocSet> {
         let docs = docs.without(self.segment.deleted.as_ref());
         self.report.texts_read += u64::from(docs.count());
@@ -297,7 +297,7 @@ impl<'v> SegmentMatcher<'v> {
     }
 }
 
-/// How often a term occurs in the texts of a row, over all text indexes; overlapping occurrences
+/// The number of occurrences of a term in the texts of a row, over all text indexes. Overlapping occurrences
 /// count, as in the index.
 pub(super) fn occurrences_in_row(schema: &Schema, matchers: &[Option<Matcher>], row: &Row) -> u32 {
     let indexes = schema.texts.iter().zip(matchers);

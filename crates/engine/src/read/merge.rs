@@ -1,11 +1,11 @@
-//! Merges sorted streams by a given comparison.
+//! A k-way merge of sorted streams.
 
 use std::cmp::Ordering;
 
-/// Yields the items of several sorted streams in order: O(log streams) comparisons an item, and
-/// no item is drawn from a stream before it is needed.
+/// Yields the items of several sorted streams in order: O(log streams) comparisons for each item. An item is taken
+/// from a stream only when it is needed.
 pub(super) struct Merge<T, S, F> {
-    /// A binary heap: the smallest head on top.
+    /// A binary heap with the smallest head on top.
     heads: Vec<(T, S)>,
     compare: F,
 }

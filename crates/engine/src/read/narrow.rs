@@ -16,21 +16,21 @@ use super::{
 };
 use crate::{Allowed, FoundBy, Schema, TableIndex};
 
-/// More candidates than one in this many documents are found sooner from the columns.
+/// If more than one in this many documents is a candidate, reading the columns is cheaper.
 const CANDIDATE_SHARE: u32 = 32;
-/// What one condition of several joined by OR costs is about a look at so many values of a column.
+/// An alternative of an OR costs about as much as reading this many values of a column.
 const PART_COST: usize = 256;
 
-/// What found documents, each index once.
+/// The keys and indexes that found documents, each once.
 pub(super) type Found = SmallVec<[FoundBy; 2]>;
 
-/// Documents that a condition may hold for.
+/// Candidate documents of a condition.
 pub(super) struct Candidates {
-    /// In ascending order.
+    /// The documents, ascending.
     pub docs: Vec<u32>,
-    /// What found them.
+    /// The keys and indexes that found them.
     pub found: Found,
-    /// Whether it is known that it holds for all of them.
+    /// Whether all of them certainly satisfy the condition.
     pub is_all: bool,
 }
 
@@ -40,18 +40,18 @@ impl Candidates {
     }
 }
 
-/// What a condition says of keys and indexes.
+/// A condition as ranges of the primary key and of indexes.
 pub(super) struct Narrowing {
     keys: Option<KeyRanges>,
     indexes: Option<IndexRanges>,
-    /// Of each of these one holds.
+    /// The ORs of the condition that narrow it: each is the list of its alternatives.
     either: Vec<Vec<Narrowing>>,
-    /// Whether they are used though the columns may tell sooner.
+    /// Whether they are used even if reading the columns is cheaper.
     forced: bool,
 }
 
 impl Narrowing {
-    /// What the condition says; `None` if that is nothing that the keys or an index helps with that may be used.
+    /// The ranges; `None` if neither the key nor an allowed index helps.
     pub fn new(schema: &Schema, condition: &Condition, allowed: Allowed) -> Option<Self> {
         let by_key = allowed.indexes.contains(TableIndex::Key);
         let keys = by_key.then(|| KeyRanges::new(schema, condition)).flatten();
@@ -65,8 +65,7 @@ impl Narrowing {
         helps.then_some(Self { keys, indexes, either, forced: allowed.forced })
     }
 
-    /// The documents of a segment that the condition may hold for, ascending; `None` where they are found sooner from
-    /// the columns.
+    /// The candidates of a segment; `None` if reading the columns is cheaper.
     pub fn candidates(&self, segment: &Segment) -> Option<Candidates> {
         let keys = self.keys.as_ref();
         let by_key = keys.and_then(|keys| {
@@ -81,7 +80,8 @@ impl Narrowing {
         by_key.or_else(by_index).or_else(by_any)
     }
 
-    /// The same though the columns may tell sooner, if they are at most so many, and so many values to look for.
+    /// The same even if reading the columns is cheaper, provided that there are at most `most` candidates and
+    /// `most` searches.
     pub fn most_candidates(&self, segment: &Segment, most: u64) -> Option<Candidates> {
         if let Some(keys) = &self.keys
             && keys.ranges() as u64 <= most
@@ -97,8 +97,7 @@ impl Narrowing {
         Some(Candidates::of(docs, found_by, is_all))
     }
 
-    /// How many documents of a segment the condition may hold for, as far as the keys or one index tell without a look
-    /// at them; `None` if they do not.
+    /// An upper bound of the number of candidates of a segment, by the key or one index; `None` if neither helps.
     pub fn count(&self, segment: &Segment) -> Option<u32> {
         let by_key = self.keys.as_ref().map(|keys| keys.most(segment));
         let by_index =
@@ -106,23 +105,22 @@ impl Narrowing {
         by_key.into_iter().chain(by_index).min()
     }
 
-    /// Between which documents of a segment those stand that the condition may hold for; `None` if the keys do not
-    /// tell.
+    /// The smallest range of documents that contains all candidates; `None` if the key does not help.
     pub fn hull(&self, segment: &Segment) -> Option<Range<u32>> {
         self.keys.as_ref()?.hull(segment)
     }
 
-    /// Whether nothing but conditions joined by OR helps.
+    /// Whether only ORs help.
     pub fn is_union(&self) -> bool {
         self.keys.is_none() && self.indexes.is_none()
     }
 
-    /// Whether all that helps are indexes of texts by their keys.
+    /// Whether only indexes with a text order help.
     fn is_keyed(&self) -> bool {
         self.keys.is_none() && self.indexes.as_ref().is_some_and(IndexRanges::is_keyed)
     }
 
-    /// Adds the indexes that help.
+    /// Adds the usable indexes to `indexes`.
     pub fn possible(&self, indexes: &mut Vec<TableIndex>) {
         let keys = self.keys.iter().map(|_| TableIndex::Key);
         let secondary = self.indexes.iter().flat_map(IndexRanges::possible);
@@ -135,7 +133,7 @@ impl Narrowing {
     }
 }
 
-/// What any of the parts leaves.
+/// The union of the candidates of all alternatives.
 fn any_of(parts: &[Narrowing], segment: &Segment, forced: bool) -> Option<Candidates> {
     let doc_count = segment.doc_count();
     let (cost, share) = match forced {
@@ -157,7 +155,7 @@ fn any_of(parts: &[Narrowing], segment: &Segment, forced: bool) -> Option<Candid
             if !forced {
                 return None;
             }
-            // Several parts may leave the same.
+            // Alternatives may have candidates in common.
             docs.sort_unstable();
             docs.dedup();
         }
@@ -173,7 +171,7 @@ fn any_of(parts: &[Narrowing], segment: &Segment, forced: bool) -> Option<Candid
     Some(Candidates { docs, found, is_all: false })
 }
 
-/// Adds what found documents of another part or segment.
+/// Adds the indexes that found documents of another part or segment.
 pub(super) fn add(more: Found, found: &mut Found) {
     for it in more {
         match found.iter_mut().find(|other| other.index == it.index) {

@@ -8,48 +8,48 @@ use remora_index::text::TextIndex;
 use super::expression::Matcher;
 use crate::Result;
 
-/// How often a term occurs in documents of one segment, ascending by document.
+/// Term frequencies in documents of one segment, ascending by document.
 pub(super) type Frequencies = Vec<(u32, u32)>;
 
-/// What is known of each term in each segment.
+/// The known frequencies of each term in each segment.
 pub(super) struct Occurrences {
     segments: usize,
     known: Vec<Known>,
 }
 
-/// What is known of one term in one segment.
+/// The known frequencies of one term in one segment.
 #[derive(Clone, Default)]
 pub(super) struct Known {
-    /// How many live documents hold it.
+    /// Document frequency: the number of live documents that contain it.
     pub holding: Option<u64>,
-    /// How often it occurs in each selected document that holds it.
+    /// Term frequency in each selected document that contains it.
     pub frequencies: Option<Frequencies>,
 }
 
 impl Occurrences {
-    /// Nothing is known yet.
+    /// An empty record.
     pub fn new(terms: usize, segments: usize) -> Self {
         Self { segments, known: vec![Known::default(); terms * segments] }
     }
 
-    /// What is known of a term in a segment.
+    /// The record of a term in a segment.
     pub fn known(&mut self, term: usize, segment: usize) -> &mut Known {
         &mut self.known[term * self.segments + segment]
     }
 
-    /// Notes how many live documents of the segment hold the term.
+    /// Records the number of live documents of the segment that contain the term.
     pub fn note_holding(&mut self, term: usize, segment: usize, live: u64) {
         self.known(term, segment).holding = Some(live);
     }
 
-    /// Notes how often the term occurs in each selected document of the segment that holds it;
-    /// others may be among them.
+    /// Records the term frequency in each selected document of the segment that contains the term; other documents
+    /// may be included.
     pub fn note_frequencies(&mut self, term: usize, segment: usize, frequencies: Frequencies) {
         self.known(term, segment).frequencies = Some(frequencies);
     }
 }
 
-/// The frequencies of the documents of an ascending list.
+/// The frequencies of the documents in an ascending list.
 pub(super) fn common(frequencies: &[(u32, u32)], docs: &[u32]) -> Frequencies {
     let mut rest = frequencies;
     let mut found = Vec::with_capacity(docs.len().min(frequencies.len()));
@@ -60,7 +60,7 @@ pub(super) fn common(frequencies: &[(u32, u32)], docs: &[u32]) -> Frequencies {
     found
 }
 
-/// The frequencies from `doc` on, which is mostly near.
+/// The frequencies from `doc` on, by galloping: it is usually near.
 #[inline]
 pub(super) fn from_doc(frequencies: &[(u32, u32)], doc: u32) -> &[(u32, u32)] {
     let mut step = 1;
@@ -72,8 +72,8 @@ pub(super) fn from_doc(frequencies: &[(u32, u32)], doc: u32) -> &[(u32, u32)] {
     &frequencies[start + behind..]
 }
 
-/// How often a text occurs in all documents of the segment, where that costs little more than to
-/// find them; `None` if it costs more, or the answer needs the texts.
+/// The frequencies of a text in all documents of the segment, if that costs little more than finding the
+/// documents; `None` if it costs more, or texts must be read.
 pub(super) fn cheap_frequencies(
     index: &TextIndex,
     matcher: &Matcher,

@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-/// How many elements of each sequence are among the first `offset` of all, given their lengths and how the element at
-/// a place of one compares with that of another. Of equal elements those of the first sequence come first. At most as
-/// many as there are.
+/// For each of several sorted sequences, the number of its elements among the first `offset` of the merged
+/// sequence. `lengths` are their lengths; a closure compares two elements by sequence and index. Equal elements
+/// come in the order of their sequences. If there are fewer than `offset`, all are counted.
 ///
-/// Each round halves the sequence of which the most is undecided, so that it takes about (sequences · log length)²
-/// comparisons.
+/// Each round halves the undecided range of the sequence where that is longest. Cost: about (sequences · log
+/// length)² comparisons.
 pub(super) fn split(
     lengths: &[u32],
     offset: u64,
@@ -17,7 +17,7 @@ pub(super) fn split(
     if offset >= all {
         return lengths.to_vec();
     }
-    // Those before `low` are among the first, those from `high` on are not.
+    // Elements before `low` are among the first `offset`, those from `high` on are not.
     let mut low = vec![0; lengths.len()];
     let mut high = lengths.to_vec();
     loop {
@@ -39,7 +39,7 @@ pub(super) fn split(
             .collect();
         let count: u64 = behind.iter().map(|count| u64::from(*count)).sum();
         if count < offset {
-            // The middle is among the first too.
+            // The middle element is among them too.
             low = behind;
             low[of] += 1;
         } else {
@@ -48,7 +48,7 @@ pub(super) fn split(
     }
 }
 
-/// The first place within for which a condition does not hold; it holds for none behind it.
+/// The partition point: the first index for which `holds` is false; it is false for all behind.
 fn partition_point(low: u32, high: u32, holds: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (low, high);
     while low < high {

@@ -1,4 +1,4 @@
-//! The order of returned rows, and the comparison of two rows.
+//! ORDER BY, resolved: the comparison of two rows.
 
 use std::cmp::Ordering;
 
@@ -17,9 +17,9 @@ use crate::{
 /// Most parts of an ordering.
 const MAX_PARTS: usize = 64;
 
-/// An ordering whose names are resolved. Keys are unique, so that a key part ends it.
+/// An ordering with resolved names. Keys are unique, so that a key part ends it.
 pub(super) struct Order {
-    /// What comes before the key.
+    /// The parts before the key.
     pub parts: Vec<Part>,
     /// The direction of the key, which breaks ties.
     pub key_descending: bool,
@@ -27,25 +27,25 @@ pub(super) struct Order {
 
 /// One part of an ordering.
 pub(super) struct Part {
-    /// By what.
+    /// The value it sorts by.
     pub by: PartBy,
     /// Largest first.
     pub descending: bool,
 }
 
-/// What a part is by.
+/// The value that a part sorts by.
 pub(super) enum PartBy {
-    /// The column of this number.
+    /// The column with this id.
     Column(u32, ColumnType),
-    /// The texts of the column of this number, by their keys in an order.
+    /// The texts of the column with this id, by their sort keys in a text order.
     Keyed(u32, TextOrder),
     /// The score.
     Score,
 }
 
 impl Order {
-    /// Resolves an ordering; an empty one is by key, descending. Sorting by the one column of the
-    /// primary key is sorting by key.
+    /// Resolves an ordering. An empty one is by key, descending. If the primary key has one column, sorting by
+    /// that column is sorting by key.
     pub fn new(schema: &Schema, keys: &[SortKey]) -> Result<Self> {
         if keys.len() > MAX_PARTS {
             let message = format!("The order has more than {MAX_PARTS} parts; name fewer");
@@ -89,7 +89,7 @@ impl Order {
         matches!(self.parts.first(), Some(Part { by: PartBy::Score, descending: true }))
     }
 
-    /// Whether the key alone tells rows of one score apart.
+    /// Whether the order is by score, highest first, then by key.
     pub fn is_by_best_alone(&self) -> bool {
         self.begins_with_best() && self.parts.len() == 1 && !self.key_descending
     }
@@ -107,7 +107,7 @@ fn is_key(schema: &Schema, name: &str) -> bool {
     }
 }
 
-/// An ordering over the documents of one segment.
+/// An ordering of the documents of one segment.
 pub(super) struct SegmentOrder<'v> {
     parts: Vec<SegmentPart<'v>>,
     keys: &'v Keys,
@@ -126,7 +126,7 @@ enum PartValues<'v> {
 }
 
 impl<'v> SegmentOrder<'v> {
-    /// The order over one segment; `scores` are its own.
+    /// The ordering of one segment; `scores` are those of the segment.
     pub fn new(order: &Order, view: &'v SegmentView, scores: Option<&'v SegmentScores>) -> Self {
         let values = |part: &Part| match (&part.by, scores) {
             (PartBy::Column(id, _), _) => PartValues::Column(view.segment.column(*id)),
@@ -141,9 +141,8 @@ impl<'v> SegmentOrder<'v> {
         Self { parts, keys: view.segment.keys(), key_descending: order.key_descending }
     }
 
-    /// Calls `visit(rank, document)` with each live document of `docs`. The rank puts documents of
-    /// this segment into the order of the first part; where it is the same for two documents they
-    /// may still differ.
+    /// Calls `visit(rank, document)` with each live document of `docs`. Ranks order the documents of this segment
+    /// by the first part. Documents with equal ranks may still differ in it.
     pub fn for_each_ranked(
         &self,
         view: &SegmentView,
@@ -171,9 +170,9 @@ impl<'v> SegmentOrder<'v> {
         }
     }
 
-    /// How two documents of this segment that have the same rank follow each other.
+    /// Compares two documents of this segment with equal ranks.
     pub fn compare_ties(&self, a: u32, b: u32) -> Ordering {
-        // The rank of a score is the score itself, that of a column may be a part of the value.
+        // The rank of a score is exact; that of a column may be a prefix of the value.
         let decided = usize::from(matches!(
             self.parts.first(),
             Some(SegmentPart { values: PartValues::Score(_), .. })
@@ -192,7 +191,7 @@ impl<'v> SegmentOrder<'v> {
         directed(a.cmp(&b), self.key_descending)
     }
 
-    /// How a document follows one of another segment.
+    /// Compares a document with one of another segment.
     pub fn compare_across(&self, doc: u32, other: &SegmentOrder<'_>, other_doc: u32) -> Ordering {
         for (part, theirs) in self.parts.iter().zip(&other.parts) {
             let ordering = part.compare(part.cell(doc), theirs.cell(other_doc));
@@ -203,12 +202,12 @@ impl<'v> SegmentOrder<'v> {
         directed(self.keys.compare(doc, other.keys, other_doc), self.key_descending)
     }
 
-    /// The cells of a document that a cursor remembers.
+    /// The cells of a document that are stored in a cursor.
     pub fn cells(&self, doc: u32) -> impl Iterator<Item = Cell<'_>> {
         self.parts.iter().map(move |part| part.cell(doc))
     }
 
-    /// Tells for a document whether it lies behind a cursor.
+    /// A test for whether a document comes after a cursor.
     pub fn is_after<'a>(&'a self, after: &'a After) -> impl Fn(u32) -> bool + 'a {
         let seat = KeySeat::new(self.keys, &after.key);
         move |doc| {
@@ -223,13 +222,13 @@ impl<'v> SegmentOrder<'v> {
     }
 }
 
-/// A number that orders scores, negative ones too.
+/// A number that orders scores, including negative ones.
 fn score_rank(score: f64) -> u64 {
     let bits = score.to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
-/// A number that orders texts as the beginnings of their keys do.
+/// A number that orders texts by the first bytes of their sort keys.
 fn rank(cell: Cell<'_>, order: TextOrder, key: &mut Vec<u8>) -> u64 {
     let Cell::Bytes(text) = cell else { return 0 };
     order.write_key(text, key);
@@ -239,7 +238,7 @@ fn rank(cell: Cell<'_>, order: TextOrder, key: &mut Vec<u8>) -> u64 {
 }
 
 impl SegmentPart<'_> {
-    /// The value of this part.
+    /// The document's value of this part.
     fn cell(&self, doc: u32) -> Cell<'_> {
         match &self.values {
             PartValues::Column(column) | PartValues::Keyed(column, _) => {
@@ -249,7 +248,7 @@ impl SegmentPart<'_> {
         }
     }
 
-    /// How two values of this part stand to each other; of texts that are in an order by their keys.
+    /// Compares two values of this part; texts with a text order by their sort keys.
     fn compare(&self, one: Cell<'_>, other: Cell<'_>) -> Ordering {
         match (&self.values, one, other) {
             (PartValues::Keyed(_, order), Cell::Bytes(one), Cell::Bytes(other)) if one != other => {
@@ -271,11 +270,11 @@ pub(super) struct After {
     pub key: Vec<u8>,
 }
 
-/// Where a key lies among the documents of a segment.
+/// The position of a key among the documents of a segment.
 pub(super) struct KeySeat {
-    /// The documents below it.
+    /// The number of documents below it.
     pub below: u32,
-    /// Whether the next document has the key itself.
+    /// Whether the next document has exactly this key.
     pub is_there: bool,
 }
 
@@ -320,7 +319,7 @@ pub(super) struct DocumentAddress {
 }
 
 impl DocumentAddress {
-    /// The encoded key, put into `key`.
+    /// Writes the encoded key to `key`.
     pub fn read_key(self, view: &TableView, key: &mut Vec<u8>) {
         key.clear();
         if let Some(segment) = view.segments.get(self.segment) {

@@ -1,4 +1,4 @@
-//! What a page returns for each row: key, fields, snippet, score.
+//! The output for each row of a page: key, fields, snippet, score.
 
 use super::{
     columns::{names, position},
@@ -15,17 +15,17 @@ use crate::{
     snapshot::TableView,
 };
 
-/// Most bytes of fields and snippets of one page, its last row left aside.
+/// Most bytes of fields and snippets of one page, not counting its last row.
 const PAGE_BYTES: usize = 64 << 20;
 
-/// What of a row is asked for, resolved.
+/// The requested output of a row, resolved.
 pub(super) struct Output<'p> {
     fields: Vec<usize>,
     highlighter: Option<Highlighter<'p>>,
 }
 
 impl<'p> Output<'p> {
-    /// Resolves the fields and readies the marking of `expression`'s terms.
+    /// Resolves the fields and prepares the highlighting of `expression`'s terms.
     pub fn new(
         schema: &'p Schema,
         request: &'p SearchRequest,
@@ -43,7 +43,7 @@ impl<'p> Output<'p> {
         self.fields.iter().map(|&field| schema.columns[field].name.clone()).collect()
     }
 
-    /// The rows of a page; whole rows are read only if something of them is asked for.
+    /// The rows of a page. Full rows are read only if a field or a snippet needs them.
     pub fn hits(
         &self,
         view: &TableView,
@@ -78,7 +78,7 @@ impl<'p> Output<'p> {
     }
 }
 
-/// Keeps a page of long texts from filling the memory.
+/// An error if a page exceeds its limit of bytes.
 fn refuse_above(most: usize, bytes: usize) -> Result<()> {
     if bytes <= most {
         return Ok(());
@@ -91,7 +91,7 @@ fn refuse_above(most: usize, bytes: usize) -> Result<()> {
     Err(Error::request(RequestPart::Limit, message))
 }
 
-/// The bytes that a hit has for itself, about.
+/// The approximate size of a hit in bytes.
 fn bytes_of(hit: &Hit) -> usize {
     let value = |value: &Value| match value {
         Value::Text(text) | Value::Json(text) => text.len(),
@@ -102,7 +102,7 @@ fn bytes_of(hit: &Hit) -> usize {
     fields + hit.snippet.as_ref().map_or(0, String::len)
 }
 
-/// The positions of the asked columns, in their order; `*` is all that are shown.
+/// The positions of the requested columns, in order; `*` stands for all visible ones.
 fn fields(schema: &Schema, asked: &[String]) -> Result<Vec<usize>> {
     let mut fields = Vec::with_capacity(asked.len());
     for name in asked {

@@ -16,15 +16,15 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most rows a request may pass over and return together.
+/// Most rows that a request may skip and return together.
 const MAX_ROWS: usize = 10_000_000;
 
-/// Rows that are passed over before they are counted rather than read.
+/// If a request skips at least this many rows, they are counted rather than read.
 const MIN_SKIPPED: usize = 1_000;
-/// Most rows of a page and before it that are read one by one along an index.
+/// Most rows of a page, including skipped ones, that are read one by one along an index.
 const MAX_WALKED: usize = 10_000;
 
-/// Refuses pages that would cost unbounded memory.
+/// Rejects pages that would need unbounded memory.
 pub(super) fn check(request: &SearchRequest) -> Result<()> {
     let (limit, offset) = (request.limit, request.offset);
     let (part, name) = match limit.checked_add(offset) {
@@ -38,8 +38,8 @@ pub(super) fn check(request: &SearchRequest) -> Result<()> {
     ))
 }
 
-/// The page of a selection in key order. Draws no more documents from a segment than the page
-/// needs, and none from behind a cursor.
+/// The page of a selection in key order. Reads no more documents of a segment than the page needs, and none before
+/// the cursor.
 pub(super) fn by_key(
     view: &TableView,
     selected: &[Docs],
@@ -59,7 +59,7 @@ pub(super) fn by_key(
     merged_by_key(view, streams, descending, request)
 }
 
-/// The page of documents of each segment that are in key order.
+/// Merges documents of each segment, which are in key order, to a page.
 fn merged_by_key<I: Iterator<Item = DocumentAddress>>(
     view: &TableView,
     streams: impl IntoIterator<Item = I>,
@@ -74,9 +74,9 @@ fn merged_by_key<I: Iterator<Item = DocumentAddress>>(
     merged.skip(request.offset).take(request.limit).collect()
 }
 
-/// The page of a selection in any other order: the first rows of each segment along an index that has
-/// the order, or by cheap ranks, merged by their values. `orders` has one entry for each segment. Also gives whether
-/// an index was walked in each.
+/// The page of a selection in any other order. The first rows of each segment, found along an index with the order
+/// or by cheap ranks, are merged by their values. `orders` has one entry for each segment. Also returns whether an
+/// index was walked in every segment.
 pub(super) fn by_value(
     view: &TableView,
     selected: &[Docs],
@@ -100,8 +100,8 @@ pub(super) fn by_value(
     (merged(firsts, orders, request), is_walked)
 }
 
-/// The page of a selection in an order that an index has, whose condition is asked of no more documents than the
-/// page needs, and of how many; `None` if it is found sooner otherwise.
+/// The page in an order that an index has, and the number of rows examined. The condition is evaluated on no more
+/// documents than the page needs. `None` if another way is cheaper.
 pub(super) fn walked(
     view: &TableView,
     condition: Option<&Condition>,
@@ -134,14 +134,15 @@ pub(super) fn walked(
     Ok(Some((merged(firsts, orders, request), looked_at)))
 }
 
-/// How many rows of an order it takes for a page; `None` if those are none, or too many to be read one by one.
+/// The number of rows needed for a page, including skipped ones; `None` if it is zero, or too many to read one by
+/// one.
 pub(super) fn wanted(request: &SearchRequest) -> Option<usize> {
     let wanted = request.limit + request.offset;
     (request.limit > 0 && wanted <= MAX_WALKED).then_some(wanted)
 }
 
-/// The page in key order of those of which a condition holds, which is asked of no more documents than the page needs,
-/// and of how many; `None` if it is found sooner otherwise.
+/// The page in key order of the rows that satisfy a condition, and the number of rows examined. The condition is
+/// evaluated on no more documents than the page needs. `None` if another way is cheaper.
 pub(super) fn walked_by_key(
     view: &TableView,
     walk: &KeyWalk<'_>,
@@ -158,8 +159,8 @@ pub(super) fn walked_by_key(
     Ok(Some((merged_by_key(view, streams, descending, request), looked_at)))
 }
 
-/// Whether a page begins so far behind the first row that the rows before it are to be counted, not read. Those that
-/// are deleted are not told apart without a look.
+/// Whether OFFSET is so large that the skipped rows are counted instead of read. That needs segments without
+/// deleted rows.
 pub(super) fn passes_over(view: &TableView, request: &SearchRequest) -> bool {
     request.offset >= MIN_SKIPPED && view.segments.iter().all(|segment| segment.deleted.is_none())
 }
@@ -183,7 +184,7 @@ pub(super) fn skipped_by_key(
     skipped(&lengths, address, compare, request)
 }
 
-/// The same of the rows between the ends of an index's range; `None` if a segment does not have it.
+/// The same for the rows in an index range; `None` if a segment lacks the index.
 fn skipped_along(
     view: &TableView,
     orders: &[SegmentOrder<'_>],
@@ -203,7 +204,8 @@ fn skipped_along(
     Some(skipped(&lengths, address, compare, request))
 }
 
-/// The page behind an offset of sequences that are merged, of so many rows each; `address` gives the row at a place.
+/// The page behind an offset in the merge of several sequences. Their lengths are given; `address` gives the row
+/// at an index.
 fn skipped(
     lengths: &[u32],
     address: impl Fn((usize, u32)) -> DocumentAddress,
@@ -221,7 +223,7 @@ fn skipped(
     Merge::new(streams, compare).take(request.limit).collect()
 }
 
-/// The page of the first rows of each segment.
+/// Merges the first rows of each segment to a page.
 fn merged(
     firsts: Vec<Vec<u32>>,
     orders: &[SegmentOrder<'_>],
@@ -238,7 +240,7 @@ fn merged(
     merged.skip(request.offset).take(request.limit).collect()
 }
 
-/// A document that may be among the first ones.
+/// A candidate for the first rows.
 #[derive(Clone, Copy)]
 struct Candidate {
     rank: u64,
@@ -264,13 +266,14 @@ fn top_of_segment(
     top.finish().into_iter().map(|candidate| candidate.doc).collect()
 }
 
-/// The first `wanted` of a stream: holds at most twice as many, cut in half when full.
+/// The first `wanted` items of a stream (bounded selection): it holds at most twice as many, and discards half
+/// when full.
 struct Top<F> {
     candidates: Vec<Candidate>,
     wanted: usize,
-    /// The last of the first `wanted` seen so far.
+    /// The threshold: the last of the first `wanted` items so far.
     threshold: Option<Candidate>,
-    /// Orders candidates of the same rank.
+    /// Compares candidates with equal ranks.
     tie: F,
 }
 
@@ -279,7 +282,7 @@ impl<F: Fn(&Candidate, &Candidate) -> Ordering> Top<F> {
         Self { candidates: Vec::new(), wanted, threshold: None, tie }
     }
 
-    /// False if it is certain that the candidate is not among the first.
+    /// False if the candidate is certainly not among the first.
     #[inline]
     fn may_take(&self, candidate: &Candidate) -> bool {
         match &self.threshold {

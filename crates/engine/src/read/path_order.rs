@@ -1,6 +1,7 @@
 //! The first rows in the order of an indexed path.
 //!
-//! Each segment returns as many as are asked for, from one end of its values; the best of those are the answer.
+//! Each segment returns up to `limit` rows from one end of its ordered values; the first of all those are the
+//! result.
 
 use std::{
     cmp::Ordering,
@@ -27,7 +28,7 @@ struct Candidate {
     key: Vec<u8>,
 }
 
-/// The keys of the first rows; `None` where no index tells, or one has several values of a document.
+/// The keys of the first rows; `None` if no index has the order, or a document has several values at the path.
 pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Option<Vec<KeyValues>>> {
     let PathOrder { column, paths, equal, filter, descending, limit, .. } = asked;
     let (place, within) = match (&paths[..], equal.is_empty()) {
@@ -48,7 +49,7 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
     };
     if is_joint {
         for (segment, index) in view.segments.iter().zip(&indexes) {
-            // Rows without a document have no entry: where no value is asked for they are among the others.
+            // Rows without a document have no entry; without an equality condition they would be missing.
             let is_each_there = index.entry_count() == u64::from(segment.segment.doc_count());
             if (equal.is_empty() && !is_each_there) || !has_all(index)? {
                 return Ok(None);
@@ -74,13 +75,13 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
     keys.collect::<Result<Vec<_>>>().map(Some)
 }
 
-/// Whether an index of several paths has all combinations of values of each document.
+/// Whether an index over several paths is complete: it has all combinations of values of every document.
 pub(super) fn has_all(index: &PathIndex) -> Result<bool> {
     let without = index.select([(Bound::Included(TOO_MANY), Bound::Unbounded)])?;
     Ok(without.is_empty())
 }
 
-/// Rows without a value come before all others, and behind them where the order descends; rows that are alike by key.
+/// Rows without a value come first, or last if descending. Equal rows are in key order.
 fn compare(one: &Candidate, other: &Candidate, descending: bool) -> Ordering {
     let by_value = one.value.cmp(&other.value);
     let by_value = if descending { by_value.reverse() } else { by_value };
@@ -91,15 +92,15 @@ fn compare(one: &Candidate, other: &Candidate, descending: bool) -> Ordering {
 struct OfSegment<'v> {
     view: &'v SegmentView,
     index: &'v PathIndex,
-    /// Those that are asked for.
+    /// The selected documents.
     docs: DocSet,
-    /// Where they stand, if that is known. Each of them has an entry then.
+    /// The range of their values, if known. Each of them has an entry then.
     within: Option<&'v KeyRange>,
     limit: usize,
 }
 
 impl OfSegment<'_> {
-    /// Takes as many as are asked for, and those that are alike with the last.
+    /// Takes up to `limit` rows, and those equal to the last one.
     fn take(&self, descending: bool, best: &mut Vec<Candidate>) -> Result<()> {
         let mut taken = 0;
         if !descending && self.within.is_none() {
@@ -128,7 +129,7 @@ impl OfSegment<'_> {
         Ok(())
     }
 
-    /// Takes up to so many of those that have no value; says how many.
+    /// Takes up to `limit` rows without a value; returns how many.
     fn take_others(&self, best: &mut Vec<Candidate>, limit: usize) -> Result<usize> {
         let documents = self.view.segment.doc_count();
         if limit == 0 || self.index.entry_count() == u64::from(documents) {

@@ -1,4 +1,4 @@
-//! A reader: one moment of all tables, for as long as it is held.
+//! A reader: a snapshot of all tables.
 
 use std::{collections::BTreeSet, ops::Deref, sync::Arc};
 
@@ -31,38 +31,39 @@ use crate::{
     unique::check_paths,
 };
 
-/// What the names of hidden tables begin with.
+/// The prefix of the names of hidden tables.
 const HIDDEN: char = '#';
 
-/// What the rows of a table at one moment are known by: two equal versions of one data directory,
-/// while it is open, are the same rows under the same definition.
+/// The version of a table's rows. While a data directory is open, equal versions mean the same rows under the same
+/// definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableVersion {
-    /// The table's number; one that is made again has another.
+    /// The table's id. A table that is dropped and created again has another.
     pub table: u32,
-    /// The newest batch that changed a row of it.
+    /// The last batch that changed one of its rows.
     pub changed: Position,
 }
 
-/// Opens tables that have rows in other servers: of each table once, so that all who read it see the same moments.
+/// Opens tables with rows on other servers. Each table is opened once, so that all its readers see the same
+/// snapshots.
 pub trait Elsewhere: Send + Sync {
-    /// The table of this declaration; `reader` has its parts of this server.
+    /// Opens the table of this declaration. `reader` has its local parts.
     ///
     /// # Errors
-    /// [`crate::Error::Elsewhere`] if a server does not answer rightly; those of [`GatheredTable::open`].
+    /// [`crate::Error::Elsewhere`] if a server fails or gives a wrong answer; those of [`GatheredTable::open`].
     fn table(&self, declared: &Schema, reader: &Reader) -> Result<Arc<GatheredTable>>;
 }
 
-/// So many servers may hide rows of a part for one another.
+/// A reader may hide this many times as many keys as one server hides in its parts.
 const HIDING_SERVERS: usize = 4;
 
-/// A table without some of its rows.
+/// A table with some of its rows hidden.
 #[derive(Clone)]
 struct Narrowed {
     name: Arc<str>,
-    /// The keys whose rows it does not have.
+    /// The hidden keys.
     hidden: Arc<BTreeSet<Vec<u8>>>,
-    /// With all rows.
+    /// The table with all rows.
     base: NarrowedTable,
     table: NarrowedTable,
 }
@@ -73,7 +74,7 @@ enum NarrowedTable {
     Gathered(Arc<GatheredTable>),
 }
 
-/// A table without the rows of some keys.
+/// The table without the rows with these keys.
 fn without(table: &TableView, keys: &[Vec<u8>]) -> TableView {
     let mut view = table.clone();
     for segment in &mut view.segments {
@@ -84,61 +85,63 @@ fn without(table: &TableView, keys: &[Vec<u8>]) -> TableView {
     view
 }
 
-/// One moment of all tables. Every answer is of that moment, whatever is written meanwhile.
+/// A snapshot of all tables. Every answer is of this snapshot, whatever is written meanwhile.
 ///
-/// Cheap to make and to clone. Holding it keeps what it reads in memory and on disk: segments that
-/// were merged since, rows that were replaced. All methods may be called from any thread; none
-/// waits for a writer. Once the database is closed they answer [`crate::Error::Closed`].
+/// Cheap to create and to clone. It keeps what it can read in memory and on disk: replaced rows, and segments that
+/// were merged since. All methods can be called from any thread; none waits for a writer. After the database is
+/// closed they return [`crate::Error::Closed`].
 #[derive(Clone)]
 pub struct Reader {
     shared: Arc<DatabaseState>,
     snapshot: Arc<Snapshot>,
     unless: Unless,
-    /// What opens tables that have rows in other servers.
+    /// Opens tables with rows on other servers.
     elsewhere: Option<Arc<dyn Elsewhere>>,
     narrowed: Option<Narrowed>,
 }
 
 impl Reader {
-    /// A reader of the newest moment.
+    /// A reader of the newest snapshot.
     pub(crate) fn new(shared: &Arc<DatabaseState>) -> Self {
         Self::of(shared, shared.published.load())
     }
 
-    /// A reader of this moment.
+    /// A reader of this snapshot.
     pub(crate) fn of(shared: &Arc<DatabaseState>, snapshot: Arc<Snapshot>) -> Self {
         let shared = Arc::clone(shared);
         Self { shared, snapshot, unless: Unless::NEVER, elsewhere: None, narrowed: None }
     }
 
-    /// The same moment, of which searches by keywords, whatever is asked of them, end with [`crate::Error::Ended`]
-    /// soon after `interrupt` says so: after a few thousand postings and places, or the documents of a few keywords.
+    /// The same snapshot, with a way to interrupt keyword searches. They end with [`crate::Error::Ended`] soon
+    /// after `interrupt` says so: after a few thousand postings and positions, or the documents of a few keywords.
     pub fn unless(self, interrupt: Arc<dyn Interrupt>) -> Self {
         Self { unless: Unless::new(interrupt), ..self }
     }
 
-    /// What its searches end with.
+    /// The interrupt of its searches.
     pub fn ending(&self) -> &Unless {
         &self.unless
     }
 
-    /// The same, whose searches end with these.
+    /// The same snapshot with this interrupt.
     pub(crate) fn with(&self, unless: &Unless) -> Self {
         Self { unless: unless.clone(), ..self.clone() }
     }
 
-    /// The same moment, which reads tables that have rows in other servers too, as they are there when they are opened.
-    /// Of such tables [`Reader::schema`], [`Reader::row_count`], [`Reader::count`], [`Reader::scan`] and what is about keywords
-    /// answer, of which [`Reader::for_each_keyword`] does not; the others refuse.
+    /// The same snapshot, extended by tables with rows on other servers, as they are when they are opened. Such
+    /// tables support [`Reader::schema`], [`Reader::row_count`], [`Reader::count`], [`Reader::scan`] and the
+    /// methods about keywords except [`Reader::for_each_keyword`]; the other methods return an error.
     pub fn reaching(self, elsewhere: Arc<dyn Elsewhere>) -> Self {
         Self { elsewhere: Some(elsewhere), ..self }
     }
 
-    /// The same moment without the rows of a table that have these keys, given in their bytes; some of them it may not
-    /// have. Keys that it hides already stay hidden. Cost: a look-up a key and segment, of those keys too.
+    /// The same snapshot with some rows of a table hidden, by their encoded keys. Keys without a row are allowed.
+    /// Keys that are hidden already stay hidden. Cost: one look-up for each key and segment, including the keys
+    /// hidden before.
     ///
     /// # Errors
-    /// Those of [`Reader::row_count`]; [`crate::Error::Request`] if that hides too many keys, or rows of a second table.
+    /// Those of [`Reader::row_count`]; [`crate::Error::Request`] if that hides too many keys, or rows of a second
+    /// table.
     pub fn hiding(&self, table: &str, keys: &[Vec<u8>]) -> Result<Self> {
         let refused = |message: String| Err(crate::Error::request(RequestPart::Other, message));
         let (base, mut hidden) = match &self.narrowed {
@@ -156,7 +159,7 @@ impl Reader {
                 None => (NarrowedTable::Here(Arc::clone(&*self.table(table)?)), BTreeSet::new()),
             },
         };
-        // From the rows of the base, so that one moment stands on another only once however often more is hidden.
+        // Starts from the base, so that repeated hiding does not nest.
         hidden.extend(keys.iter().cloned());
         let bytes: usize = hidden.iter().map(Vec::len).sum();
         if hidden.len() > HIDING_SERVERS * MAX_HIDDEN || bytes > HIDING_SERVERS * MAX_HIDDEN_BYTES {
@@ -174,7 +177,7 @@ impl Reader {
         Ok(Self { narrowed, ..self.clone() })
     }
 
-    /// The first so many keys of a table from one on, whether there is a row of that or not, in their bytes and order.
+    /// The first `limit` encoded keys of a table, ascending, from `from` on, which need not be the key of a row.
     ///
     /// # Errors
     /// Those of [`Reader::row_count`].
@@ -185,7 +188,7 @@ impl Reader {
         }
     }
 
-    /// The first and the last key that a table may have, in their bytes; `None` without rows.
+    /// The least and the greatest key that a table may have, encoded; `None` without rows.
     ///
     /// # Errors
     /// Those of [`Reader::row_count`].
@@ -196,7 +199,7 @@ impl Reader {
         }
     }
 
-    /// A text that is another one wherever the rows of a table are others, while the data directory is open.
+    /// A version text of a table's rows. It differs whenever the rows differ, while the data directory is open.
     ///
     /// # Errors
     /// Those of [`Reader::row_count`].
@@ -208,8 +211,8 @@ impl Reader {
         Ok(format!("{}:{}", version.table, version.changed.0))
     }
 
-    /// What the rows of a table add to the numbers of a query, which has those that are known; for a table of which this is
-    /// a part.
+    /// The contribution of a table's rows to the statistics of a keyword query, for a distributed table of which
+    /// this is a part. The query contains the statistics known so far.
     ///
     /// # Errors
     /// As [`Reader::keywords`].
@@ -225,13 +228,13 @@ impl Reader {
         }
     }
 
-    /// Whether a table has rows in other servers, which this reads.
+    /// Whether this reader reads a table with rows on other servers.
     pub fn is_elsewhere(&self, table: &str) -> bool {
         let found = self.snapshot.tables.get(table);
         self.elsewhere.is_some() && found.is_some_and(|it| !it.schema.agents().is_empty())
     }
 
-    /// The table of several servers; `None` of one that is here.
+    /// The table of several servers; `None` for a local table.
     fn gathered(&self, name: &str) -> Result<Option<Arc<GatheredTable>>> {
         if let Some(Narrowed { table: NarrowedTable::Gathered(table), .. }) =
             self.narrowed.as_ref().filter(|narrowed| *narrowed.name == *name)
@@ -248,7 +251,7 @@ impl Reader {
         elsewhere.table(&table.schema, &here).map(Some)
     }
 
-    /// The moment.
+    /// The snapshot.
     pub(crate) fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
@@ -258,18 +261,18 @@ impl Reader {
         &self.shared
     }
 
-    /// The newest batch that it sees.
+    /// The position of the last batch in this snapshot.
     pub fn position(&self) -> Position {
         self.snapshot.position
     }
 
-    /// How far the sources were then.
+    /// The positions of the sources in this snapshot.
     pub fn sources(&self) -> &SourcePositions {
         &self.snapshot.sources
     }
 
-    /// The tables' names, sorted. Those that begin with `#` are hidden: they are used as any
-    /// other, but who lists tables does not see them.
+    /// The names of all tables, sorted. Names that begin with `#` are hidden tables: they can be used as any
+    /// other, but lists for users leave them out.
     pub fn tables(&self) -> Vec<String> {
         let listed = self.snapshot.tables.keys().filter(|name| !name.starts_with(HIDDEN));
         let mut names: Vec<String> = listed.map(|name| name.to_string()).collect();
@@ -277,8 +280,8 @@ impl Reader {
         names
     }
 
-    /// A table's definition; of a distributed one that of its parts, or what was declared where they cannot be read
-    /// as one.
+    /// A table's definition. For a distributed table it is that of its parts, or the declaration if the parts
+    /// cannot be read as one table.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
@@ -290,24 +293,24 @@ impl Reader {
         }
     }
 
-    /// The tables whose rows are those of a distributed one, or of several that are read as one
-    /// ([`crate::united_name`]); empty of any other.
+    /// The local parts of a distributed table, or of several tables read as one ([`crate::united_name`]); empty
+    /// for other tables.
     pub fn parts(&self, table: &str) -> Vec<String> {
         self.snapshot.parts_of(table)
     }
 
-    /// How many rows tables have as one; of one alone too.
+    /// The number of rows of several tables read as one; also accepts a single table.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if one is not there, [`crate::Error::Request`] if they cannot be read as one, with what
     /// differs; [`crate::Error::Closed`] once the database is closed.
     pub fn united_rows(&self, tables: &[String]) -> Result<u64> {
-        // Listed twice a table stands where it stands last.
+        // If a table is listed twice, its last position counts.
         let names = tables.iter().chain(tables.last()).map(String::as_str);
         self.row_count(&united_name(names))
     }
 
-    /// What the rows of a table are known by.
+    /// The version of a table's rows.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
@@ -317,7 +320,7 @@ impl Reader {
         Ok(TableVersion { table: table.number, changed: table.changed })
     }
 
-    /// What is passed over or changed of a query by a table's keywords.
+    /// A warning about what is ignored or changed in a keyword query.
     ///
     /// # Errors
     /// As [`Reader::keywords`].
@@ -329,7 +332,7 @@ impl Reader {
         Ok(Ranked::new(&found, query, &self.unless)?.warning().map(str::to_owned))
     }
 
-    /// What a query by a table's keywords is made of.
+    /// The parts of a keyword query: its keywords with their statistics.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if it has no
@@ -342,8 +345,8 @@ impl Reader {
         Ranked::report(&found, query, &self.unless)
     }
 
-    /// In how many rows of a table a keyword stands, and how often, as it stands in the index. Cost: a look at each row
-    /// that has it.
+    /// The number of rows that contain a keyword, given in its indexed form, and the number of its occurrences.
+    /// Cost: reads each posting of the keyword.
     ///
     /// # Errors
     /// As [`Reader::keywords`].
@@ -355,8 +358,8 @@ impl Reader {
         Ranked::counts(&found, keyword, &self.unless)
     }
 
-    /// Calls `visit` with each keyword of a table, in order, and in how many rows it stands. Cost: a look at each
-    /// keyword; with several segments memory for all of them.
+    /// Calls `visit` with each keyword of a table, in order, and the number of rows that contain it. Cost: one
+    /// step for each keyword; with several segments, memory for all of them.
     ///
     /// # Errors
     /// As [`Reader::keywords`].
@@ -365,8 +368,8 @@ impl Reader {
         Ranked::for_each_keyword(&found, visit, &self.unless)
     }
 
-    /// Which of the paths of a table's definition, by their places there, every segment has: those that
-    /// [`crate::Filter::Path`] and [`crate::Filter::PathTexts`] may ask for.
+    /// The paths of a table, by their positions in its definition, that every segment has indexed. Only these can
+    /// be used in [`crate::Filter::Path`] and [`crate::Filter::PathTexts`].
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table.
@@ -377,8 +380,9 @@ impl Reader {
         Ok((0..specs.len()).filter(|&place| specs.get(place).is_some_and(has)).collect())
     }
 
-    /// Whether an index of several paths, by its place in the table's definition, has all combinations of values of every
-    /// document, so that [`crate::Filter::PathsTogether`] is exact. Cost: a search a segment.
+    /// Whether an index over several paths, by its position in the table's definition, is complete: it has all
+    /// combinations of values of every document. Then [`crate::Filter::PathsTogether`] is exact. Cost: one search
+    /// for each segment.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Corrupt`] if the index is damaged.
@@ -395,7 +399,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// Refuses two rows with the same value at a path, as if it were unique. Cost: a look at each value.
+    /// Checks that no two rows have the same value at a path. Cost: reads each value.
     ///
     /// # Errors
     /// [`crate::Error::NotUnique`] names two such rows, [`crate::Error::Conflict`] says that not all rows are indexed
@@ -406,11 +410,11 @@ impl Reader {
         check_paths(&table, place.into_iter())
     }
 
-    /// The keys of the first rows in the order of what a path leads to: those to which it leads nowhere, null, false,
-    /// true, numbers, texts by their bytes, arrays, objects; in the other direction the same backwards. Rows that are
-    /// alike come by key. Of several paths that are indexed together the first says, then the second. `None` where the paths
-    /// are not indexed in all segments, or lead to several values of a row.
-    /// Cost: a look at the values up to the last row that is given; rows without a value cost a look at all of them.
+    /// The keys of the first rows in the order of the value at a path: no value, null, false, true, numbers, texts
+    /// by bytes, arrays, objects; the reverse if descending. Equal rows are in key order. If several paths are
+    /// indexed together, rows are ordered by the first path, then by the second. `None` if the paths are not
+    /// indexed in all segments, or a row has several values there. Cost: reads the values up to the last returned
+    /// row; rows without a value require reading all of them.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if the filter is not one.
@@ -419,8 +423,8 @@ impl Reader {
         first_by_path(&found, asked)
     }
 
-    /// The first so many primary keys of a table in their order, behind the key `after`, whether there is a row of that
-    /// or not. Cost: a search a segment, and some 100 ns a key.
+    /// The first `limit` primary keys of a table behind the key `after`, which need not be the key of a row. Cost:
+    /// a search in each segment, and about 100 ns for each key.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if `after` cannot be one of its
@@ -437,7 +441,7 @@ impl Reader {
         keys.iter().map(|key| decode_key(&view.schema, key)).collect()
     }
 
-    /// How many rows a table has, exactly. Cost: an addition a segment.
+    /// The exact number of rows of a table. Cost: one addition for each segment.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
@@ -449,7 +453,7 @@ impl Reader {
         }
     }
 
-    /// SEARCH.
+    /// Runs SEARCH.
     ///
     /// # Errors
     /// - [`crate::Error::NotFound`]: there is no such table.
@@ -468,8 +472,8 @@ impl Reader {
         Ok(reply)
     }
 
-    /// The rows of a page in an order that an index has, found without a look at the others and without their
-    /// number; `None` where [`Reader::search`] finds them sooner.
+    /// The rows of a page along an index with its order, without reading other rows and without the total. `None`
+    /// if [`Reader::search`] is cheaper.
     ///
     /// # Errors
     /// As in [`Reader::search`].
@@ -478,9 +482,9 @@ impl Reader {
         first(&found, request)
     }
 
-    /// The rows of a page by their weights for a query by keywords ([`crate::TextQuery::Keywords`]), and what it took:
-    /// found without a look at all that the query finds, and without their number. `None` if something else is asked
-    /// for beside it, which [`Reader::search`] finds.
+    /// The top rows by weight of a keyword query ([`crate::TextQuery::Keywords`]), and a report. It does not weigh
+    /// all matching rows, and gives no total. `None` if the request has other conditions; use [`Reader::search`]
+    /// for those.
     ///
     /// # Errors
     /// As in [`Reader::search`].
@@ -493,14 +497,14 @@ impl Reader {
         Ok(Some((hits, report)))
     }
 
-    /// How [`Reader::count`], [`Reader::facet`], [`Reader::scan`] and [`Reader::scan_few`] find the rows of a
-    /// selection now. Cost: that of a count.
+    /// The access path that [`Reader::count`], [`Reader::facet`], [`Reader::scan`] and [`Reader::scan_few`] use
+    /// for a selection now. Cost: that of a count.
     ///
     /// # Errors
     /// As in [`Reader::count`].
     pub fn access(&self, selection: &Selection) -> Result<AccessPath> {
         if let Some(gathered) = self.gathered(&selection.table)? {
-            // Nobody is asked for what is only told.
+            // The access path needs no answer of other servers.
             let (by_text, matching) = (selection.text.is_some(), gathered.rows());
             let examined = matching;
             let segments = gathered.part_count();
@@ -516,7 +520,7 @@ impl Reader {
         access(&found, selection, &self.unless)
     }
 
-    /// How [`Reader::first_page`] finds the rows of a page now. Cost: its, without reading the rows.
+    /// The access path that [`Reader::first_page`] uses now. Cost: the same, without reading the rows.
     ///
     /// # Errors
     /// As in [`Reader::search`].
@@ -525,7 +529,7 @@ impl Reader {
         first_access(&found, request)
     }
 
-    /// How [`Reader::search`] finds the rows of a page now. Cost: its, without reading the rows.
+    /// The access path that [`Reader::search`] uses now. Cost: the same, without reading the rows.
     ///
     /// # Errors
     /// As in [`Reader::search`].
@@ -534,8 +538,8 @@ impl Reader {
         search_access(&found, request, &self.unless)
     }
 
-    /// About how many different values the first columns of an index have; exactly so many where they are few and no
-    /// row is deleted. `None` if the segments do not hold them. Cost: some searches of each segment's index.
+    /// The estimated cardinality of an index's first columns: the number of distinct values. Exact if they are few
+    /// and no row is deleted. `None` if the segments lack the index. Cost: some searches in each segment's index.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
@@ -545,7 +549,7 @@ impl Reader {
         Ok(distinct(&found, index, columns))
     }
 
-    /// How often each index of a table answered since the directory was opened.
+    /// The number of uses of each index of a table since the data directory was opened.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
@@ -554,7 +558,7 @@ impl Reader {
         Ok(self.known(table)?.usage.read())
     }
 
-    /// COUNT.
+    /// Runs COUNT.
     ///
     /// # Errors
     /// - [`crate::Error::NotFound`]: there is no such table.
@@ -573,7 +577,7 @@ impl Reader {
         Ok(reply)
     }
 
-    /// FACET.
+    /// Runs FACET.
     ///
     /// # Errors
     /// - [`crate::Error::NotFound`]: there is no such table.
@@ -588,11 +592,12 @@ impl Reader {
         Ok(reply)
     }
 
-    /// The first values of a column in their order, each once, with the number of its rows and the ends of another column,
-    /// along an index (a loose scan). `None` if no index has them: where the condition says more than one value of each
-    /// column before and something of the column, an end is asked of another column than the index's next, a text is
-    /// searched, there are more than some thousand values, or texts that are one by their order are not the same bytes.
-    /// Cost: two searches in each segment for each value; where rows are deleted, a look at each row of these values.
+    /// The first distinct values of a column in order, each with its number of rows and the least or greatest
+    /// value of another column, by a loose index scan. `None` if no index has them, that is, if: the condition
+    /// does not fix each column before to one value, or has conditions on other columns; the other column is not
+    /// the next one of the index; there is a text condition; there are more than some thousand values; or texts
+    /// that are equal in their order have different bytes. Cost: two searches in each segment for each value; if
+    /// rows are deleted, also reads each row of these values.
     ///
     /// # Errors
     /// As in [`Reader::facet`].
@@ -618,8 +623,8 @@ impl Reader {
         get(&table, key, &columns)
     }
 
-    /// Some columns, by their positions, of the row with this primary key. The row store is asked
-    /// only if one of them is neither indexed nor part of the key.
+    /// Some columns, by their positions, of the row with this primary key. Reads the row store only if one of them
+    /// is neither indexed nor part of the key.
     ///
     /// # Errors
     /// Those of [`Reader::get`], and [`crate::Error::Request`] if the table has no column at one of
@@ -634,15 +639,14 @@ impl Reader {
         get(&found, key, columns)
     }
 
-    /// Some columns, by their positions, of the rows with these primary keys, which may stand in
-    /// any order and more than once. Calls `visit` with the place in `keys` and the values for each
-    /// key there is a row of, which it may take: segment by segment, within one in the order of the
-    /// keys, equal keys in no order. The row store is asked only if a column is neither indexed nor
-    /// part of the key. Cost: one sort of the keys, then each is looked up once.
+    /// Some columns, by their positions, of the rows with these primary keys, in any order and with repetitions.
+    /// Calls `visit` with the index in `keys` and the values for each key that has a row; `visit` may take the
+    /// values. Order: by segment, then by key; the order of equal keys is undefined. Reads the row store only if a
+    /// column is neither indexed nor part of the key. Cost: sorts the keys, then looks up each once.
     ///
     /// # Errors
-    /// Those of [`Reader::get_columns`], and the first error of `visit`, which ends the call. All
-    /// keys are checked before the first row is read.
+    /// Those of [`Reader::get_columns`], and the first error of `visit`, which ends the call. All keys are
+    /// validated before the first row is read.
     pub fn get_many(
         &self,
         table: &str,
@@ -654,12 +658,11 @@ impl Reader {
         get_many(&found, keys, columns, visit)
     }
 
-    /// Some columns of every row that matches, in batches of columns. Which rows match is found
-    /// here, their values as the batches are drawn.
+    /// Some columns of every matching row, in column batches. This call finds the rows; their values are read as
+    /// batches are taken.
     ///
     /// # Errors
-    /// What is wrong with the request is told here; a batch that is drawn may still answer that
-    /// rows cannot be read.
+    /// An invalid request fails here. Taking a batch can still fail if rows cannot be read.
     ///
     /// - [`crate::Error::NotFound`]: there is no such table.
     /// - [`crate::Error::Request`]: a column, a search expression or a filter is wrong; its
@@ -675,10 +678,9 @@ impl Reader {
         Ok(scan.into())
     }
 
-    /// As [`Reader::scan`], where that looks at no more than `most` documents: those that keys or indexes
-    /// leave of the condition, or all of a segment where they leave too many; without a condition as many as
-    /// the request's limit. Else `None`, before conditions are asked of any. Always `None` for a text condition
-    /// or scores.
+    /// As [`Reader::scan`], but only if at most `most` documents need to be examined: the candidates by keys or
+    /// indexes, or whole segments if there are too many candidates; without a condition, as many as the request's
+    /// limit. Else `None`, before the condition is evaluated on any. Always `None` for a text condition or scores.
     ///
     /// # Errors
     /// Those of [`Reader::scan`].
@@ -693,12 +695,12 @@ impl Reader {
         Ok(ViewScan::few(table, request, most, &self.unless)?.map(Scan::from))
     }
 
-    /// What searches are told of the moment, and by what they end.
+    /// The position and the interrupt for searches.
     fn moment(&self) -> (Position, &Unless) {
         (self.position(), &self.unless)
     }
 
-    /// The table; as it was declared where the tables whose rows it has cannot be read as one.
+    /// The table; its declaration if its parts cannot be read as one table.
     pub(crate) fn known(&self, name: &str) -> Result<Found<'_>> {
         match (self.table(name), self.snapshot.tables.get(name)) {
             (Err(Error::Request { .. }), Some(table)) => Ok(Found::Table(table)),
@@ -706,7 +708,7 @@ impl Reader {
         }
     }
 
-    /// A table as it was, or several as one.
+    /// A table of the snapshot, or several as one.
     pub(crate) fn table(&self, name: &str) -> Result<Found<'_>> {
         self.shared.check_open()?;
         if let Some(Narrowed { table: NarrowedTable::Here(view), .. }) =
@@ -723,11 +725,11 @@ impl Reader {
     }
 }
 
-/// The table of a name.
+/// A table found by name.
 pub(crate) enum Found<'r> {
-    /// One of the moment's.
+    /// A table of the snapshot.
     Table(&'r Arc<TableView>),
-    /// Several as one.
+    /// Several tables as one.
     United(Arc<TableView>),
 }
 

@@ -30,12 +30,12 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Most values: of more it costs less to count all rows by value.
+/// Most values of a loose scan; beyond that it is cheaper to count all rows by value.
 const MAX_VALUES: usize = 4_096;
-/// Most rows of a run whose texts are compared, where texts of one key are one value.
+/// Most rows of a run whose texts are compared, if texts with equal sort keys count as one value.
 const MAX_COMPARED: u32 = 4_096;
 
-/// The first values of a column in their order; `None` if no index has them.
+/// The first values of a column in order; `None` if no index has them.
 pub(crate) fn values_in_order(
     view: &TableView,
     request: &ValuesRequest,
@@ -80,22 +80,22 @@ pub(crate) fn values_in_order(
     Ok(Some(ValuesReply { values, found_by: along.found_by, report }))
 }
 
-/// What is asked of the next column of an index: its least or greatest value beside each value.
+/// The least or greatest value of the next index column, requested for each value.
 struct End<'s> {
     column: &'s ColumnDef,
     greatest: bool,
 }
 
-/// An index that has the values in their order.
+/// An index with the values in order.
 struct Along {
     spec: IndexSpec,
-    /// What is asked of it; `None` if all rows are.
+    /// The index ranges of the condition; `None` for all rows.
     asked: Option<Asked>,
-    /// Whether the condition, which is of the column alone, is asked of each value of those.
+    /// Whether the condition must be evaluated on each value; it is about this column only.
     is_tested: bool,
-    /// The number of its parts up to the column.
+    /// The number of its parts up to and including the column.
     parts: usize,
-    /// Whether its end is where the values begin.
+    /// Whether it is walked backwards.
     reversed: bool,
     found_by: FoundBy,
 }
@@ -124,8 +124,8 @@ impl Along {
         Some(Self { parts: at + 1, spec, asked, is_tested, reversed, found_by })
     }
 
-    /// What a condition says, if that is one value of each part before the one at `at`, something of that one, and no
-    /// more; with whether it says more of the column than its bounds, as LIKE does.
+    /// The index ranges of a condition. It must fix each part before `at` to one value and restrict the part at
+    /// `at`, and no other. True if the condition on the column is more than bounds, such as LIKE.
     fn asked(
         index: TableIndex,
         spec: &IndexSpec,
@@ -140,44 +140,44 @@ impl Along {
         (condition.is_of(column) && asked.is_of_runs(at)).then_some((Some(asked), true))
     }
 
-    /// Whether the rows of each value are in the order of another column.
+    /// Whether the rows of each value are sorted by the column of `end`.
     fn has(&self, end: &End<'_>) -> bool {
         let next = self.spec.parts.get(self.parts);
         next.is_some_and(|next| next.column == end.column.id && next.order.is_none())
     }
 
-    /// Whether there are few values: as many as are asked for, or about as many as there are.
+    /// Whether there are few values, by the request's limit or by the estimated cardinality.
     fn is_of_few(&self, view: &TableView, request: &ValuesRequest) -> bool {
         let few = |count: u64| count <= MAX_VALUES as u64;
         request.limit <= MAX_VALUES
             || distinct(view, self.found_by.index, self.parts).is_some_and(few)
     }
 
-    /// The runs of all segments; `None` if one of them has no such index.
+    /// The runs of all segments; `None` if a segment lacks the index.
     fn segments<'v>(&self, view: &'v TableView) -> Option<Vec<Runs<'v>>> {
         let runs = view.segments.iter().map(|segment| Runs::of(self, segment));
         runs.collect()
     }
 }
 
-/// The runs of a segment that are still to come.
+/// The remaining runs of a segment.
 struct Runs<'v> {
     view: &'v SegmentView,
     index: SegmentIndex<'v>,
     /// `None` if all its values are NULL.
     column: Option<&'v Column>,
-    /// How its texts are ordered.
+    /// The order of its texts.
     order: Option<TextOrder>,
-    /// Whether no two of its texts are one value.
+    /// Whether different texts are always different values.
     is_plain: bool,
-    /// The column behind it.
+    /// The next column of the index.
     next_column: Option<&'v Column>,
     is_next_descending: bool,
     parts: usize,
     reversed: bool,
-    /// Where they lie, the next ones last.
+    /// The ranges of positions, the next one last.
     ranges: Vec<Range<u32>>,
-    /// The next one, and its value as the index compares it.
+    /// The next run, with its value as the index compares it.
     next: Option<(OwnedCell, Range<u32>)>,
 }
 
@@ -216,7 +216,7 @@ impl<'v> Runs<'v> {
         Some(this)
     }
 
-    /// Goes on to the run behind the next one.
+    /// Advances to the next run.
     fn advance(&mut self) {
         self.next = self.ranges.pop().map(|range| {
             let run = self.index.group(range.clone(), self.parts, self.reversed);
@@ -233,13 +233,13 @@ impl<'v> Runs<'v> {
         });
     }
 
-    /// Whether [`Runs::live`] looks at each row of a run.
+    /// Whether [`Runs::live`] reads each row of a run.
     fn is_looked_at(&self, run: &Range<u32>) -> bool {
         self.view.deleted.is_some() || !self.is_plain && run.len() as u32 <= MAX_COMPARED
     }
 
-    /// How many live rows a run has, or whether there are any; `None` if their texts are not all the same bytes, or
-    /// there are too many to see that.
+    /// The number of live rows of a run (with `values_only`, only whether there are any). `None` if their texts
+    /// are not all the same bytes, or are too many to compare.
     fn live(&self, run: &Range<u32>, values_only: bool) -> Option<u64> {
         if !self.is_plain && !self.is_of_one_text(run) {
             return None;
@@ -261,11 +261,11 @@ impl<'v> Runs<'v> {
         run.len() as u32 <= MAX_COMPARED && others.all(|other| other == first)
     }
 
-    /// The least or greatest value of live rows of a run in the next column; NULL where all are.
+    /// The least or greatest value of the next column among live rows of a run; NULL if all are NULL.
     fn end(&self, run: &Range<u32>, greatest: bool, looks: &mut Looks) -> Result<OwnedCell> {
         let Some(column) = self.next_column else { return Ok(OwnedCell::Null) };
         let cell = |at: u32| column.get(self.index.doc(at));
-        // NULL is the least.
+        // NULL sorts first.
         let is_null = |doc: u32| column.get(doc) == Cell::Null;
         let range = match self.is_next_descending {
             false => self.index.partition_point(run.clone(), is_null)..run.end,
@@ -292,14 +292,14 @@ impl<'v> Runs<'v> {
     }
 }
 
-/// What is wanted of each value.
+/// What is requested for each value.
 struct Wanted<'w> {
     column: &'w ColumnDef,
     ends: &'w [End<'w>],
     request: &'w ValuesRequest,
 }
 
-/// The live rows of one value; without one there are none.
+/// The live rows of one value.
 struct Group {
     value: Option<OwnedCell>,
     count: u64,
@@ -307,8 +307,8 @@ struct Group {
 }
 
 impl Wanted<'_> {
-    /// The first values that live rows have, of those that the test holds for; `None` if texts that are one value are
-    /// not the same bytes, or there are more values than are looked for.
+    /// The first values of live rows that pass the test. `None` if texts with equal sort keys are not the same
+    /// bytes, or there are too many values.
     fn merged(
         &self,
         segments: &mut [Runs<'_>],
@@ -342,7 +342,7 @@ impl Wanted<'_> {
         Ok(Some(values))
     }
 
-    /// Takes the runs of a value off the segments; `None` if its texts are not the same bytes.
+    /// Takes the runs of one value from all segments; `None` if its texts are not the same bytes.
     fn group(
         &self,
         key: &OwnedCell,

@@ -24,30 +24,30 @@ use crate::{
     Value, encode::decode_key, indexing::RequiredRows, interrupt::Unless, snapshot::TableView,
 };
 
-/// Documents that are gathered before the size of the batch is looked at, and rows that are read.
+/// Documents or rows read between two checks of the batch's size.
 const CHUNK_DOCS: usize = 256;
 const CHUNK_ROWS: usize = 16;
-/// Most rows of a batch that tells factors, each of which is weighed anew.
+/// Most rows of a batch with ranking factors, because each row is weighed again.
 const FACTOR_ROWS: usize = 256;
-/// A batch with this much in strings is given out before it has all its rows.
+/// A batch with this many bytes of strings is returned before it has all its rows.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// A running scan. Holds what it reads of the moment it began at, and changes nothing.
+/// A running scan. It keeps the snapshot it started with.
 pub struct Scan(Running);
 
-/// Where the rows are.
+/// The source of the rows.
 enum Running {
     Here(Box<ViewScan>),
     Elsewhere(Box<GatheredRows>),
 }
 
 impl Scan {
-    /// Of rows of several servers.
+    /// A scan of rows of several servers.
     pub(crate) fn gathered(rows: GatheredRows) -> Self {
         Self(Running::Elsewhere(Box::new(rows)))
     }
 
-    /// How many rows are still to come; of rows of other servers how many at most.
+    /// The number of rows still to come; for rows on other servers an upper bound.
     pub fn rows(&self) -> u64 {
         match &self.0 {
             Running::Here(scan) => scan.rows,
@@ -73,7 +73,7 @@ impl Iterator for Scan {
     }
 }
 
-/// A scan of a table that is here.
+/// A scan of a table on this server.
 pub(crate) struct ViewScan {
     view: Arc<TableView>,
     sources: Sources,
@@ -84,14 +84,14 @@ pub(crate) struct ViewScan {
     rows: u64,
 }
 
-/// How the rows are found.
+/// The way rows are found.
 enum Way {
     Segments(SegmentWalk),
     Rows(RowWalk),
 }
 
 impl ViewScan {
-    /// Begins a scan; what is wrong with the request is found here.
+    /// Starts a scan, and validates the request.
     pub(crate) fn new(
         view: Arc<TableView>,
         request: ScanRequest,
@@ -119,7 +119,7 @@ impl ViewScan {
         Ok(Self { view, sources, way, batch_rows, batch_bytes, rows })
     }
 
-    /// The same where at most `most` documents are looked at; else `None`.
+    /// Starts a scan that examines at most `most` documents; `None` if it would need more.
     pub(crate) fn few(
         view: Arc<TableView>,
         request: ScanRequest,
@@ -147,7 +147,7 @@ impl ViewScan {
             Way::Segments(walk) => walk.scores.as_slice(),
             Way::Rows(_) => &[],
         };
-        // A statement is ended between batches.
+        // A statement is killed between batches, so that they must be small.
         let tells_factors = scores.iter().any(|told| matches!(told, Told::Factors(..)));
         let most = if tells_factors { most.min(FACTOR_ROWS) } else { most };
         let new = |kind| ColumnBuilder::new(kind, most.min(1 << 16));
@@ -180,16 +180,16 @@ impl Iterator for ViewScan {
     }
 }
 
-/// How many bytes of strings a batch has at most before its last row.
+/// The limit of a batch in bytes of strings; the last row may exceed it.
 pub(super) fn bytes_of(asked: Option<usize>) -> usize {
     asked.map_or(BATCH_BYTES, |asked| asked.clamp(1, BATCH_BYTES))
 }
 
-/// What a text condition tells of rows.
+/// Values that a text condition computes for rows.
 enum Told {
     /// The scores of each segment.
     Scores(Vec<SegmentScores>),
-    /// The factors that a ranking expression weighs by.
+    /// The factors of a ranking expression.
     Factors(Box<Ranked>, FactorsForm),
 }
 
@@ -217,7 +217,7 @@ impl Told {
     }
 }
 
-/// The scores of the selected documents that a text condition holds for, segment by segment.
+/// The scores of the selected documents that match a text condition, by segment.
 fn scored(
     view: &TableView,
     selected: &[Docs],
@@ -246,7 +246,7 @@ fn scored(
     )
 }
 
-/// A batch that grows.
+/// A batch under construction.
 struct Batch {
     columns: Vec<ColumnBuilder>,
     rows: usize,
@@ -264,19 +264,19 @@ impl Batch {
     }
 }
 
-/// A walk over the documents that match.
+/// Iterates over the matching documents.
 struct SegmentWalk {
-    /// For each segment what matches.
+    /// The matching documents of each segment.
     selected: Vec<Docs>,
-    /// What is told of rows behind their columns.
+    /// The computed values, which follow the columns.
     scores: Vec<Told>,
-    /// For each segment the first document that was not given out.
+    /// For each segment the first document not returned yet.
     next: Vec<u32>,
-    /// The segment that is read, unless all are at once.
+    /// The current segment, unless all are read in key order.
     segment: usize,
     in_key_order: bool,
     chunk: usize,
-    /// The documents of a chunk, and which run of them is of which segment.
+    /// The documents of a chunk, and the run of each segment in it.
     docs: Vec<u32>,
     runs: Vec<(usize, Range<usize>)>,
 }
@@ -308,7 +308,7 @@ impl SegmentWalk {
         Ok(())
     }
 
-    /// The next documents, one segment after the other.
+    /// Takes the next documents, segment by segment.
     fn take(&mut self, view: &TableView, most: usize) {
         while let (Some(segment), Some(selected), Some(next)) = (
             view.segments.get(self.segment),
@@ -329,7 +329,7 @@ impl SegmentWalk {
         }
     }
 
-    /// The next documents of all segments by their keys.
+    /// Takes the next documents of all segments, in key order.
     fn take_in_key_order(&mut self, view: &TableView, most: usize) {
         let segments = view.segments.iter().zip(&self.selected).zip(&self.next).enumerate();
         let streams = segments.map(|(segment, ((view, selected), &next))| {
@@ -355,7 +355,7 @@ impl SegmentWalk {
         }
     }
 
-    /// Appends the asked columns of the chunk, as far as there is room for its rows.
+    /// Appends the requested columns of the chunk, as far as the batch has room.
     fn gather(&mut self, view: &TableView, sources: &[Source], batch: &mut Batch) -> Result<()> {
         if sources.iter().any(|source| !matches!(source, Source::Column { .. })) {
             let taken = self.gather_rows(view, sources, batch)?;
@@ -373,7 +373,7 @@ impl SegmentWalk {
         Ok(())
     }
 
-    /// Appends what of the chunk's rows is not in columns until the batch has bytes enough; of how many rows.
+    /// Appends columns from the row store until the batch is large enough; returns the number of rows.
     fn gather_rows(
         &self,
         view: &TableView,
@@ -387,7 +387,7 @@ impl SegmentWalk {
                 segment.keys().read(doc, &mut key);
                 gather_behind_key(view, (segment, doc), &key, sources, batch)?;
                 taken += 1;
-                // Each may have megabytes.
+                // One row may have megabytes.
                 if batch.is_heavy() {
                     return Ok(taken);
                 }
@@ -396,7 +396,7 @@ impl SegmentWalk {
         Ok(taken)
     }
 
-    /// The documents of the chunk behind its first so many come next.
+    /// Puts back the documents of the chunk behind the first `taken`.
     fn give_back(&mut self, taken: usize) {
         let mut first = None;
         for (segment, run) in &self.runs {
@@ -416,7 +416,7 @@ impl SegmentWalk {
         });
     }
 
-    /// Appends the scores and factors of the chunk to the columns behind the first ones.
+    /// Appends the scores and factors of the chunk, behind the first `first` columns.
     fn gather_scores(&self, view: &TableView, first: usize, batch: &mut Batch) -> Result<()> {
         for (told, out) in self.scores.iter().zip(batch.columns.iter_mut().skip(first)) {
             match told {
@@ -438,7 +438,8 @@ impl SegmentWalk {
         Ok(())
     }
 
-    /// The factors of the chunk: the documents of each segment are weighed together, however keys lie in segments.
+    /// The factors of the chunk. The documents of each segment are weighed together, in whatever order the keys
+    /// are.
     fn factors(&self, view: &TableView, ranked: &Ranked, form: FactorsForm) -> Result<Vec<String>> {
         let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (segment, run) in &self.runs {
@@ -465,7 +466,7 @@ impl SegmentWalk {
     }
 }
 
-/// Appends what of a row is not in the segments' columns.
+/// Appends the columns of a row that the segments do not have.
 fn gather_behind_key(
     view: &TableView,
     document: (&Segment, u32),
@@ -488,10 +489,10 @@ fn gather_behind_key(
     Ok(())
 }
 
-/// A walk over the row store.
+/// Iterates over the row store.
 struct RowWalk {
     required: RequiredRows,
-    /// The first key that was not looked at.
+    /// The next key to read.
     from: Vec<u8>,
 }
 
@@ -514,7 +515,7 @@ impl RowWalk {
             if !batch.is_full() {
                 return Ok(true);
             }
-            // The least key above this one.
+            // The successor of this key.
             from.extend_from_slice(key);
             from.push(0);
             Ok(false)

@@ -19,7 +19,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// The scores of live selected documents of one segment.
+/// The scores of live, selected documents of one segment.
 pub(super) struct SegmentScores {
     docs: Vec<u32>,
     scores: Vec<f64>,
@@ -46,14 +46,14 @@ impl SegmentScores {
         Self { docs, scores }
     }
 
-    /// The weights that a query by keywords gives, by ascending documents.
+    /// The weights of a keyword query, ascending by document.
     pub fn weighed(weights: Vec<(u32, i32)>) -> Self {
         let (docs, scores) =
             weights.into_iter().map(|(doc, weight)| (doc, f64::from(weight))).unzip();
         Self { docs, scores }
     }
 
-    /// Adds one term's part to each document that holds it.
+    /// Adds one term's contribution to each document that contains it.
     fn add(&mut self, frequencies: &[(u32, u32)], norms: &SegmentNorms<'_>, weight: f64) {
         let mut rest = frequencies;
         for (&doc, score) in self.docs.iter().zip(&mut self.scores) {
@@ -71,7 +71,7 @@ impl SegmentScores {
     }
 }
 
-/// What to score by.
+/// The inputs of scoring.
 pub(super) struct Scoring<'v> {
     /// The table.
     pub view: &'v TableView,
@@ -79,15 +79,15 @@ pub(super) struct Scoring<'v> {
     pub expression: Option<&'v Expression>,
     /// BM25's (k1, b).
     pub bm25: (f64, f64),
-    /// If only the rows with the highest scores are asked for: how many.
+    /// How many rows with the highest scores are needed; `None` for all rows.
     pub best: Option<usize>,
-    /// Whether of rows with one score those with the lowest keys come first.
+    /// Whether rows with equal scores are in ascending key order.
     pub by_key: bool,
 }
 
 impl Scoring<'_> {
-    /// The scores of the live selected documents of each segment, or at least of those whose rows
-    /// are among the best or tie with the last of them.
+    /// The scores of the live, selected documents of each segment; with `best`, at least of those that are among
+    /// the best or tie with the last.
     pub fn scores(
         &self,
         selected: &[Docs],
@@ -138,7 +138,7 @@ impl Scoring<'_> {
     }
 }
 
-/// The live ones of the documents, as a list where they are few.
+/// The live documents.
 fn live(segment: &SegmentView, docs: &Docs) -> DocSet {
     match docs {
         Docs::Every => DocSet::all(segment.segment.doc_count()),

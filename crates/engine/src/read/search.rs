@@ -19,7 +19,7 @@ use crate::{
     Selection, TableIndex, TextQuery, interrupt::Unless, snapshot::TableView,
 };
 
-/// SEARCH. `bm25` is (k1, b); `position` is the view's; searches by keywords end as `unless` says.
+/// Runs SEARCH. `bm25` is (k1, b); `position` is the view's; keyword searches end when `unless` says so.
 pub(crate) fn search(
     view: &TableView,
     request: &SearchRequest,
@@ -81,7 +81,7 @@ pub(crate) fn search(
     })
 }
 
-/// The rows of a page whose order an index has, without their number; `None` if they are found sooner by [`search`].
+/// The rows of a page along an index with its order, without their total; `None` if [`search`] is cheaper.
 pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
     let Some(FirstPage { places, index, .. }) = FirstPage::find(view, request)? else {
         return Ok(None);
@@ -91,8 +91,8 @@ pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<
     output.hits(view, &places, None).map(Some)
 }
 
-/// The rows of a page by their weights for a query by keywords that is all that is asked, without their number, and
-/// what it took; `None` if they are found otherwise. `position` is the view's.
+/// The top rows by weight of a keyword query without other conditions, without their total, and a report. `None`
+/// if that does not apply. `position` is the view's.
 pub(crate) fn best(
     view: &TableView,
     request: &SearchRequest,
@@ -139,12 +139,12 @@ pub(crate) fn best(
     Ok(Some((hits, report)))
 }
 
-/// A page whose order the keys or an index have.
+/// A page in the order of the keys or of an index.
 struct FirstPage {
     places: Vec<DocumentAddress>,
-    /// `None` for the keys.
+    /// `None` for key order.
     index: Option<IndexOrder>,
-    /// How many rows were looked at.
+    /// The number of rows examined.
     looked_at: u64,
 }
 
@@ -160,7 +160,7 @@ impl FirstPage {
         if order.needs_scores() {
             return Ok(None);
         }
-        // It has no text, of which it would be told to end.
+        // There is no text condition, so nothing needs to be interrupted.
         let plan = Plan::new(view, selection, &Unless::NEVER)?;
         let condition = plan.condition.as_ref();
         if order.is_by_key() {
@@ -209,7 +209,7 @@ impl FirstPage {
     }
 }
 
-/// How [`first`] finds the rows of a page.
+/// The access path of [`first`].
 pub(crate) fn first_access(
     view: &TableView,
     request: &SearchRequest,
@@ -219,7 +219,7 @@ pub(crate) fn first_access(
     Ok(Some(AccessPath { possible, ..first.path(view) }))
 }
 
-/// How [`search`] finds the rows of a page.
+/// The access path of [`search`].
 pub(crate) fn search_access(
     view: &TableView,
     request: &SearchRequest,
@@ -241,14 +241,14 @@ pub(crate) fn search_access(
     }
     let is_every = plan.expression.is_none() && plan.condition.is_none();
     if is_every && path.ordered_by.is_some() {
-        // No more are looked at than the page needs.
+        // No more rows are examined than the page needs.
         path.examined = path.examined.min((request.limit + request.offset) as u64);
         path.matching = path.examined;
     }
     Ok(path)
 }
 
-/// How the rows of a selection are found.
+/// The access path of a selection.
 pub(crate) fn access(
     view: &TableView,
     selection: &Selection,
@@ -257,7 +257,7 @@ pub(crate) fn access(
     Ok(Plan::new(view, selection, unless)?.access(view)?.0)
 }
 
-/// COUNT. `position` is the view's.
+/// Runs COUNT. `position` is the view's.
 pub(crate) fn count(
     view: &TableView,
     selection: &Selection,

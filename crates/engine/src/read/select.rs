@@ -21,18 +21,18 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// Where the text leaves no more than one in this many documents, their columns are looked at.
+/// If the text condition leaves at most one in this many documents, their columns are read directly.
 const FEW_SHARE: u32 = 256;
 
-/// A selection made ready: everything that can be wrong with it was found.
+/// A validated and resolved selection.
 pub(super) struct Plan {
     /// The text condition.
     pub expression: Option<Expression>,
     /// The condition on columns.
     pub condition: Option<Condition>,
-    /// What the condition says of keys and indexes.
+    /// The condition as ranges of keys and indexes.
     narrowing: Option<Narrowing>,
-    /// What may find rows.
+    /// The indexes that may be used.
     allowed: Allowed,
 }
 
@@ -40,21 +40,21 @@ pub(super) struct Plan {
 pub(super) struct Selected {
     /// For each segment of the view; deleted documents may be among them.
     pub docs: Vec<Docs>,
-    /// How many are live.
+    /// The number of live documents.
     pub total: u64,
-    /// What it took.
+    /// The report.
     pub report: QueryReport,
 }
 
-/// What keys and indexes leave of a segment's documents.
+/// The candidates of a segment by keys and indexes.
 struct Narrowed {
     docs: Docs,
-    /// Whether it is known that the condition holds for all of them.
+    /// Whether all of them certainly satisfy the condition.
     is_all: bool,
 }
 
 impl Narrowed {
-    /// Those of `docs` that are candidates; `found` takes what found them.
+    /// The candidates among `docs`; adds to `found` the indexes that found them.
     fn of(docs: Docs, candidates: Candidates, found: &mut Found) -> Self {
         narrow::add(candidates.found, found);
         let left = DocSet::List(candidates.docs);
@@ -65,7 +65,7 @@ impl Narrowed {
         Self { docs, is_all: candidates.is_all }
     }
 
-    /// Those that satisfy the condition.
+    /// The candidates that satisfy the condition.
     fn satisfying(self, condition: &Condition, view: &SegmentView) -> Result<Docs> {
         match self.is_all {
             true => Ok(self.docs),
@@ -74,14 +74,15 @@ impl Narrowed {
     }
 }
 
-/// A walk over so few takes no longer than to find out that it is not the best way.
+/// A walk over so few rows is always cheap enough.
 const MIN_LOOKED_AT: u64 = 64;
 
-/// How many rows a selection has, and what it took.
+/// The number of rows of a selection, and the report.
 type Counted = (u64, QueryReport);
 
 impl Plan {
-    /// Checks and resolves a selection. Searches by keywords end as `unless` says, here and where the plan runs.
+    /// Validates and resolves a selection. Keyword searches end when `unless` says so, here and when the plan
+    /// runs.
     pub fn new(view: &TableView, selection: &Selection, unless: &Unless) -> Result<Self> {
         let expression = Expression::new(view, selection, unless)?;
         let filter = selection.filter.as_ref();
@@ -91,13 +92,12 @@ impl Plan {
         Ok(Self { expression, condition, narrowing, allowed })
     }
 
-    /// Evaluates it. `started` is when the request came.
+    /// Runs the selection. `started` is the time of the request.
     pub fn run(&self, view: &TableView, position: Position, started: Instant) -> Result<Selected> {
         self.run_learning(view, position, started, None)
     }
 
-    /// The walk in key order for the first `wanted` rows; `None` without a condition, or if they are found sooner
-    /// otherwise.
+    /// A walk in key order for the first `wanted` rows; `None` without a condition, or if another way is cheaper.
     pub fn key_walk(
         &self,
         view: &TableView,
@@ -113,8 +113,8 @@ impl Plan {
         is_allowed.then_some(walk)
     }
 
-    /// Whether the first `wanted` rows are found sooner by a walk over so many of which they are some than by a look
-    /// at those that keys or an index leave, as far as how many those are tells where they stand.
+    /// Whether a walk over `over` rows for the first `wanted` is cheaper than reading the candidates of keys or an
+    /// index. It assumes that candidates are evenly spread over the walk.
     pub fn is_walked(&self, view: &TableView, over: u64, wanted: usize) -> bool {
         let left = view.segments.iter().map(|view| {
             let count = self.narrowing.as_ref().and_then(|it| it.count(&view.segment));
@@ -124,13 +124,13 @@ impl Plan {
         over.saturating_mul(wanted as u64) / left.max(1) <= left.max(MIN_LOOKED_AT)
     }
 
-    /// What its terms' occurrences are to be noted in.
+    /// An empty record for its terms' frequencies.
     pub fn occurrences(&self, view: &TableView) -> Occurrences {
         let terms = self.expression.as_ref().map_or(0, |expression| expression.terms.len());
         Occurrences::new(terms, view.segments.len())
     }
 
-    /// As [`Plan::run`]; `learnt` takes what a score will need to know of the terms.
+    /// As [`Plan::run`]; `learnt` receives the frequencies that a score needs.
     pub fn run_learning(
         &self,
         view: &TableView,
@@ -170,8 +170,8 @@ impl Plan {
         Ok(Selected { docs, total, report })
     }
 
-    /// The documents of each segment, where at most `most` are to be looked at for them; else `None`, before
-    /// conditions are asked of any. Nothing for text conditions. Without a condition `wanted` rows are enough.
+    /// The documents of each segment, if at most `most` need to be examined; else `None`, before the condition is
+    /// evaluated on any. `None` for text conditions. Without a condition `wanted` rows are enough.
     pub fn run_few(&self, view: &TableView, most: u64, wanted: u64) -> Result<Option<Vec<Docs>>> {
         if self.expression.is_some() {
             return Ok(None);
@@ -187,7 +187,7 @@ impl Plan {
             }
             let is_small = u64::from(segment.segment.doc_count()) + looked_at <= most;
             if let (Docs::Every, Some(narrowing), false) = (&left.docs, &self.narrowing, is_small) {
-                // A look at all of them is sooner, but too much.
+                // Reading all of them would be cheaper, but exceeds `most`.
                 let fewer = narrowing.most_candidates(&segment.segment, most - looked_at);
                 left = fewer.map_or(left, |fewer| Narrowed::of(Docs::Every, fewer, &mut found));
             }
@@ -210,14 +210,14 @@ impl Plan {
         matching.collect::<Result<_>>().map(Some)
     }
 
-    /// The indexes that the condition says something of.
+    /// The indexes that could be used for the condition.
     pub fn possible(&self) -> Vec<TableIndex> {
         let mut indexes = Vec::new();
         self.narrowing.iter().for_each(|narrowing| narrowing.possible(&mut indexes));
         indexes
     }
 
-    /// The rows, and how they are found. Says nothing of an order.
+    /// The access path and the matching documents. Ignores the order.
     pub fn access(&self, view: &TableView) -> Result<(AccessPath, Vec<Docs>)> {
         let mut path = AccessPath {
             by_text: self.expression.is_some(),
@@ -259,8 +259,8 @@ impl Plan {
         Ok((path, all))
     }
 
-    /// Those of a segment's documents that may satisfy the condition, as far as its keys and indexes
-    /// tell sooner than its columns; `found` takes which of them did.
+    /// The candidates of a segment, if keys or indexes find them more cheaply than its columns; adds to `found`
+    /// which did.
     fn narrowed(&self, view: &SegmentView, docs: Docs, found: &mut Found) -> Narrowed {
         let segment = &view.segment;
         let few = segment.doc_count() / FEW_SHARE;
@@ -274,8 +274,7 @@ impl Plan {
         }
     }
 
-    /// How many rows it has. Asks the text index for the number alone where it knows that sooner
-    /// than the documents.
+    /// The number of rows. For a single term the text index may know it without the documents.
     pub fn count(&self, view: &TableView, position: Position, started: Instant) -> Result<Counted> {
         if let Some(counted) = self.count_by_index(view)? {
             let mut report = self.report(view, position);
@@ -310,7 +309,7 @@ impl Plan {
         Ok((total, report))
     }
 
-    /// How many rows satisfy the condition, where an index says that of one segment or more.
+    /// The number of rows that satisfy the condition, if indexes can count them in some segment.
     fn count_by_index(&self, view: &TableView) -> Result<Option<u64>> {
         let (None, Some(condition)) = (&self.expression, &self.condition) else { return Ok(None) };
         let Some(counting) = IndexCount::new(&view.schema, condition, self.allowed) else {
@@ -330,14 +329,14 @@ impl Plan {
         Ok(Some(total))
     }
 
-    /// Counts the text indexes that are asked.
+    /// Updates the usage counters of the text indexes that are searched.
     fn note_searched(&self, view: &TableView) {
         let Some(expression) = &self.expression else { return };
         let places = 0..view.schema.texts.len();
         places.filter(|place| expression.asks(*place)).for_each(|place| view.usage.searched(place));
     }
 
-    /// A report of what is known before anything is matched.
+    /// The report before anything is matched.
     pub fn report(&self, view: &TableView, position: Position) -> QueryReport {
         let expression = self.expression.as_ref();
         let mut keywords = expression.iter().flat_map(|expression| &expression.keywords);
@@ -351,7 +350,7 @@ impl Plan {
         }
     }
 
-    /// What follows from the number of rows that match the text.
+    /// Fills in the counts that follow from the number of rows that match the text.
     fn report_counts(&self, report: &mut QueryReport, matched: u64) {
         report.after_not = matched;
         match self.expression.as_ref().map(|expression| &expression.root) {

@@ -1,22 +1,22 @@
-//! Where the values of a column are read: segments or row store.
+//! The source of a column's values: segments, keys or the row store.
 
 use smallvec::SmallVec;
 
 use crate::{ColumnType, Error, RequestPart, Result, Schema};
 
-/// Where the values of an asked column are.
+/// The source of a requested column.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     /// In the segments' columns.
     Column { position: usize, id: u32, kind: ColumnType },
-    /// In the keys, as this part.
+    /// In the keys, as the part with this index.
     Key { position: usize, part: usize, kind: ColumnType },
-    /// In the row store alone.
+    /// Only in the row store.
     Row { position: usize, kind: ColumnType },
 }
 
 impl Source {
-    /// Whether only the row store has them.
+    /// Whether it must be read from the row store.
     pub fn is_row(&self) -> bool {
         matches!(self, Self::Row { .. })
     }
@@ -38,18 +38,18 @@ impl Source {
     }
 }
 
-/// A list of them; short ones take no memory of their own.
+/// A list of sources; short ones need no allocation.
 pub(super) type Sources = SmallVec<[Source; 8]>;
 
-/// Which columns of a row are to be decoded: those asked for, and all from the 65th on, so that
-/// asking is one step.
+/// A test for which columns of a row to decode: the requested ones, and all from the 65th on, so that the test is
+/// a single bit operation.
 pub(super) fn wanted(sources: &[Source]) -> impl Fn(usize) -> bool + use<> {
     let bit = |position: usize| 1u64.checked_shl(position as u32).unwrap_or(0);
     let asked = sources.iter().fold(0, |asked, source| asked | bit(source.position()));
     move |position| position >= 64 || asked & bit(position) != 0
 }
 
-/// Where the values of each of these columns are; an error if there is no such column.
+/// The source of each of these columns; an error if a column does not exist.
 pub(super) fn sources(schema: &Schema, columns: &[usize]) -> Result<Sources> {
     columns.iter().map(|&position| source(schema, position)).collect()
 }

@@ -1,4 +1,4 @@
-//! Rows and their texts, read back where the index alone cannot tell.
+//! Reads rows and their texts, for conditions that the index alone cannot decide.
 
 use remora_index::{DocSet, segment::Segment};
 
@@ -8,7 +8,7 @@ use crate::{
     storage::store::RowVersion,
 };
 
-/// Keeps of `docs` (live ones only) those whose row satisfies `holds`, of which it is given these
+/// Keeps the documents of `docs`, which must be live, for whose row `holds` is true. Rows have only the given
 /// columns.
 pub(super) fn retain_rows(
     view: &TableView,
@@ -26,7 +26,7 @@ pub(super) fn retain_rows(
     Ok(DocSet::List(kept))
 }
 
-/// Calls `visit` with each of `docs` (live ones only) and these columns of its row.
+/// Calls `visit` with each document of `docs`, which must be live, and these columns of its row.
 pub(super) fn for_each_row(
     view: &TableView,
     segment: &SegmentView,

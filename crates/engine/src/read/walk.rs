@@ -5,20 +5,20 @@ use remora_index::DocSet;
 use super::{docs::Docs, filter::Condition};
 use crate::{Result, snapshot::SegmentView};
 
-/// The walk is given up once it took a step for so many documents that a segment has. A step costs as much as a look at
-/// so many in a column.
+/// A walk is given up after one step for each this many documents of the segment. A step costs as much as reading
+/// that many values of a column.
 const WALKED_SHARE: u32 = 64;
 const MIN_WALKED: u32 = 1_024;
-/// Documents that the condition is asked of at once.
+/// The number of documents on which the condition is evaluated at once.
 pub(super) const MIN_CHUNK: usize = 32;
 const MAX_CHUNK: usize = 4_096;
 
-/// The first documents of a segment, and how many were looked at for them.
+/// The first documents of a segment, and the number examined.
 pub(super) type Walked = (Vec<u32>, u64);
 
-/// The first `wanted` live documents that satisfy the condition; `None` if so many are passed over that they are found
-/// sooner otherwise, unless that is `forced`. `next` gives about so many documents of the order as are asked for, but
-/// not more than may be looked at yet: `None` if those are too few to go on, nothing at the end.
+/// The first `wanted` live documents that satisfy the condition. `None` if so many are skipped that another way is
+/// cheaper, unless it is `forced`. `next` returns about as many documents of the order as asked for, but not more
+/// than may still be examined: `None` if that limit is too low to continue, an empty list at the end.
 pub(super) fn walked(
     view: &SegmentView,
     condition: Option<&Condition>,

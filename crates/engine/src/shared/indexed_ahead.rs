@@ -1,4 +1,4 @@
-//! Segments of a changed definition that were made before it takes effect: see `write::ahead`.
+//! Segments built for a changed definition before it takes effect: see `write::ahead`.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use remora_index::segment::Segment;
 use super::DatabaseState;
 use crate::{Position, Schema, snapshot::Snapshot};
 
-/// The segments of a table as a definition wants them, of the rows of one moment. Made by
-/// [`Database::index_ahead`](crate::Database::index_ahead) and taken by
-/// [`Database::define_indexed`](crate::Database::define_indexed). While it is there every key that is written is noted, in a
-/// bounded list: if more than a million are, or the table becomes another, it is of no use, and
-/// the writer indexes all rows.
+/// The segments of a table for a new definition, with the rows of one snapshot.
+/// [`Database::index_ahead`](crate::Database::index_ahead) builds them, and
+/// [`Database::define_indexed`](crate::Database::define_indexed) uses them. While this exists, every written key
+/// is recorded in a bounded list. If more than a million keys are written, or the table's definition changes, it
+/// becomes useless, and the writer indexes all rows.
 pub struct IndexedAhead {
     pub(crate) moment: Moment,
-    /// The table's number, and which of its definitions was current.
+    /// The table's number, and the version of its definition.
     pub(crate) number: u32,
     pub(crate) defined: Position,
-    /// The definition that the segments are of.
+    /// The new definition.
     pub(crate) schema: Schema,
     pub(crate) segments: Vec<Arc<Segment>>,
     pub(crate) text_bytes: u64,
@@ -29,20 +29,20 @@ impl std::fmt::Debug for IndexedAhead {
     }
 }
 
-/// From where on the keys that are written are noted, as long as it is there.
+/// While it exists, the keys written since its position are recorded.
 pub(crate) struct Moment {
     shared: Arc<DatabaseState>,
     position: Position,
 }
 
 impl Moment {
-    /// From now on, and what can be read now.
+    /// Starts to record keys; also returns the snapshot of that position.
     pub fn begin(shared: &Arc<DatabaseState>) -> (Self, Arc<Snapshot>) {
         let snapshot = shared.transactions.begin(&shared.published);
         (Self { shared: Arc::clone(shared), position: snapshot.position }, snapshot)
     }
 
-    /// What was written up to here is in what can be read.
+    /// The position of the snapshot.
     pub fn position(&self) -> Position {
         self.position
     }

@@ -1,4 +1,4 @@
-//! A large batch as it waits for the writer: its rows are staged, its segments built.
+//! A large batch in the writer's queue: its rows are staged, its segments are built.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,26 +6,26 @@ use remora_index::{Bitmap, segment::Segment};
 
 use crate::{Position, snapshot::SegmentView};
 
-/// What the writer gets of a large batch.
+/// A large batch, ready to be committed.
 pub(crate) struct LargeCommit {
     /// The number under which its rows are staged.
     pub number: u32,
-    /// What it makes of each table.
+    /// The segments for each table.
     pub tables: BTreeMap<u32, Built>,
     /// As in [`crate::ChangeBatch::positions`].
     pub positions: Vec<(String, String)>,
-    /// What it counts for the next checkpoint.
+    /// The bytes it adds to the size at which the next checkpoint is due.
     pub unsaved_bytes: u64,
 }
 
-/// What a large batch makes of a table.
+/// The part of a large batch for one table.
 pub(crate) struct Built {
     /// The name of the table.
     pub name: String,
-    /// Which definition its rows have: see `TableView::defined`.
+    /// The version of the definition that its rows have: see `TableView::defined`.
     pub defined: Position,
-    /// Its own segments.
+    /// The segments of the batch.
     pub segments: Vec<SegmentView>,
-    /// What is known of the published segments: the documents whose keys are in the batch.
+    /// For published segments, the documents whose keys are in the batch, as far as they are known.
     pub replaced: Vec<(Arc<Segment>, Bitmap)>,
 }

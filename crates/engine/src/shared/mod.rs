@@ -44,35 +44,35 @@ pub(crate) struct DatabaseState {
     pub directory: PathBuf,
     /// Its settings.
     pub options: Options,
-    /// What waits for the writer.
+    /// The queue of the writer.
     pub queue: WriteQueue,
     /// The threads that index large batches.
     pub indexers: Indexers,
-    /// The transactions that have begun and not ended.
+    /// The open transactions.
     pub transactions: OpenTransactions,
-    /// Who is to be told of changes.
+    /// The watchers of changes.
     pub watchers: Watchers,
-    /// What readers see.
+    /// The published snapshot.
     pub published: Published,
     /// Tables that are read as one.
     pub united: United,
-    /// The segment files. Held during a checkpoint, so there is one at a time; `None` once the
-    /// directory is given up.
+    /// The segment files. Locked during a checkpoint, so that only one runs at a time; `None` once the directory
+    /// is released.
     pub files: Mutex<Option<SegmentFiles>>,
-    /// Bytes of indexed text that are in no file yet, and of the log behind the last checkpoint.
+    /// Bytes of indexed text not yet in files, plus bytes of the log since the last checkpoint.
     pub unsaved_bytes: AtomicU64,
     /// Why the last checkpoint failed; `None` if it did not.
     pub checkpoint_failure: Mutex<Option<String>>,
-    /// How many merges run.
+    /// The number of running merges.
     pub merging: AtomicUsize,
-    /// Whether the directory is given up: every call answers [`Error::Closed`].
+    /// Whether the directory is released: every call returns [`Error::Closed`].
     pub closed: AtomicBool,
     store: RwLock<Option<Arc<dyn Store>>>,
     lock: Mutex<Option<DirectoryLock>>,
 }
 
 impl DatabaseState {
-    /// A database that was just recovered.
+    /// The state of a database after recovery.
     pub fn new(
         directory: PathBuf,
         options: Options,
@@ -111,9 +111,9 @@ impl DatabaseState {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// Refuses all writes from now on: one could not be made durable, or a thread that writes need
-    /// died. Reads go on. The error is handed back as the callers get it. Of a full disk the writer is
-    /// only told: it goes on when there is room.
+    /// Rejects all writes from now on, because one could not be made durable or a thread needed for writes died.
+    /// Reads continue. Returns the error as callers get it. A full disk does not poison: it is only reported to
+    /// the writer, which continues when there is space.
     pub fn poison(&self, error: &Error) -> Error {
         let error = match error {
             Error::Full(_) => {
@@ -134,16 +134,16 @@ impl DatabaseState {
         self.files.lock().as_mut().ok_or(Error::Closed)?.save_ahead(segment)
     }
 
-    /// Why the writer takes nothing any more.
+    /// The error with which writes are rejected.
     pub fn refusal(&self) -> Error {
         self.published.stopped().unwrap_or(Error::Closed)
     }
 
-    /// Gives the directory up. A read that has begun may go on in what it has pinned; rows of the
-    /// store it reads no more.
+    /// Releases the directory. A running read may continue in what it has pinned, but cannot read the row store
+    /// any more.
     pub fn release(&self) {
         self.closed.store(true, Ordering::Release);
-        // A checkpoint that has begun ends first; a later one finds nothing.
+        // Waits for a running checkpoint; a later one finds nothing.
         *self.files.lock() = None;
         self.published.clear();
         *self.store.write() = None;
@@ -151,7 +151,7 @@ impl DatabaseState {
     }
 }
 
-/// Poisons the database when the thread that holds it panics, so that nobody waits for it in vain.
+/// Poisons the database if the thread that holds it panics, so that nobody waits for that thread forever.
 pub(crate) struct PoisonOnPanic<'s>(pub &'s DatabaseState, pub &'static str);
 
 impl Drop for PoisonOnPanic<'_> {

@@ -1,4 +1,4 @@
-//! Batches as they wait for the writer: checked and encoded.
+//! Batches in the writer's queue: validated and encoded.
 
 use std::{
     hash::BuildHasher,
@@ -19,73 +19,73 @@ use crate::{
     storage::store::{Keyspace, StoreBatch},
 };
 
-/// A batch, checked and encoded.
+/// A batch, validated and encoded.
 #[derive(Default)]
 pub(crate) struct PreparedBatch {
     /// The changes, each table once.
     pub tables: Vec<PreparedTable>,
     /// As in [`crate::ChangeBatch::positions`].
     pub positions: Vec<(String, String)>,
-    /// Bytes of memory it holds, about.
+    /// Its approximate size in memory, in bytes.
     pub bytes: usize,
-    /// Set when one of its pipeline has failed.
+    /// Set when a batch of its pipeline has failed.
     pub broken: Option<Arc<AtomicBool>>,
-    /// What must not have been written meanwhile, if it is a transaction's.
+    /// For a transaction's batch, what must not have been written since the transaction began.
     pub since: Option<Since>,
 }
 
 /// The changes to one table.
 pub(crate) struct PreparedTable {
-    /// The table as it was found; the writer checks that it is still there.
+    /// The table's number; the writer checks that the table still exists.
     pub number: u32,
     /// Its definition.
     pub schema: Arc<Schema>,
-    /// Which one that is: see `TableView::defined`.
+    /// The version of the definition: see `TableView::defined`.
     pub defined: Position,
     /// The changes in ascending key order, each key once.
     pub changes: Vec<PreparedChange>,
-    /// For a large batch its indexed rows; the changes then carry no [`PreparedChange::row`].
+    /// For a large batch the segment of its rows; the changes then have no [`PreparedChange::row`].
     pub segment: Option<Arc<Segment>>,
-    /// The same while it is being made.
+    /// The same while it is being built.
     pub indexing: Option<Indexing>,
-    /// Bytes of texts that are indexed, and of what paths lead to.
+    /// Bytes of indexed texts and path values.
     pub text_bytes: usize,
-    /// What its rows have at the table's unique paths, in order.
+    /// The values of its rows at the table's unique paths, sorted.
     pub unique: Vec<UniqueValue>,
 }
 
-/// A value that no other row may have. The order is by path, value and change.
+/// A value at a unique path. Sorted by path, value and change.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct UniqueValue {
-    /// The place of the path among the table's.
+    /// The position of the path among the table's.
     pub path: usize,
     /// The value's bytes.
     pub value: Vec<u8>,
-    /// The place of the change whose row has it.
+    /// The index of the change whose row has it.
     pub change: usize,
 }
 
-/// What becomes of one key.
+/// A change to one key.
 pub(crate) struct PreparedChange {
     /// The encoded key.
     pub key: Vec<u8>,
-    /// The encoded row; `None` if the row is gone.
+    /// The encoded row; `None` for a deletion.
     pub stored: Option<Vec<u8>>,
     /// The row, if it is to be indexed by the writer.
     pub row: Option<FittedRow>,
-    /// Whether there must be no row of the key before.
+    /// Whether the key must not exist before (an insert).
     pub must_be_absent: bool,
 }
 
 impl PreparedBatch {
-    /// Notes that it is not applied, so that those behind it in its pipeline are not either.
+    /// Marks its pipeline as broken, so that later batches of it are not applied.
     pub fn break_pipeline(&self) {
         if let Some(broken) = &self.broken {
             broken.store(true, Ordering::Release);
         }
     }
 
-    /// Whether it follows from those before it: see [`crate::Pipeline`].
+    /// Whether it belongs to a pipeline: see [`crate::Pipeline`].
     pub fn is_of_pipeline(&self) -> bool {
         self.broken.is_some()
     }
@@ -106,24 +106,24 @@ impl PreparedBatch {
         Ok(())
     }
 
-    /// Whether one before it in its pipeline was not applied.
+    /// Whether an earlier batch of its pipeline was not applied.
     pub fn is_behind_failure(&self) -> bool {
         self.broken.as_ref().is_some_and(|broken| broken.load(Ordering::Acquire))
     }
 
-    /// Whether it is to be refused where its keys, or values that are unique, are not as it expects.
+    /// Whether it has preconditions on keys or unique values.
     pub fn expects(&self) -> bool {
         let has_unique = || self.tables.iter().any(|table| !table.unique.is_empty());
         self.since.is_some() || has_unique() || self.inserts()
     }
 
-    /// Whether there must be no row of one of its keys.
+    /// Whether it has inserts, whose keys must not exist.
     pub fn inserts(&self) -> bool {
         let mut changes = self.tables.iter().flat_map(|table| &table.changes);
         changes.any(|change| change.must_be_absent)
     }
 
-    /// Whether nothing happens if it is applied.
+    /// Whether applying it does nothing.
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty() && self.tables.iter().all(|table| table.changes.is_empty())
     }
@@ -139,7 +139,7 @@ impl PreparedBatch {
         changed.chain(protected)
     }
 
-    /// Hashes of all that a batch behind it may expect something of: those keys, and values that are unique.
+    /// Hashes of everything that a later batch may have a precondition on: those keys, and unique values.
     pub fn claims(&self) -> impl Iterator<Item = u64> + '_ {
         let unique = self.tables.iter().flat_map(|table| {
             let of = |one: &UniqueValue| {
@@ -150,7 +150,7 @@ impl PreparedBatch {
         self.key_hashes().chain(unique)
     }
 
-    /// How many keys that are.
+    /// The number of those keys.
     pub fn key_count(&self) -> usize {
         let protected = self.since.iter().flat_map(|since| &since.protected);
         let protected: usize = protected.map(|table| table.keys.len()).sum();
@@ -159,7 +159,7 @@ impl PreparedBatch {
 }
 
 impl PreparedTable {
-    /// Puts the rows into a commit.
+    /// Adds the rows to a commit.
     pub fn put_rows(&self, commit: &mut StoreBatch) {
         let rows = Keyspace::Rows(self.number);
         self.changes.iter().for_each(|change| match &change.stored {
@@ -168,7 +168,7 @@ impl PreparedTable {
         });
     }
 
-    /// Bytes of memory that the changes hold, about.
+    /// The approximate size of the changes in memory, in bytes.
     pub fn bytes(&self) -> usize {
         let changes = self.changes.iter();
         let stored: usize = changes
@@ -187,7 +187,7 @@ impl PreparedTable {
     }
 }
 
-/// The hash by which a key of a table is noted.
+/// The hash under which a written key is recorded.
 pub(crate) fn key_hash(table: u32, key: &[u8]) -> u64 {
     FxBuildHasher.hash_one((table, key))
 }

@@ -1,7 +1,7 @@
 //! The queue between the callers of `apply` and the writer thread.
 //!
-//! Bounded by bytes: a caller waits while the queue is full, so a writer that falls behind slows
-//! its callers down instead of filling the memory. The writer takes as much as fits one group.
+//! It is bounded in bytes: a caller blocks while the queue is full, so a slow writer slows its callers down
+//! instead of filling memory (backpressure). The writer takes as much as fits into one group commit.
 
 use std::{
     collections::VecDeque,
@@ -18,53 +18,53 @@ use super::{
 };
 use crate::{Definition, Error, Result};
 
-/// Most bytes that wait; one batch larger than that may wait alone.
+/// Most bytes in the queue; a single larger batch is allowed.
 const QUEUE_BYTES: usize = 64 << 20;
-/// Most batches that wait.
+/// Most batches in the queue.
 const QUEUE_JOBS: usize = 4_096;
-/// Most bytes of one group: about what a disk writes in the time of a few syncs.
+/// Most bytes of one group commit: about what a disk writes in the time of a few syncs.
 const GROUP_BYTES: usize = 8 << 20;
 /// Most batches of one group.
 const GROUP_JOBS: usize = 1_024;
 
-/// What the writer is asked to do.
+/// A job of the writer.
 pub(crate) enum Job {
     /// Apply a batch.
     Apply(PreparedBatch, Waiter),
-    /// Change which tables there are.
+    /// Change table definitions.
     Define(Definitions, Waiter),
-    /// Reserve a number for rows that are staged.
+    /// Reserve a table number for staged rows.
     Reserve(Sender<Result<u32>>),
-    /// Commit a batch that is staged.
+    /// Commit a staged batch.
     Large(LargeCommit, Waiter),
-    /// Begin or end to keep changes for somebody.
+    /// Start or stop keeping changes for a watcher.
     Watch(WatchOrder),
-    /// Stand still until nothing can come from there any more.
+    /// Block until the other end is dropped.
     Hold(Receiver<()>),
 }
 
-/// What the writer is asked to do for those who watch.
+/// A job of the writer about watchers.
 pub(crate) enum WatchOrder {
-    /// Keep what comes from now on for the watcher of this name, or a new one without, of these tables
-    /// or all.
+    /// Start to keep changes of these tables, or of all, for the watcher of this name, or for a new one without a
+    /// name.
     Begin(Option<String>, Option<Vec<String>>, Sender<Result<Arc<Watcher>>>),
-    /// Keep nothing more for the watcher of this name.
+    /// Remove the watcher of this name.
     Forget(String, Waiter),
 }
 
-/// Changes of definitions that are one step.
+/// Changes of definitions, to be done atomically.
 pub(crate) struct Definitions {
     /// In order.
     pub definitions: Vec<Definition>,
     /// As in [`crate::ChangeBatch::positions`].
     pub positions: Vec<(String, String)>,
-    /// Segments of tables that are altered, which were made before.
+    /// Segments of altered tables, built in advance.
     pub ahead: Vec<IndexedAhead>,
 }
 
-/// What the writer gets next.
+/// What the writer takes from the queue.
 pub(crate) enum Taken {
-    /// Batches to be committed together, in order.
+    /// A group of batches to be committed together, in order.
     Group(Vec<(PreparedBatch, Waiter)>),
     /// Definitions, between two groups.
     Definitions(Definitions, Waiter),
@@ -76,13 +76,13 @@ pub(crate) enum Taken {
     Watch(WatchOrder),
     /// As in [`Job::Hold`].
     Hold(Receiver<()>),
-    /// Nothing came in the given time, or the queue was woken.
+    /// Timeout, or the queue was woken.
     Nothing,
     /// The queue is closed and empty.
     Closed,
 }
 
-/// The queue. Any thread may push, one takes.
+/// The queue: many producers, one consumer.
 #[derive(Default)]
 pub(crate) struct WriteQueue {
     state: Mutex<State>,
@@ -95,7 +95,7 @@ struct State {
     jobs: VecDeque<Job>,
     bytes: usize,
     closed: Option<Error>,
-    /// Whether who takes is to look around.
+    /// Whether the consumer was asked to wake up.
     woken: bool,
 }
 
@@ -140,7 +140,7 @@ impl WriteQueue {
         taken
     }
 
-    /// Waits until there is something to take, or somebody has who takes look around.
+    /// Waits until there is a job, or the queue is woken.
     pub fn wait(&self) {
         let mut state = self.state.lock();
         while state.jobs.is_empty() && state.closed.is_none() && !state.woken {
@@ -148,19 +148,19 @@ impl WriteQueue {
         }
     }
 
-    /// Has who takes look around.
+    /// Wakes the consumer.
     pub fn wake(&self) {
         self.state.lock().woken = true;
         self.filled.notify_all();
     }
 
-    /// Refuses further jobs with `reason`; what waits is still done.
+    /// Rejects further jobs with `reason`; queued ones are still done.
     pub fn close(&self, reason: Error) {
         self.state.lock().closed.get_or_insert(reason);
         self.wake_all();
     }
 
-    /// Refuses further jobs and answers those that wait with `reason`.
+    /// Rejects further jobs and all queued ones with `reason`.
     pub fn fail(&self, reason: &Error) {
         let jobs = {
             let mut state = self.state.lock();
@@ -175,7 +175,7 @@ impl WriteQueue {
                     waiter.answer(Err(reason.clone()));
                 }
                 Job::Watch(WatchOrder::Forget(_, waiter)) => waiter.answer(Err(reason.clone())),
-                // Who waits for it sees that it is gone.
+                // The caller sees that its channel is closed.
                 Job::Watch(WatchOrder::Begin(..)) | Job::Reserve(_) | Job::Hold(_) => {}
             }
         }
@@ -199,7 +199,7 @@ impl State {
         while let Some(job) = self.jobs.pop_front() {
             let bytes = job.bytes();
             match job {
-                // What is done must not wait for what is still being indexed.
+                // A group must not wait for batches that are still being indexed.
                 Job::Apply(batch, waiter)
                     if group.is_empty()
                         || (group.len() < GROUP_JOBS

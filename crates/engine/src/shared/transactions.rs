@@ -1,4 +1,4 @@
-//! The open transactions, and what a commit expects of its keys.
+//! The open transactions, and the preconditions of their commits.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,12 +9,12 @@ use crate::{
     snapshot::{Published, Snapshot},
 };
 
-/// The moments at which the open transactions began.
+/// The positions at which the open transactions began.
 #[derive(Default)]
 pub(crate) struct OpenTransactions(Mutex<BTreeMap<Position, usize>>);
 
 impl OpenTransactions {
-    /// Some that began at these positions.
+    /// Transactions that began at these positions.
     #[cfg(test)]
     pub fn at(positions: &[u64]) -> Self {
         let open = Self::default();
@@ -22,7 +22,7 @@ impl OpenTransactions {
         open
     }
 
-    /// Enters one that begins now, at the snapshot that is answered.
+    /// Registers a transaction that begins now, and returns its snapshot.
     pub fn begin(&self, published: &Published) -> Arc<Snapshot> {
         let mut open = self.0.lock();
         let snapshot = published.load();
@@ -30,7 +30,7 @@ impl OpenTransactions {
         snapshot
     }
 
-    /// One that began at this position has ended.
+    /// Removes a transaction that began at this position.
     pub fn end(&self, began: Position) {
         let mut open = self.0.lock();
         if let Some(count) = open.get_mut(&began) {
@@ -41,17 +41,17 @@ impl OpenTransactions {
         }
     }
 
-    /// When the oldest of them began.
+    /// The position at which the oldest one began.
     pub fn oldest(&self) -> Option<Position> {
         self.0.lock().first_key_value().map(|(position, _)| *position)
     }
 }
 
-/// What a transaction's batch must not collide with.
+/// The precondition of a transaction's commit.
 pub(crate) struct Since {
-    /// The moment the transaction reads.
+    /// The position of the transaction's snapshot.
     pub position: Position,
-    /// Keys that it does not change and that nobody else may have written either.
+    /// Keys that it does not change, but that no other writer may have changed either.
     pub protected: Vec<ProtectedKeys>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct ProtectedKeys {
     pub number: u32,
     /// Its definition.
     pub schema: Arc<Schema>,
-    /// Which one that is: see `TableView::defined`.
+    /// The version of the definition: see `TableView::defined`.
     pub defined: Position,
     /// The encoded keys.
     pub keys: Vec<Vec<u8>>,

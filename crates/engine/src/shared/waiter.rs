@@ -1,4 +1,4 @@
-//! The caller of a job of the writer, waiting for its outcome.
+//! A one-shot channel for the outcome of a writer's job.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::{Position, Result};
 /// The writer's end of a [`crate::Pending`].
 pub(crate) struct Waiter(Arc<Slot>);
 
-/// Where the outcome arrives. Who waits sleeps at once: many do while one sync takes its time, and a look again and
-/// again would take the cores from who works.
+/// The receiving end. It sleeps without spinning: many callers wait for one sync, and spinning would take the
+/// cores from working threads.
 pub(crate) struct Outcome(Arc<Slot>);
 
 #[derive(Default)]
@@ -24,18 +24,18 @@ enum State {
     #[default]
     Open,
     Told(Result<Position>),
-    /// Nothing comes any more.
+    /// No outcome will come.
     Over,
 }
 
 impl Waiter {
-    /// A waiter and where the outcome arrives.
+    /// Both ends of the channel.
     pub fn new() -> (Self, Outcome) {
         let slot = Arc::<Slot>::default();
         (Self(Arc::clone(&slot)), Outcome(slot))
     }
 
-    /// Tells the outcome.
+    /// Sends the outcome.
     pub fn answer(self, outcome: Result<Position>) {
         *self.0.state.lock() = State::Told(outcome);
     }
@@ -53,7 +53,7 @@ impl Drop for Waiter {
 }
 
 impl Outcome {
-    /// Waits for it; `None` if the writer ended without an answer, or it was told before.
+    /// Waits for the outcome; `None` if the writer ended without one, or it was taken before.
     pub fn wait(self) -> Option<Result<Position>> {
         let mut state = self.0.state.lock();
         while matches!(*state, State::Open) {
@@ -62,7 +62,7 @@ impl Outcome {
         state.take()
     }
 
-    /// What [`Outcome::wait`] would give now, or `None` while it would wait.
+    /// What [`Outcome::wait`] would return now; `None` if it would wait.
     pub fn poll(&self) -> Option<Option<Result<Position>>> {
         let mut state = self.0.state.lock();
         (!matches!(*state, State::Open)).then(|| state.take())

@@ -19,23 +19,23 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Watchers(RwLock<Vec<Arc<Watcher>>>);
 
-/// One of them.
+/// A watcher.
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    /// The name by which it is stored; one without is forgotten when it is dropped.
+    /// The name under which it is stored. A watcher without one is removed when it is dropped.
     pub name: Option<String>,
-    /// Of which tables it is told; `None`: of all.
+    /// The tables it watches; `None` for all.
     pub tables: Option<BTreeSet<String>>,
-    /// Since which batch the feed has what it is told.
+    /// The batch behind which the feed has its changes.
     pub since: Position,
-    /// How far one without a name has come.
+    /// The position of a watcher without a name.
     pub passed: AtomicU64,
-    /// Whether somebody reads for it.
+    /// Whether it is being read.
     pub is_open: AtomicBool,
 }
 
 impl Watcher {
-    /// One that begins behind the batch `since`.
+    /// A watcher that begins behind the batch `since`.
     pub fn new(name: Option<String>, tables: Option<Vec<String>>, since: Position) -> Self {
         Self {
             name,
@@ -46,17 +46,17 @@ impl Watcher {
         }
     }
 
-    /// One that is stored.
+    /// A stored watcher.
     pub fn stored(name: String, registration: Registration) -> Self {
         Self::new(Some(name), registration.tables, Position(registration.since))
     }
 
-    /// Whether it is told of this table. Nobody is told of hidden ones.
+    /// Whether it watches this table. Hidden tables are never watched.
     pub fn wants(&self, table: &str) -> bool {
         !table.starts_with('#') && self.tables.as_ref().is_none_or(|tables| tables.contains(table))
     }
 
-    /// Up to where it needs nothing any more.
+    /// The position up to which it needs no changes any more.
     pub fn passed(&self, sources: &SourcePositions) -> Position {
         let stored = match &self.name {
             None => Some(self.passed.load(Ordering::Acquire)),
@@ -69,29 +69,29 @@ impl Watcher {
 }
 
 impl Watchers {
-    /// Those that are stored.
+    /// The stored watchers.
     pub fn stored(registrations: Vec<(String, Registration)>) -> Self {
         let watchers = registrations.into_iter();
         let watchers = watchers.map(|(name, one)| Arc::new(Watcher::stored(name, one)));
         Self(RwLock::new(watchers.collect()))
     }
 
-    /// Adds one.
+    /// Adds a watcher.
     pub fn add(&self, watcher: &Arc<Watcher>) {
         self.0.write().push(Arc::clone(watcher));
     }
 
-    /// Takes one away.
+    /// Removes a watcher.
     pub fn remove(&self, watcher: &Watcher) {
         self.0.write().retain(|one| !std::ptr::eq(&**one, watcher));
     }
 
-    /// The one of this name.
+    /// The watcher of this name.
     pub fn named(&self, name: &str) -> Option<Arc<Watcher>> {
         self.0.read().iter().find(|one| one.name.as_deref() == Some(name)).cloned()
     }
 
-    /// Those that have a name, by it.
+    /// The named watchers, by name.
     pub fn all_named(&self) -> Vec<Arc<Watcher>> {
         let mut named: Vec<_> =
             self.0.read().iter().filter(|one| one.name.is_some()).cloned().collect();
@@ -99,12 +99,12 @@ impl Watchers {
         named
     }
 
-    /// Whether somebody is told of this table.
+    /// Whether some watcher watches this table.
     pub fn want(&self, table: &str) -> bool {
         self.0.read().iter().any(|one| one.wants(table))
     }
 
-    /// Up to where nobody needs anything any more; `None` if there is nobody.
+    /// The position up to which no watcher needs changes any more; `None` if there are no watchers.
     pub fn passed(&self, sources: &SourcePositions) -> Option<Position> {
         self.0.read().iter().map(|one| one.passed(sources)).min()
     }

@@ -1,4 +1,4 @@
-//! Counters of look-ups and merges of a table since the directory was opened.
+//! Counters of a table's look-ups and merges since the data directory was opened.
 
 use std::{
     sync::{
@@ -13,9 +13,9 @@ use remora_index::{BloomCounts, paths::PathSpec, segment::Segment};
 
 use super::SegmentView;
 
-/// How long after a failed merge the table's next one is tried, where a segment of it is gone since.
+/// The pause before the next merge after a failure, if a segment of the failed merge has gone since.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// How long at most where nothing has changed: the pause doubles with each failure.
+/// The longest pause if nothing has changed; the pause doubles with each failure.
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Counters of one table, shared by all its views. Updating them takes no lock.
@@ -29,12 +29,12 @@ pub(crate) struct Activity {
     without_path: Mutex<Vec<WithoutPath>>,
 }
 
-/// A segment that is left without a path.
+/// A segment that is left without the index of a path.
 #[derive(Clone, Debug)]
 struct WithoutPath {
     segment: Weak<Segment>,
     spec: PathSpec,
-    /// The document that has too much there; while it is live nothing changes.
+    /// The document with too much at the path. The segment stays without the path while this document is live.
     doc: u32,
     why: String,
 }
@@ -43,10 +43,10 @@ struct WithoutPath {
 #[derive(Debug)]
 struct MergeFailure {
     why: String,
-    /// What it was to merge.
+    /// Its input segments.
     inputs: Vec<Weak<Segment>>,
     at: Instant,
-    /// How many failed one after the other.
+    /// The number of consecutive failures.
     times: u32,
 }
 
@@ -58,7 +58,7 @@ impl MergeFailure {
         }
     }
 
-    /// Whether it still says something, once others were merged.
+    /// Whether the failure is still current after these segments were merged.
     fn stands(&self, merged: &[SegmentView]) -> bool {
         let is_there = |input: &Weak<Segment>| input.strong_count() > 0;
         self.inputs.iter().all(is_there) && !self.inputs.iter().any(|input| is_of(input, merged))
@@ -69,7 +69,7 @@ fn is_of(segment: &Weak<Segment>, views: &[SegmentView]) -> bool {
     views.iter().any(|view| std::ptr::eq(segment.as_ptr(), Arc::as_ptr(&view.segment)))
 }
 
-/// The counters at one moment.
+/// The values of the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     pub bloom: BloomCounts,
@@ -78,7 +78,7 @@ pub(crate) struct Done {
 }
 
 impl Activity {
-    /// Adds what the bloom filters were asked.
+    /// Adds look-ups in bloom filters.
     #[inline]
     pub fn looked_up(&self, counts: BloomCounts) {
         if counts.checks > 0 {
@@ -89,7 +89,7 @@ impl Activity {
         }
     }
 
-    /// Keeps why a merge of these segments failed; whether that is news.
+    /// Records why a merge of these segments failed; returns whether the reason is new.
     pub fn merge_failed(&self, why: String, inputs: &[SegmentView], at: Instant) -> bool {
         let mut failure = self.merge_failure.lock();
         let before = failure.as_ref();
@@ -105,8 +105,7 @@ impl Activity {
         self.merge_failure.lock().as_ref().map(|failure| failure.why.clone())
     }
 
-    /// Whether merges leave a segment alone for now, since one that it was part of failed; `segments`
-    /// are all of the table.
+    /// Whether merges skip a segment for now, because a merge of it failed. `segments` are all of the table.
     pub fn holds_back(
         &self,
         segment: &Arc<Segment>,
@@ -119,7 +118,7 @@ impl Activity {
         })
     }
 
-    /// Adds a merge of these segments. A failure stands until one of what failed is merged or gone.
+    /// Counts a merge of these segments. A recorded failure is cleared once one of its segments is merged or gone.
     pub fn merged(&self, inputs: &[SegmentView]) {
         let bytes = inputs.iter().map(SegmentView::bytes).sum();
         self.merge_failure.lock().take_if(|failure| !failure.stands(inputs));
@@ -127,7 +126,7 @@ impl Activity {
         self.merged_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Leaves a segment without a path, of which this document has too much.
+    /// Records that a segment is left without a path, because this document has too much there.
     pub fn leave_without(&self, segment: &Arc<Segment>, spec: &PathSpec, doc: u32, why: &str) {
         let mut all = self.without_path.lock();
         all.retain(|one| one.segment.strong_count() > 0);
@@ -146,8 +145,8 @@ impl Activity {
         all.iter().find(stands).map(|one| one.why.clone())
     }
 
-    /// Keeps of a segment what is known of another with the same documents, in whose place it comes. Older snapshots
-    /// have that one still, so that it stays known for as long as it is there.
+    /// Copies the records of a segment to the one that replaces it with the same documents. Older snapshots still
+    /// have the old segment, so its records stay too.
     pub fn exchanged(&self, old: &Arc<Segment>, new: &Arc<Segment>) {
         let is_old = |segment: &Weak<Segment>| std::ptr::eq(segment.as_ptr(), Arc::as_ptr(old));
         let mut all = self.without_path.lock();

@@ -1,4 +1,4 @@
-//! The rows of a table without those of some keys.
+//! The rows of a table, with the rows of some keys hidden.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -17,7 +17,7 @@ pub(crate) struct HiddenRows {
 }
 
 impl HiddenRows {
-    /// All but those of these keys.
+    /// Hides the rows with these keys.
     pub fn new(rows: Arc<dyn RowReader>, keys: &[Vec<u8>]) -> Self {
         Self { rows, hidden: keys.iter().cloned().collect() }
     }

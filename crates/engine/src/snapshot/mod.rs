@@ -29,20 +29,20 @@ use crate::{
     },
 };
 
-/// The state of all tables at one position. Published whole by an atomic pointer swap.
+/// The state of all tables at one position. It is published by an atomic pointer swap.
 pub(crate) struct Snapshot {
-    /// The newest batch that is in it.
+    /// The position of the last batch in it.
     pub position: Position,
-    /// How far the sources were then.
+    /// The positions of the sources.
     pub sources: SourcePositions,
     /// The tables by name.
     pub tables: HashMap<Arc<str>, Arc<TableView>>,
-    /// Those that were read as one so far.
+    /// Cached views of tables that are read as one.
     pub united: UnitedViews,
 }
 
 impl Snapshot {
-    /// A moment.
+    /// A snapshot.
     pub fn new(
         position: Position,
         sources: SourcePositions,
@@ -51,7 +51,7 @@ impl Snapshot {
         Self { position, sources, tables, united: UnitedViews::default() }
     }
 
-    /// The same moment with other tables.
+    /// The same snapshot with other tables.
     pub fn with_tables(&self, tables: HashMap<Arc<str>, Arc<TableView>>) -> Self {
         Self::new(self.position, self.sources.clone(), tables)
     }
@@ -62,33 +62,32 @@ impl Snapshot {
 pub(crate) struct TableView {
     /// The table's number in the store; never given to another table.
     pub number: u32,
-    /// The definition. Segments may be older: what they lack of it is NULL in all their documents.
+    /// The definition. Segments may be older: a column that a segment lacks is NULL in all its documents.
     pub schema: Arc<Schema>,
     /// How its rows are stored.
     pub format: Arc<RowFormat>,
-    /// The batch that gave it this definition; 0 if that was before the directory was opened.
+    /// The version of the definition: the batch that set it; 0 if that was before the directory was opened.
     pub defined: Position,
     /// The definition's synonyms.
     pub synonyms: Arc<Synonyms>,
-    /// The newest batch that changed a row of it.
+    /// The last batch that changed one of its rows.
     pub changed: Position,
     /// The segments, oldest first. A live key is in exactly one of them.
     pub segments: Vec<SegmentView>,
-    /// Of tables as one, what each is called and how many of the segments are its own, in their order; of another
-    /// table nothing.
+    /// For tables read as one, the name of each and the number of its segments, in order; empty for other tables.
     pub parts: Arc<[(String, usize)]>,
     /// The rows at the same position.
     pub rows: Arc<dyn RowReader>,
-    /// The number under which rows of it are staged that are read in the place of the table's.
+    /// The number under which staged rows are stored that are read instead of the table's.
     pub staged: Option<u32>,
-    /// What was done with the table.
+    /// Its counters of look-ups and merges.
     pub activity: Arc<Activity>,
-    /// How often its indexes answered.
+    /// Its usage counters of indexes.
     pub usage: Arc<UsageCounters>,
 }
 
 impl TableView {
-    /// The same table at a later moment of the store, changed last at `changed`.
+    /// The same table at a later snapshot of the store, last changed at `changed`.
     pub fn at(
         &self,
         store: &Arc<dyn StoreSnapshot>,
@@ -99,7 +98,7 @@ impl TableView {
         Self { changed, segments, rows, ..self.clone() }
     }
 
-    /// How many rows the view has.
+    /// The number of rows of the view.
     pub fn live_count(&self) -> u64 {
         self.segments.iter().map(|view| u64::from(view.live_count())).sum()
     }

@@ -17,20 +17,20 @@ use remora_index::segment::Segment;
 use super::{SegmentView, Snapshot, TableView};
 use crate::{Error, Result};
 
-/// The newest snapshot and who may replace what of it.
+/// The newest snapshot, and the claims on its segments.
 pub(crate) struct Published {
     current: ArcSwap<Snapshot>,
     gate: Mutex<Gate>,
-    /// A snapshot was published, a claim was given back, or writes stopped.
+    /// Signals that a snapshot was published, a claim was released, or writes stopped.
     changed: Condvar,
-    /// A merge or a checkpoint may be due, or writes stopped.
+    /// Signals that a merge or a checkpoint may be due, or that writes stopped.
     work: Condvar,
 }
 
 #[derive(Default)]
 struct Gate {
     claimed: Vec<Arc<Segment>>,
-    /// How many wait for a moment without claims; nobody else gets one meanwhile.
+    /// The number of threads that wait until there are no claims; no other thread gets one meanwhile.
     waiting_for_all: usize,
     stopped: Option<Error>,
 }
@@ -52,7 +52,7 @@ impl Published {
         self.current.load_full()
     }
 
-    /// Replaces the snapshot by what `change` makes of it; `None` leaves it.
+    /// Replaces the snapshot by the result of `change`; `None` keeps it.
     pub fn update(&self, change: impl FnOnce(&Snapshot) -> Option<Snapshot>) {
         let gate = self.gate.lock();
         if let Some(changed) = change(&self.current.load()) {
@@ -62,7 +62,7 @@ impl Published {
         self.changed.notify_all();
     }
 
-    /// Replaces segments by others with the same documents, save those that a merge reads now.
+    /// Replaces segments by others with the same documents, except those that a merge is reading.
     pub fn exchange(&self, same: &[(Arc<Segment>, Arc<Segment>)]) {
         let gate = self.gate.lock();
         let claims = Claims(&gate.claimed);
@@ -84,17 +84,17 @@ impl Published {
         self.current.store(Arc::new(self.current.load().with_tables(tables)));
     }
 
-    /// Lets go of every table, so that the store can be closed.
+    /// Drops all tables from the snapshot, so that the store can be closed.
     pub fn clear(&self) {
         self.update(|current| Some(current.with_tables(HashMap::new())));
     }
 
-    /// Wakes the merges: something may be due.
+    /// Wakes the merge threads: a merge or a checkpoint may be due.
     pub fn notify_work(&self) {
         self.work.notify_all();
     }
 
-    /// Ends all waits with `reason`; only the first reason stands.
+    /// Ends all waits with `reason`; later reasons are ignored.
     pub fn stop(&self, reason: Error) {
         self.gate.lock().stopped.get_or_insert(reason);
         self.changed.notify_all();
@@ -106,7 +106,7 @@ impl Published {
         self.gate.lock().stopped.clone()
     }
 
-    /// Waits until `ready` holds; false if it does not by `deadline`, an error if writes stop.
+    /// Waits until `ready` is true. False on timeout at `deadline`; an error if writes stop.
     pub fn wait_until(
         &self,
         deadline: Option<Instant>,
@@ -136,7 +136,7 @@ impl Published {
         }
     }
 
-    /// Claims what `pick` chooses among the segments that nobody claimed.
+    /// Claims the segments that `pick` chooses among the unclaimed ones.
     pub fn claim(
         &self,
         pick: impl FnOnce(&Snapshot, &Claims<'_>) -> Option<(Arc<TableView>, Vec<usize>)>,
@@ -149,8 +149,8 @@ impl Published {
         Some(self.claim_chosen(&mut gate, table, &chosen))
     }
 
-    /// Claims all segments of the table, waiting until nobody else has any; `None` if there is no
-    /// such table.
+    /// Claims all segments of the table, after waiting until there are no other claims; `None` if the table does
+    /// not exist.
     pub fn claim_all(&self, table: &str) -> Result<Option<Claim<'_>>> {
         let mut gate = self.gate.lock();
         gate.waiting_for_all += 1;
@@ -168,7 +168,7 @@ impl Published {
         }))
     }
 
-    /// Whether a merge of one of these tables runs, or waits to begin.
+    /// Whether a merge of one of these tables is running or waiting.
     pub fn is_merging(&self, numbers: &BTreeSet<u32>) -> bool {
         let gate = self.gate.lock();
         let claims = Claims(&gate.claimed);
@@ -178,7 +178,7 @@ impl Published {
             || tables.any(|table| table.segments.iter().any(|view| claims.has(&view.segment)))
     }
 
-    /// Whether somebody waits for a moment without claims.
+    /// Whether a thread waits until there are no claims.
     #[cfg(test)]
     pub fn is_waiting_for_all(&self) -> bool {
         self.gate.lock().waiting_for_all > 0
@@ -201,29 +201,29 @@ fn wait(condition: &Condvar, gate: &mut MutexGuard<'_, Gate>, deadline: Option<I
     true
 }
 
-/// Which segments are inputs of a merge now.
+/// The segments that are inputs of running merges.
 pub(crate) struct Claims<'g>(&'g [Arc<Segment>]);
 
 impl Claims<'_> {
-    /// Whether a merge has the segment.
+    /// Whether the segment is claimed.
     pub fn has(&self, segment: &Arc<Segment>) -> bool {
         self.0.iter().any(|claimed| Arc::ptr_eq(claimed, segment))
     }
 
-    /// No claims at all.
+    /// An empty set of claims.
     pub fn none() -> Self {
         Self(&[])
     }
 }
 
-/// Segments that one merge reads. Each of them stays in the published table, save that the writer
-/// may delete documents of it or drop it when none is left, and that the merge moves documents of it to
-/// another, until the claim is given back by dropping this.
+/// The input segments of one merge. They stay in the published table until this is dropped, with two exceptions:
+/// the writer may delete documents, and drop a segment without live ones; and the merge itself moves documents to
+/// another segment.
 pub(crate) struct Claim<'p> {
     published: &'p Published,
-    /// The table as it was when they were claimed.
+    /// The table at the time of the claim.
     pub table: Arc<TableView>,
-    /// The segments as they were then.
+    /// The segments at that time.
     pub views: Vec<SegmentView>,
 }
 

@@ -8,30 +8,30 @@ use std::{
 use parking_lot::Mutex;
 use remora_index::{Keys, segment::Segment};
 
-/// A document of the first segment, and that of the second with the same key.
+/// Pairs of documents with the same key, of the first and the second segment.
 type Pairs = Arc<[(u32, u32)]>;
 
-/// Pairs of segments that are looked through for those that are gone only beyond this many.
+/// The cache is cleaned of dropped segments only if it has more pairs of segments than this.
 const FEW: usize = 1_024;
-/// The same of documents with the same keys, of which each is 8 bytes.
+/// Or if it has more pairs of documents than this; each takes 8 bytes.
 const MANY_DOCUMENTS: usize = 1 << 20;
 
-/// The documents with the same keys of pairs of segments, while both are there.
+/// A cache of the shared keys of pairs of segments, while both exist.
 #[derive(Default)]
 pub(super) struct SameKeys(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    /// By the addresses of the segments, which stay theirs while they are held weakly.
+    /// By the addresses of the segments, which are not reused while weak references exist.
     pairs: HashMap<(usize, usize), Held>,
-    /// How many there were when those that are gone were taken out.
+    /// The number of entries after the last cleaning.
     left: usize,
-    /// Documents with the same keys in all of them, and how many there were then.
+    /// The number of document pairs in all entries, now and after the last cleaning.
     held: usize,
     held_left: usize,
 }
 
-/// What two segments share, and they.
+/// Two segments and their shared keys.
 struct Held {
     first: Weak<Segment>,
     second: Weak<Segment>,
@@ -45,8 +45,8 @@ impl Held {
 }
 
 impl SameKeys {
-    /// The documents of two segments that have the same keys, by those of the first. Cost: a look-up for each key of the
-    /// smaller one that the larger one may have; nothing the next time.
+    /// The documents with the same keys of two segments, ordered by those of the first. Cost: a look-up for each
+    /// key of the smaller segment that lies in the larger one's range; nothing if cached.
     pub fn of(&self, first: &Arc<Segment>, second: &Arc<Segment>) -> Pairs {
         let place = (Arc::as_ptr(first) as usize, Arc::as_ptr(second) as usize);
         if let Some(held) = self.0.lock().pairs.get(&place) {
@@ -79,7 +79,7 @@ fn pairs(first: &Keys, second: &Keys) -> Vec<(u32, u32)> {
     pairs
 }
 
-/// The documents of the smaller run whose keys the larger one has, and those.
+/// The documents of the smaller segment whose keys the larger one has, with those of the larger one.
 fn found(few: &Keys, many: &Keys) -> Vec<(u32, u32)> {
     let (mut key, mut last, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
     if many.is_empty() {

@@ -1,4 +1,4 @@
-//! One segment as a reader sees it.
+//! One segment of a snapshot: the segment and its tombstones.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use remora_index::{Bitmap, segment::Segment};
 
 use crate::Schema;
 
-/// One segment and what is gone from it.
+/// A segment and its deleted documents.
 #[derive(Clone)]
 pub(crate) struct SegmentView {
     /// The documents.
@@ -20,7 +20,7 @@ pub(crate) struct SegmentView {
 }
 
 impl SegmentView {
-    /// A segment with the given documents gone. Cost: one length per deleted document and text.
+    /// A view with these documents deleted. Cost: reads one length for each deleted document and text index.
     pub fn new(segment: Arc<Segment>, deleted: Option<Bitmap>, schema: &Schema) -> Self {
         let deleted = deleted.filter(|bitmap| !bitmap.is_empty());
         let deleted_count = deleted.as_ref().map_or(0, Bitmap::count);
@@ -34,7 +34,7 @@ impl SegmentView {
         Self { segment, deleted: deleted.map(Arc::new), deleted_count, live_lengths }
     }
 
-    /// This view without the documents of `keys` (encoded), or `None` if it has none of them.
+    /// This view with the documents of `keys` (encoded) deleted; `None` if it has none of them.
     pub fn without<'k>(
         &self,
         keys: impl Iterator<Item = &'k [u8]>,
@@ -46,7 +46,7 @@ impl SegmentView {
         (!gone.is_empty()).then(|| self.without_docs(&gone, schema))
     }
 
-    /// This view without `gone`: live documents, each named once.
+    /// This view with the documents `gone` deleted: live documents, each given once.
     pub fn without_docs(&self, gone: &[u32], schema: &Schema) -> Self {
         let mut deleted = match &self.deleted {
             Some(deleted) => Bitmap::clone(deleted),
@@ -65,27 +65,27 @@ impl SegmentView {
         Self { segment, deleted: Some(Arc::new(deleted)), deleted_count, live_lengths }
     }
 
-    /// Whether `doc` is gone.
+    /// Whether `doc` is deleted.
     pub fn is_deleted(&self, doc: u32) -> bool {
         self.deleted.as_ref().is_some_and(|deleted| deleted.contains(doc))
     }
 
-    /// Whether the key is here and not deleted.
+    /// Whether a live document has the key.
     pub fn has_live(&self, key: &[u8]) -> bool {
         self.segment.keys().find(key).is_some_and(|doc| !self.is_deleted(doc))
     }
 
-    /// Whether this is a view of that segment in memory.
+    /// Whether this is a view of exactly that segment object.
     pub fn is_of(&self, segment: &Arc<Segment>) -> bool {
         Arc::ptr_eq(&self.segment, segment)
     }
 
-    /// The bytes of the segment: what a merge reads and a file holds.
+    /// The size of the segment in bytes, in a file and for a merge.
     pub fn bytes(&self) -> u64 {
         self.segment.byte_count()
     }
 
-    /// How many documents are live.
+    /// The number of live documents.
     pub fn live_count(&self) -> u32 {
         self.segment.doc_count() - self.deleted_count
     }

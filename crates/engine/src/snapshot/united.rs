@@ -27,12 +27,12 @@ use crate::{
     schema::{MAX_PARTS, Synonyms, united_names},
 };
 
-/// Views that a snapshot keeps; more are made again when they are asked for.
+/// Most cached views of a snapshot; others are built again when needed.
 const MAX_VIEWS: usize = 64;
-/// Definitions that are kept; one that is made again is another to who keeps plans by it.
+/// Most cached definitions. A definition that is built again counts as a new one for cached plans.
 const MAX_DEFINITIONS: usize = 1_024;
 
-/// A segment with what is deleted of it, held weakly so that the addresses stay theirs.
+/// A segment and its deletions, as weak references, so that their addresses are not reused.
 struct Mark(Weak<Segment>, Option<Weak<Bitmap>>);
 
 impl Mark {
@@ -50,7 +50,7 @@ impl Mark {
     }
 }
 
-/// What was live of a segment behind these others. The segment itself is not kept alive by it.
+/// The live documents of a segment, given these later segments. Does not keep the segment alive.
 struct Hidden {
     of: Mark,
     later: Arc<[Mark]>,
@@ -59,7 +59,7 @@ struct Hidden {
     live_lengths: Arc<[u64]>,
 }
 
-/// The views of tables as one that were made at a moment.
+/// The views of united tables of one snapshot.
 #[derive(Default)]
 pub(crate) struct UnitedViews(Mutex<HashMap<Box<str>, Arc<TableView>>>);
 
@@ -77,7 +77,7 @@ impl UnitedViews {
     }
 }
 
-/// What all moments of a database have in common of tables that are read as one.
+/// The state of united tables that all snapshots share.
 #[derive(Default)]
 pub(crate) struct United {
     definitions: Mutex<Vec<Arc<Definition>>>,
@@ -85,19 +85,19 @@ pub(crate) struct United {
     same_keys: SameKeys,
 }
 
-/// Tables as one under their definitions of a time.
+/// United tables with their present definitions.
 struct Definition {
     name: Box<str>,
     /// The tables' numbers and definitions.
     parts: Vec<(u32, Weak<Schema>)>,
-    /// A number that no table has.
+    /// A table number that no real table has.
     number: u32,
     schema: Arc<Schema>,
     format: Arc<RowFormat>,
     synonyms: Arc<Synonyms>,
     activity: Arc<Activity>,
     usage: Arc<UsageCounters>,
-    /// What the view that was made last hides.
+    /// The documents hidden in the last view.
     hidden: Mutex<Vec<Hidden>>,
 }
 
@@ -113,8 +113,9 @@ impl Definition {
 }
 
 impl Snapshot {
-    /// The tables that are read as one under a name: those that a table declares, or that the name lists, of which
-    /// each may be such a table. A table that is listed twice stands where it stands last. Empty of any other name.
+    /// The tables that are read as one under a name: the parts of a distributed table, or those listed in the
+    /// name, each of which may be distributed. If a table is listed twice, its last position counts. Empty for
+    /// other names.
     pub fn parts_of(&self, name: &str) -> Vec<String> {
         let declared = |name: &str| {
             let table = self.tables.get(name);
@@ -142,11 +143,12 @@ impl Snapshot {
 }
 
 impl United {
-    /// The tables of a name as one. Cost: for the first who asks at a moment a look at each pair of their segments, and
-    /// at the keys of those that are new.
+    /// The united view of a name. Cost: the first call on a snapshot compares each pair of segments, and reads the
+    /// keys of new segments.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if one is not there; [`Error::Request`] if one is of others, or they are not alike.
+    /// [`Error::NotFound`] if a table does not exist; [`Error::Request`] if one is itself distributed, or their
+    /// definitions differ.
     pub fn view(&self, snapshot: &Snapshot, name: &str) -> Result<Arc<TableView>> {
         if let Some(view) = snapshot.united.get(name) {
             return Ok(view);
@@ -166,7 +168,7 @@ impl United {
         let parts = names.iter().map(|part| part_of(snapshot, name, part));
         let parts: Vec<Arc<TableView>> = parts.collect::<Result<_>>()?;
         let definition = self.definition(name, &parts)?;
-        // One thread makes it, the others find it.
+        // Only one thread builds the view; the others wait and use it.
         let mut hidden = definition.hidden.lock();
         if let Some(view) = snapshot.united.get(name) {
             return Ok(view);
@@ -258,7 +260,7 @@ impl United {
         }
     }
 
-    /// A segment without the documents whose keys live documents of others have.
+    /// The segment without documents whose keys are live in later tables.
     fn without_later(
         &self,
         view: &SegmentView,
@@ -278,7 +280,7 @@ impl United {
     }
 }
 
-/// A table that is to be read with others as one.
+/// Finds a table that is to be united with others.
 fn part_of(snapshot: &Snapshot, name: &str, part: &str) -> Result<Arc<TableView>> {
     let is_declared = snapshot.tables.contains_key(name);
     let Some(table) = snapshot.tables.get(part) else {
@@ -301,7 +303,7 @@ fn part_of(snapshot: &Snapshot, name: &str, part: &str) -> Result<Arc<TableView>
     Err(Error::request(RequestPart::Schema, message))
 }
 
-/// The error where rows of other servers are asked for as if they were here.
+/// The error if a table with rows on other servers is used like a local one.
 pub(crate) fn of_other_servers(table: &str) -> Error {
     let message = format!(
         "table {table:?} has rows of other servers (agents): a SELECT of SQL reads it, alone or joined, and this cannot"

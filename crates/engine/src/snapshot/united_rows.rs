@@ -1,4 +1,4 @@
-//! The rows of several tables as one, by key.
+//! The rows of united tables, by key.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -11,15 +11,15 @@ use crate::{
     },
 };
 
-/// Rows of a table that a scan reads ahead.
+/// Rows of each table that a scan reads ahead.
 const AHEAD_ROWS: usize = 256;
 
-/// The rows of tables as one: of a key that several have that of the last.
+/// The rows of united tables. If several have a key, the row of the last one is used.
 pub(super) struct UnitedRows {
     parts: Vec<Arc<TableView>>,
-    /// Whether tables hold rows that their views do not have.
+    /// Whether tables store rows that are not in their views.
     has_others: bool,
-    /// How many columns all of them have: behind those stands what keys are over.
+    /// The number of columns that all have; behind them are the hidden columns of key expressions.
     columns: usize,
 }
 
@@ -97,13 +97,13 @@ impl RowReader for UnitedRows {
 /// A table's rows in key order, some of them read ahead.
 struct Ahead<'p> {
     part: &'p Arc<TableView>,
-    /// Where to read on; `None` behind the last.
+    /// The next key to read; `None` at the end.
     next: Option<Vec<u8>>,
     rows: VecDeque<(Vec<u8>, Row)>,
 }
 
 impl Ahead<'_> {
-    /// Reads some rows if none is left.
+    /// Reads ahead if no row is left.
     fn read(&mut self) -> Result<()> {
         if !self.rows.is_empty() {
             return Ok(());
@@ -114,7 +114,7 @@ impl Ahead<'_> {
             rows.push_back((key.to_vec(), row));
             let is_full = rows.len() >= AHEAD_ROWS;
             if is_full {
-                // The least key above this one.
+                // The successor of this key.
                 *next = Some([key, &[0]].concat());
             }
             Ok(!is_full)

@@ -1,4 +1,4 @@
-//! How often each index of a table answered.
+//! Usage counters of a table's indexes.
 
 use std::sync::{
     Arc,
@@ -9,11 +9,12 @@ use remora_index::segment::IndexSpec;
 
 use crate::{FoundBy, IndexAnswers, IndexUsage, Schema, TableIndex, indexing::placed_specs};
 
-/// The counters of a table's indexes under one definition. An index that the next definition has too keeps its own.
+/// The counters of a table's indexes under one definition. An index that the next definition has too keeps its
+/// counters.
 #[derive(Debug, Default)]
 pub(crate) struct UsageCounters {
     key: Arc<Counters>,
-    /// By their places in the definition.
+    /// By their positions in the definition.
     secondary: Vec<Option<(IndexSpec, Arc<Counters>)>>,
     /// By their numbers.
     texts: Vec<(u32, Arc<Counters>)>,
@@ -41,7 +42,7 @@ impl Counters {
 }
 
 impl UsageCounters {
-    /// Those of a definition that takes the place of another.
+    /// The counters of a definition that replaces another.
     pub fn of(schema: &Schema, before: Option<&Self>) -> Self {
         let known = |spec: &IndexSpec| {
             let mut all = before?.secondary.iter().flatten();
@@ -66,7 +67,7 @@ impl UsageCounters {
         Self { key, secondary, texts: texts.collect() }
     }
 
-    /// What was counted.
+    /// The values of the counters.
     pub fn read(&self) -> IndexUsage {
         let counted = |it: &Option<(IndexSpec, Arc<Counters>)>| match it {
             Some((_, counters)) => counters.read(),
@@ -88,13 +89,13 @@ impl UsageCounters {
         }
     }
 
-    /// Rows were looked up by their whole keys.
+    /// Counts a look-up of rows by full key.
     #[inline]
     pub fn looked_up(&self) {
         self.key.lookups.fetch_add(1, Relaxed);
     }
 
-    /// Indexes found the rows of a condition.
+    /// Counts the indexes that found the rows of a condition.
     #[inline]
     pub fn found(&self, by: &[FoundBy]) {
         for found_by in by {
@@ -106,7 +107,7 @@ impl UsageCounters {
         }
     }
 
-    /// An index gave rows in their order.
+    /// Counts a scan in the order of an index.
     #[inline]
     pub fn ordered(&self, by: TableIndex) {
         if let Some(counters) = self.counters(by) {
@@ -114,7 +115,7 @@ impl UsageCounters {
         }
     }
 
-    /// The text index at a place of the definition was searched.
+    /// Counts a search of the text index at this position of the definition.
     #[inline]
     pub fn searched(&self, place: usize) {
         if let Some((_, counters)) = self.texts.get(place) {

@@ -2,7 +2,7 @@
 
 use crate::{IndexError, Result, Slice};
 
-/// A place in a section; what lies past the end is corrupt.
+/// A read position in a section. Reading past the end is a corrupt error.
 pub(crate) struct Cursor<'s> {
     section: &'s Slice,
     at: usize,
@@ -38,7 +38,7 @@ impl<'s> Cursor<'s> {
         usize::try_from(length).map_err(|_| IndexError::corrupt("a length"))
     }
 
-    /// Corrupt if something follows.
+    /// Checks that the section ends here; a corrupt error if it does not.
     pub fn finish(self) -> Result<()> {
         match self.at == self.section.len() {
             true => Ok(()),

@@ -1,4 +1,4 @@
-//! Columns of few distinct values: the sorted values and a code for each document.
+//! Dictionary columns, for few distinct values: the sorted values and a code for each document.
 //!
 //! ```text
 //! dictionary := value_count:u32 values code_bytes:u64 packed zero{8}
@@ -22,10 +22,10 @@ use super::{
 };
 use crate::{Bitmap, DocSet, IndexError, Result, Slice, TextOrder};
 
-/// The most values a dictionary has: sixteen bits count them and NULL.
+/// Most values of a dictionary: codes have at most 16 bits, and one code is NULL.
 pub(super) const MAX_VALUES: u32 = u16::MAX as u32;
 
-/// The most values of which keys are made to see whether they are distinct.
+/// Up to this many values, sort keys are computed to see whether they are distinct.
 const MAX_KEYS: u32 = 1 << 12;
 
 /// A column held as codes.
@@ -37,13 +37,13 @@ pub(super) struct Dictionary {
     /// 1 if the column has NULLs, else 0: the code of the first value.
     first_code: u32,
     doc_count: u32,
-    /// The number of an order of texts, and whether no two of the values have one key in it.
+    /// The number of a text order, and whether all values have distinct sort keys in it. Computed once.
     distinct_keys: Arc<OnceLock<(u32, bool)>>,
 }
 
-/// Which codes satisfy a condition.
+/// A condition, translated to codes.
 enum CodeTest {
-    /// Codes from the first, below the second.
+    /// Codes from the first (included) to the second (excluded).
     Range(u32, u32),
     Set(Bitmap),
 }
@@ -72,7 +72,7 @@ pub(super) fn write_codes(codes: &[u32], value_count: u32, has_nulls: bool, out:
 }
 
 impl Dictionary {
-    /// Reads a dictionary whose values `read` reads.
+    /// Reads a dictionary; `read` reads its values.
     pub fn read(
         cursor: &mut Cursor<'_>,
         has_nulls: bool,
@@ -100,13 +100,13 @@ impl Dictionary {
         &self.values
     }
 
-    /// Each value that some document has, NULL first.
+    /// The values that some document has, NULL first.
     pub fn distinct_values(&self) -> impl Iterator<Item = Cell<'_>> {
         (0..self.values.len().saturating_add(self.first_code)).map(|code| self.value(code))
     }
 
-    /// Whether there are few values and no two of them have one key in this order. Of the first order that is asked for
-    /// the answer is kept.
+    /// Whether all values have distinct sort keys in this order. Also false if there are too many values to
+    /// check. The answer is cached for the first order asked for.
     pub fn has_distinct_keys(&self, order: TextOrder) -> bool {
         let first = self.distinct_keys.get_or_init(|| (order.number, self.are_distinct(order)));
         if first.0 == order.number { first.1 } else { self.are_distinct(order) }
@@ -128,7 +128,7 @@ impl Dictionary {
         keys.is_sorted_by(|a, b| a < b)
     }
 
-    /// The code of a document, which orders as the values do.
+    /// The code of a document. Codes order as the values do.
     #[inline]
     pub fn code(&self, doc: u32) -> u32 {
         packed::get(&self.codes, self.width, doc as usize) as u32
@@ -145,7 +145,7 @@ impl Dictionary {
     pub fn for_each_of(&self, docs: &[u32], mut visit: impl FnMut(Cell<'_>)) {
         let codes: &[u8] = &self.codes;
         let code = |doc: u32| packed::get(codes, self.width, doc as usize) as u32;
-        // The few values of most dictionaries lie in one block, which is looked up once.
+        // The values of most dictionaries fit in one block: its directory entry is read once.
         if let Values::Ordinal(numbers) = &self.values
             && numbers.len() <= BLOCK
             && let Some(block) = numbers.block(0)
@@ -200,7 +200,8 @@ impl Dictionary {
         docs.retain(|&doc| doc < self.doc_count && test.matches(self.code(doc)));
     }
 
-    /// Calls `visit` with each distinct value among `docs`, ascending.
+    /// Calls `visit` with each distinct value among `docs`, in ascending order, and how many documents have
+    /// it.
     pub fn count_values(&self, docs: &DocSet, visit: &mut dyn FnMut(Cell<'_>, u32)) {
         let mut counts = vec![0u32; self.values.len() as usize + self.first_code as usize];
         let codes: &[u8] = &self.codes;

@@ -1,4 +1,4 @@
-//! Typed columns: every value that is filtered, sorted, grouped or returned.
+//! Typed columns: the values that are filtered, sorted, grouped or returned.
 //!
 //! ```text
 //! section COLM, id of the column:
@@ -7,8 +7,8 @@
 //! layout := 0 (plain) | 1 (dictionary)
 //! body   := plain | dictionary
 //! ```
-//! `plain` and `dictionary` are described in the files of those names, what they are made of in
-//! `values`, `numbers` and `packed`. Everything is little endian and read where it lies.
+//! The files of those names describe `plain` and `dictionary`; `values`, `numbers` and `packed` describe
+//! their parts. Everything is little endian and read in place.
 
 mod dictionary;
 mod plain;
@@ -33,13 +33,13 @@ pub use self::{predicate::Predicate, writer::ColumnWriter};
 const COLUMN: SectionTag = SectionTag(*b"COLM");
 const PLAIN: u8 = 0;
 const DICTIONARY: u8 = 1;
-/// The longest byte value.
+/// The longest byte value, in bytes.
 pub const MAX_VALUE_BYTES: usize = 1 << 20;
 /// Document numbers end below `u32::MAX`, so that a count of them plus one is a `u32`.
 pub(crate) const MAX_DOCUMENTS: u32 = u32::MAX - 1;
 
-/// How a column's values are held. The engine maps its types onto these so that their order is
-/// the order of the values.
+/// How a column's values are stored. The engine maps its types to these two so that they keep the order of
+/// the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// Order-preserving 64-bit numbers: integers, floats, dates, times.
@@ -106,7 +106,7 @@ impl Column {
         }
     }
 
-    /// The value of a document; `Null` past the end.
+    /// The value of a document; `Null` past the end. O(1).
     #[inline]
     pub fn get(&self, doc: u32) -> Cell<'_> {
         match &self.layout {
@@ -116,9 +116,9 @@ impl Column {
         }
     }
 
-    /// Calls `visit` with the value of each of `docs`, in their order: as [`Column::get`] for each,
-    /// but what documents of one block have in common is looked up once. The documents must be of
-    /// the segment; one past the end has any value.
+    /// Calls `visit` with the value of each of `docs`, in their order. Same as [`Column::get`] for each, but
+    /// consecutive documents of one block share one look-up of it. A document past the end gets an arbitrary
+    /// value.
     #[inline]
     pub fn for_each_of(&self, docs: &[u32], visit: impl FnMut(Cell<'_>)) {
         match &self.layout {
@@ -127,9 +127,9 @@ impl Column {
         }
     }
 
-    /// Loads the values of `docs`, a few dozen documents of the segment, into the nearest cache. Each
-    /// load is independent of the others, so that all wait for memory together; a value that is read
-    /// behind another waits for it, since what is done with it lies between.
+    /// Prefetches the values of `docs` (a few dozen documents) into the processor's cache. The loads are
+    /// independent, so that the waits for memory overlap. Without it each value would be loaded only after
+    /// the work on the one before.
     #[inline]
     pub fn load(&self, docs: &[u32]) {
         let mut seen = 0;
@@ -137,7 +137,7 @@ impl Column {
             seen ^= match cell {
                 Cell::Null => 0,
                 Cell::Ordinal(number) => number,
-                // A value of up to two cache lines lies between its ends.
+                // The first and the last byte touch all of a value of up to two cache lines.
                 Cell::Bytes(bytes) => match bytes {
                     [] => 0,
                     [first, .., last] => u64::from(*first ^ *last),
@@ -163,8 +163,8 @@ impl Column {
         })
     }
 
-    /// The documents whose key in an order of texts satisfies the condition. Of a column of few distinct values
-    /// each is looked at once.
+    /// The documents whose sort key in a text order satisfies the condition. Cost: one sort key for each
+    /// distinct value of a dictionary column, for each document of a plain one.
     ///
     /// # Errors
     /// Those of [`Column::select`].
@@ -183,12 +183,12 @@ impl Column {
         Ok(doc_set(self.doc_count, words))
     }
 
-    /// Keeps of `docs` those whose key in an order of texts satisfies the condition.
+    /// Keeps the documents of `docs` whose sort key in a text order satisfies the condition.
     pub fn retain_by_key(&self, docs: &mut Vec<u32>, order: TextOrder, predicate: &Predicate) {
         let mut key = Vec::new();
         let mut holds = |cell: Cell<'_>| predicate.matches_by_key(order, cell, &mut key);
         match &self.layout {
-            // A key for each value is less to make than one for each document.
+            // One sort key for each value is cheaper than one for each document.
             Layout::Dictionary(dictionary)
                 if (dictionary.values().len() as usize) < docs.len()
                     && !matches!(predicate, Predicate::IsNull) =>
@@ -199,8 +199,8 @@ impl Column {
         }
     }
 
-    /// Keeps of `docs` those that satisfy the condition: cheaper than [`Column::select`] where
-    /// `docs` is small. Nothing satisfies a condition of another kind.
+    /// Keeps the documents of `docs` that satisfy the condition. Cheaper than [`Column::select`] if `docs` is
+    /// small. Nothing satisfies a condition of another kind than the column's.
     pub fn retain(&self, docs: &mut Vec<u32>, predicate: &Predicate) {
         match &self.layout {
             _ if !predicate.fits(self.kind()) => docs.clear(),
@@ -209,7 +209,7 @@ impl Column {
         }
     }
 
-    /// Orders two documents of this segment by this column.
+    /// Compares the values of two documents of this segment.
     pub fn compare(&self, a: u32, b: u32) -> Ordering {
         match &self.layout {
             Layout::Dictionary(dictionary) if a.max(b) < self.doc_count => dictionary.compare(a, b),
@@ -217,8 +217,8 @@ impl Column {
         }
     }
 
-    /// Whether no two texts of the column have one key in an order of texts. False too where there are many different
-    /// ones. Cost: a key for each of up to 4,096 texts, once.
+    /// Whether all distinct texts of the column have distinct sort keys in a text order. Also false if there
+    /// are too many to check. Cost: up to 4,096 sort keys, once.
     pub fn has_distinct_keys(&self, order: TextOrder) -> bool {
         match &self.layout {
             Layout::Dictionary(dictionary) => dictionary.has_distinct_keys(order),
@@ -226,11 +226,11 @@ impl Column {
         }
     }
 
-    /// A number that orders this segment's documents as their values do (NULL is 0).
+    /// A rank: a number that orders this segment's documents by value (NULL is 0).
     ///
-    /// The order is not strict: a lower rank means a lower value, but documents of equal rank may
-    /// have different values (byte strings that begin alike, the two greatest ordinals); ask
-    /// [`Column::compare`] about those. Ranks of different segments do not compare.
+    /// A lower rank means a lower value. Equal ranks do not mean equal values (byte strings with the same
+    /// first bytes, or the two greatest ordinals): use [`Column::compare`] for those. Ranks of different
+    /// segments are not comparable.
     #[inline]
     pub fn rank(&self, doc: u32) -> u64 {
         match &self.layout {
@@ -240,7 +240,7 @@ impl Column {
         }
     }
 
-    /// Each value that some document has, once, NULL first and the others ascending; `None` if they are not listed.
+    /// The distinct values of the column, NULL first, then ascending; `None` if the column has no dictionary.
     pub fn distinct_values(&self) -> Option<impl Iterator<Item = Cell<'_>>> {
         match &self.layout {
             Layout::Plain(_) => None,
@@ -248,8 +248,8 @@ impl Column {
         }
     }
 
-    /// Calls `visit` once for each distinct value among `docs` with how many have it, in ascending
-    /// order of the values, NULL first.
+    /// Calls `visit` once for each distinct value among `docs` with the number of documents that have it, in
+    /// ascending order, NULL first.
     pub fn count_values(&self, docs: &DocSet, visit: &mut dyn FnMut(Cell<'_>, u32)) {
         match &self.layout {
             Layout::Plain(plain) => plain.count_values(docs, visit),
@@ -258,7 +258,7 @@ impl Column {
     }
 }
 
-/// The condition that a text is one of those for which `holds` does.
+/// The condition that a text is one of the dictionary's values for which `holds` is true.
 fn texts_of_keys(dictionary: &Dictionary, holds: &mut dyn FnMut(Cell<'_>) -> bool) -> Predicate {
     let values = dictionary.values();
     let values = (0..values.len()).map(|index| values.get(index));
@@ -284,7 +284,7 @@ fn parse_kind(code: u8) -> Result<ColumnKind> {
     }
 }
 
-/// The documents whose bits are set, in the cheaper form.
+/// The documents whose bits are set, as a list or as bits, whichever is cheaper.
 fn doc_set(doc_count: u32, words: Vec<u64>) -> DocSet {
     let bits = Bitmap::from_words(doc_count, words);
     match bits.count() <= doc_count / 32 {
@@ -293,8 +293,8 @@ fn doc_set(doc_count: u32, words: Vec<u64>) -> DocSet {
     }
 }
 
-/// The first eight bytes as a big-endian number, missing ones zero: a lower number means a lower
-/// string, equal numbers tell nothing.
+/// The first eight bytes as a big-endian number; missing bytes are zero. A lower number means a lower string;
+/// equal numbers decide nothing.
 #[inline]
 pub(crate) fn leading_number(bytes: &[u8]) -> u64 {
     if let Some(leading) = bytes.first_chunk() {

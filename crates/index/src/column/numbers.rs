@@ -16,7 +16,7 @@ use crate::{IndexError, Result, Slice};
 pub(crate) const BLOCK: u32 = 1024;
 const ENTRY_BYTES: usize = 24;
 
-/// The numbers, read where they lie. O(1) access.
+/// The numbers, read in place. Access is O(1).
 #[derive(Clone)]
 pub(crate) struct Numbers {
     /// The directory and the data.
@@ -25,7 +25,7 @@ pub(crate) struct Numbers {
     len: u32,
 }
 
-/// What the directory says of a block.
+/// A block's entry in the directory.
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
     /// The least value; packed values are relative to it.
@@ -105,8 +105,8 @@ impl Numbers {
         self.block(index / BLOCK).map_or(0, |block| self.get_in(&block, index % BLOCK))
     }
 
-    /// Calls `visit` with each index and its number, in the given order: indexes of one block that
-    /// follow each other ask its directory entry once. A number past the end is 0.
+    /// Calls `visit` with each index and its number, in the given order. Consecutive indexes of one block
+    /// share one look-up of its directory entry. A number past the end is 0.
     #[inline]
     pub fn for_each_of(&self, indexes: &[u32], mut visit: impl FnMut(u32, u64)) {
         for run in indexes.chunk_by(|a, b| a / BLOCK == b / BLOCK) {

@@ -4,13 +4,12 @@
 //! packed := value{n} zeros      `width` bits a value, lowest bit first; zeros up to the next
 //!                               multiple of 64 values
 //! ```
-//! A width is 0 to 56 bits or 64, so that one unaligned load of eight bytes holds any value. The
-//! reader may load up to [`PADDING_BYTES`] past the values: who stores packed values stores as
-//! many zero bytes behind them.
+//! A width is 0 to 56 bits, or 64, so that one unaligned load of eight bytes holds any value. The reader may
+//! load up to [`PADDING_BYTES`] bytes past the values, so the writer appends as many zero bytes.
 
 /// Bytes that must follow packed values.
 pub(crate) const PADDING_BYTES: usize = 8;
-/// Values are padded to whole groups of this size: one word of a bitmap each.
+/// Values are padded to whole groups of this size, the bits of one word of a bitmap.
 const GROUP: usize = 64;
 
 /// The least width that holds `max`.
@@ -56,8 +55,8 @@ pub(crate) fn get(bytes: &[u8], width: u32, index: usize) -> u64 {
     load(bytes, bit / 8) >> (bit % 8) & mask(width)
 }
 
-/// For every 64 values one word: bit `i` tells whether `test` holds for value `i`. Bits past the
-/// last value mean nothing.
+/// Fills one word for every 64 values: bit `i` is set if `test` holds for value `i`. Bits past the last value
+/// are undefined.
 pub(crate) fn scan(bytes: &[u8], width: u32, test: impl Fn(u64) -> bool, words: &mut [u64]) {
     macro_rules! by_width {
         ($($width:literal)*) => {
@@ -71,7 +70,7 @@ pub(crate) fn scan(bytes: &[u8], width: u32, test: impl Fn(u64) -> bool, words: 
     by_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
 }
 
-/// With the width known at compile time every shift and offset is a constant.
+/// The width is known at compile time, so that every shift and offset is a constant.
 fn scan_width<const WIDTH: usize>(bytes: &[u8], test: impl Fn(u64) -> bool, words: &mut [u64]) {
     let group_bytes = WIDTH * GROUP / 8;
     for (index, word) in words.iter_mut().enumerate() {
@@ -81,7 +80,7 @@ fn scan_width<const WIDTH: usize>(bytes: &[u8], test: impl Fn(u64) -> bool, word
     }
 }
 
-/// Backwards, so that each answer is shifted in at the low end: one add with carry.
+/// Goes backwards, so that each result is shifted in at the low end with one add-with-carry.
 #[inline]
 fn scan_group<const WIDTH: usize>(group: &[u8], test: impl Fn(u64) -> bool) -> u64 {
     let mut word = 0;

@@ -1,10 +1,10 @@
-//! Columns of many distinct values: one value for each document.
+//! Plain columns, for many distinct values: one value for each document.
 //!
 //! ```text
 //! plain := nulls? values        nulls: u64{doc_count / 64, rounded up}, lowest document in the
 //!                               lowest bit, only where the column has NULLs
 //! ```
-//! A document that is NULL has some value too, which is never shown.
+//! A NULL document also has a stored value, which is never returned.
 
 use super::{
     Cell, Predicate,
@@ -26,7 +26,7 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// Reads a plain column whose values `read` reads.
+    /// Reads a plain column; `read` reads its values.
     pub fn read(
         cursor: &mut Cursor<'_>,
         has_nulls: bool,
@@ -38,7 +38,7 @@ impl Plain {
         Ok(Self { nulls, values: read(doc_count, cursor)? })
     }
 
-    /// The values, NULLs not told apart.
+    /// The stored values; NULLs have an arbitrary one.
     pub fn values(&self) -> &Values {
         &self.values
     }
@@ -81,7 +81,7 @@ impl Plain {
         })
     }
 
-    /// A number that orders documents as their values do, equal numbers telling nothing.
+    /// A rank: a lower number means a lower value, equal numbers decide nothing.
     #[inline]
     pub fn rank(&self, doc: u32) -> u64 {
         match self.get(doc) {
@@ -92,8 +92,8 @@ impl Plain {
         }
     }
 
-    /// The documents that satisfy the condition. Blocks of numbers that their minimum and maximum
-    /// decide are not read.
+    /// The documents that satisfy the condition. A block of numbers is not read if its minimum and maximum
+    /// (the zone map) decide.
     pub fn select(&self, predicate: &Predicate) -> DocSet {
         if let Predicate::IsNull = predicate {
             return doc_set(self.values.len(), self.null_words().collect());
@@ -129,7 +129,7 @@ impl Plain {
         docs.retain(|&doc| doc < self.values.len() && predicate.matches(self.get(doc)));
     }
 
-    /// Calls `visit` with each distinct value among `docs`, ascending: O(n log n).
+    /// Calls `visit` with each distinct value among `docs`, in ascending order, and its count: O(n log n).
     pub fn count_values(&self, docs: &DocSet, visit: &mut dyn FnMut(Cell<'_>, u32)) {
         let mut null_count = 0;
         let mut present = Vec::with_capacity(docs.count() as usize);
@@ -158,7 +158,7 @@ impl Plain {
     }
 }
 
-/// Calls `select` with each block of numbers and its words of the answer.
+/// Calls `select` with each block of numbers and the words of the result that belong to it.
 fn each_block(numbers: &Numbers, words: &mut [u64], mut select: impl FnMut(&Block, &mut [u64])) {
     for (index, words) in words.chunks_mut(WORDS_PER_BLOCK).enumerate() {
         if let Some(block) = numbers.block(index as u32) {
@@ -180,7 +180,7 @@ fn select_range(numbers: &Numbers, block: &Block, low: u64, high: u64, words: &m
     numbers.scan(block, |value| value.wrapping_sub(start) <= span, words);
 }
 
-/// Sets the bits of the values that are among `values`, sorted.
+/// Sets the bits of the values that are in `values`, which is sorted.
 fn select_in(numbers: &Numbers, block: &Block, values: &[u64], words: &mut [u64]) {
     let start = values.partition_point(|&value| value < block.min);
     let end = values.partition_point(|&value| value <= block.max);

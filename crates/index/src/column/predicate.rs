@@ -1,11 +1,11 @@
-//! Conditions on one column.
+//! Predicates on one column.
 
 use std::ops::{Bound, RangeBounds};
 
 use super::{Cell, ColumnKind};
 use crate::TextOrder;
 
-/// A condition on one column. NULL satisfies only [`Predicate::IsNull`].
+/// A predicate on one column. NULL satisfies only [`Predicate::IsNull`].
 #[derive(Clone, Debug)]
 pub enum Predicate {
     /// The value is NULL.
@@ -21,7 +21,7 @@ pub enum Predicate {
 }
 
 impl Predicate {
-    /// Whether the condition can be asked of a column of this kind.
+    /// Whether the predicate applies to columns of this kind.
     pub(super) fn fits(&self, kind: ColumnKind) -> bool {
         match self {
             Self::IsNull => true,
@@ -30,7 +30,7 @@ impl Predicate {
         }
     }
 
-    /// Whether a value satisfies the condition; one of another kind does not.
+    /// Whether a value satisfies the predicate; a value of another kind does not.
     pub fn matches(&self, cell: Cell<'_>) -> bool {
         match (cell, self) {
             (Cell::Null, Self::IsNull) => true,
@@ -47,7 +47,7 @@ impl Predicate {
         }
     }
 
-    /// The same of the key that a text has in an order. `key` is memory that is used again.
+    /// The same for the sort key of a text in an order. `key` is a scratch buffer.
     pub fn matches_by_key(&self, order: TextOrder, cell: Cell<'_>, key: &mut Vec<u8>) -> bool {
         match cell {
             Cell::Bytes(text) => {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{IndexError, Result, Slice};
 
-/// The values, read where they lie.
+/// The values, read in place.
 #[derive(Clone)]
 pub(super) enum Values {
     Ordinal(Numbers),
@@ -32,7 +32,7 @@ impl Values {
         }
     }
 
-    /// How values are held.
+    /// How the values are stored.
     pub fn kind(&self) -> ColumnKind {
         match self {
             Self::Ordinal(_) => ColumnKind::Ordinal,
@@ -57,7 +57,7 @@ impl Values {
         }
     }
 
-    /// In sorted values, how many come before the first for which `below` is false.
+    /// The partition point of sorted values: the index of the first value for which `below` is false.
     pub fn partition_point(&self, below: impl Fn(Cell<'_>) -> bool) -> u32 {
         let (mut start, mut end) = (0, self.len());
         while start < end {
@@ -101,11 +101,11 @@ impl Strings {
         self.between(self.offsets.get(index), end)
     }
 
-    /// Calls `visit` with each index and its string, in the given order: of neighbours each offset
+    /// Calls `visit` with each index and its string, in the given order. For consecutive indexes each offset
     /// is read once.
     #[inline]
     pub fn for_each_of(&self, indexes: &[u32], mut visit: impl FnMut(u32, &[u8])) {
-        // The index whose offset is known, and the offset.
+        // An index and its offset, kept from the last step.
         let mut known = (u32::MAX, 0);
         for &index in indexes {
             let start = if known.0 == index { known.1 } else { self.offsets.get(index) };

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{IndexError, Result, SectionWriter};
 
-/// A dictionary pays where a value stands for at least this many documents on average.
+/// A dictionary is used if each value occurs in at least this many documents on average.
 const MIN_DOCUMENTS_PER_VALUE: usize = 4;
 
 /// Collects one column of a segment in document order.
@@ -25,7 +25,7 @@ pub struct ColumnWriter {
     values: Collected,
 }
 
-/// The values in document order, something in the place of each NULL.
+/// The values in document order; a NULL has a filler value.
 enum Collected {
     Ordinal(Vec<u64>),
     Bytes { offsets: Vec<u64>, blob: Vec<u8> },
@@ -76,7 +76,7 @@ impl ColumnWriter {
         self.id
     }
 
-    /// The value that was pushed for a document; `Null` past the end.
+    /// The value of a document that was added; `Null` past the end.
     pub(crate) fn cell(&self, doc: u32) -> Cell<'_> {
         let doc = doc as usize;
         if self.is_null(doc) {
@@ -183,7 +183,7 @@ impl ColumnWriter {
         }
     }
 
-    /// Leading NULLs take the first value too, or they would widen the first block.
+    /// Gives leading NULLs the first value as filler; zeros would widen the first block.
     fn without_leading_filler(&self, values: &[u64]) -> Vec<u64> {
         let first = (0..values.len()).find(|&doc| !self.is_null(doc)).unwrap_or(0);
         let mut filled = values.to_vec();
@@ -193,7 +193,7 @@ impl ColumnWriter {
         filled
     }
 
-    /// The sorted distinct values and each document's code, if a dictionary pays.
+    /// The sorted distinct values and each document's code; `None` if a dictionary does not pay.
     fn code_values<T: Copy + Ord + Hash>(
         &self,
         values: impl Iterator<Item = T>,

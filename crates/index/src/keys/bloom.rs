@@ -59,7 +59,7 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The filter over keys of these hashes.
+/// Builds the filter of keys with these hashes.
 pub(super) fn build(hashes: &[u64]) -> Vec<u8> {
     let blocks = (hashes.len() * BITS_PER_KEY).div_ceil(BLOCK_BYTES * 8).max(1);
     let mut filter = vec![[0u32; LANES]; blocks];
@@ -81,14 +81,14 @@ fn lane_bits(hash: u64) -> [u32; LANES] {
     SALTS.map(|salt| 1 << ((hash as u32).wrapping_mul(salt) >> 27))
 }
 
-/// The filter, read where it lies.
+/// The filter, read in place.
 #[derive(Clone)]
 pub(super) struct Bloom {
     blocks: Slice,
 }
 
 impl Bloom {
-    /// Checks that the section is whole blocks.
+    /// Opens a section, and checks that it consists of whole blocks.
     pub fn open(blocks: Slice) -> Result<Self> {
         match !blocks.is_empty() && blocks.len().is_multiple_of(BLOCK_BYTES) {
             true => Ok(Self { blocks }),
@@ -96,7 +96,7 @@ impl Bloom {
         }
     }
 
-    /// False only where no key has the hash.
+    /// False if certainly no key has the hash.
     #[inline]
     pub fn may_contain(&self, hash: u64) -> bool {
         let (blocks, _) = self.blocks.as_chunks::<BLOCK_BYTES>();

@@ -8,10 +8,10 @@
 //! key    := shared:varint length:varint byte{length}
 //! varint := seven bits a byte, lowest first, high bit set while more follow; at most three bytes
 //! ```
-//! A key is the first `shared` bytes of the one before it (none in the first of a block) and the
-//! bytes that follow. The head of a block is the number that the eight bytes of its first key
-//! make that follow what all keys of the segment begin with (big-endian, missing bytes zero):
-//! a search interpolates among the heads and looks at keys only where heads are equal.
+//! A key is the first `shared` bytes of the key before it (none for the first key of a block) and the bytes
+//! that follow. The head of a block is taken from its first key: the eight bytes behind the prefix that all
+//! keys of the segment share, as a big-endian number (missing bytes are zero). A search interpolates among
+//! the heads and compares keys only where heads are equal.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::{
 const BLOCK: u32 = 16;
 const VARINT_BYTES: usize = 3;
 
-/// Encodes keys as they come.
+/// Encodes keys one after the other.
 #[derive(Default)]
 pub(super) struct FrontCodedWriter {
     offsets: Vec<u64>,
@@ -89,10 +89,10 @@ fn write_varint(mut number: usize, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// Front-coded keys, read where they lie.
+/// Front-coded keys, read in place.
 #[derive(Clone)]
 pub(super) struct FrontCoded {
-    /// What all keys begin with.
+    /// The prefix that all keys share.
     prefix: Arc<[u8]>,
     heads: Integers,
     offsets: Numbers,
@@ -152,7 +152,7 @@ impl FrontCoded {
         let Some(block) = block else { return (0, false) };
         let (place, is_found) = search_block(self.block(block), key);
         let doc = block * BLOCK + place;
-        // The bytes of a damaged last block may hold more keys than there are.
+        // A damaged last block may hold more keys than there are documents.
         (doc.min(self.len), is_found && doc < self.len)
     }
 

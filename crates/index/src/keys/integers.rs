@@ -1,4 +1,4 @@
-//! Ascending numbers, found by interpolation: keys of eight bytes, the heads of longer ones.
+//! Ascending numbers with interpolation search. They are eight-byte keys, or the heads of longer keys.
 
 use crate::{
     IndexError, Result,
@@ -15,7 +15,7 @@ pub(super) struct Integers {
     numbers: Numbers,
     first: u64,
     last: u64,
-    /// Blocks per key, were the keys evenly spread.
+    /// Blocks per unit of key value, if keys were evenly spread.
     density: f64,
 }
 

@@ -3,36 +3,36 @@
 use super::{PathSpec, first_bytes, writer::PathWriter};
 use crate::{IndexError, Result, SectionWriter};
 
-/// The values that each path leads to in one document, path after path. Kept between documents for its memory.
+/// The values at each path in one document, path after path. Reused between documents, to keep its buffers.
 #[derive(Clone, Debug, Default)]
 pub struct PathKeys {
     bytes: Vec<u8>,
-    /// Where each value ends.
+    /// The end offset of each value.
     ends: Vec<usize>,
-    /// How many values there are up to the end of each path.
+    /// For each path, the number of values of it and all paths before.
     counts: Vec<usize>,
 }
 
 impl PathKeys {
-    /// Forgets all of them.
+    /// Removes all values and paths.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
         self.counts.clear();
     }
 
-    /// Adds a value of the path, which `write` appends.
+    /// Adds a value of the current path; `write` appends its bytes.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         self.ends.push(self.bytes.len());
     }
 
-    /// The values that follow are those of the next path.
+    /// Ends the current path: values added later are those of the next one.
     pub fn end_path(&mut self) {
         self.counts.push(self.ends.len());
     }
 
-    /// Bytes of memory that the values take.
+    /// The size of the values in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes.len() + size_of::<usize>() * self.ends.len()
     }
@@ -42,7 +42,7 @@ impl PathKeys {
         self.counts.len()
     }
 
-    /// The values of a path, by its place.
+    /// The values of a path, by its index.
     pub fn of(&self, path: usize) -> impl Iterator<Item = &[u8]> {
         let end_of = |counts: &[usize], at: Option<usize>| {
             at.and_then(|at| counts.get(at)).copied().unwrap_or_default()
@@ -58,17 +58,18 @@ impl PathKeys {
     }
 }
 
-/// Collects the values of a path of a segment's documents, in order. Memory: the values, and 16 bytes each.
+/// Collects the values of one path of a segment's documents, in document order. Memory: the values and 16
+/// bytes for each.
 #[derive(Default)]
 pub(super) struct PathBuilder {
     bytes: Vec<u8>,
-    /// Where each value ends, and its document.
+    /// The end offset of each value, and its document.
     ends: Vec<(usize, u32)>,
     doc_count: u32,
 }
 
 impl PathBuilder {
-    /// Adds the next document by its values.
+    /// Adds the values of the next document.
     pub fn add<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>) {
         for value in values {
             self.bytes.extend_from_slice(value);

@@ -1,12 +1,12 @@
-//! Merges the values of a path: entries in one ordered pass, documents renumbered.
+//! Merges the ordered values of a path in one pass, with renumbered documents.
 
 use std::cmp::Ordering;
 
 use super::{PathEntries, PathIndex, PathSpec, first_bytes, writer::PathWriter};
 use crate::{Result, SectionWriter, text::GONE};
 
-/// Writes the merged sections of a path for `doc_count` documents. An input is its values, and the new number of each
-/// of its documents, ascending, or [`GONE`].
+/// Writes the merged sections of a path for `doc_count` documents. Each input has the new number of each of
+/// its documents, ascending, or [`GONE`].
 pub(crate) fn merge(
     sources: &[(&PathIndex, &[u32])],
     doc_count: u32,
@@ -34,18 +34,18 @@ pub(crate) fn merge(
     Ok(())
 }
 
-/// One input at its next entry: the value stands where it was decoded.
+/// One input at its next entry, whose value is in the reader's buffer.
 struct Input<'i> {
     entries: PathEntries<'i>,
     map: &'i [u32],
-    /// Decides most comparisons.
+    /// The first bytes of the value; they decide most comparisons.
     first_bytes: u64,
     /// The new number of its document.
     doc: u32,
 }
 
 impl Input<'_> {
-    /// Goes to the next entry of a document that is not gone; false behind the last.
+    /// Goes to the next entry of a document that is not gone; false at the end.
     fn advance(&mut self) -> Result<bool> {
         while self.entries.step()?.is_some() {
             match self.map.get(self.entries.doc as usize) {
@@ -67,8 +67,7 @@ impl Input<'_> {
     }
 }
 
-/// A binary heap whose first input is the one with the smallest entry. The standard one would have the entry moved out
-/// and in again for each step.
+/// A binary min-heap of inputs. Unlike the standard one, it replaces the top without moving it out and in.
 struct Heap<'i>(Vec<Input<'i>>);
 
 impl<'i> Heap<'i> {
@@ -82,7 +81,7 @@ impl<'i> Heap<'i> {
         self.0.first_mut()
     }
 
-    /// After the first one's entry became a greater one.
+    /// Restores the heap after the top's entry has grown.
     fn settle_first(&mut self) {
         self.sink(0);
     }

@@ -1,7 +1,8 @@
-//! Paths into documents: which documents have which values there, in the order of the values.
+//! Indexes of paths into JSON documents: which documents have which values at a path, in the order of the
+//! values.
 //!
-//! A path leads to no value of a document, to one, or through arrays to several. A value is bytes whose order is that of
-//! the values: what they mean is the engine's.
+//! A document has no value at a path, one value, or several (through arrays). A value is bytes in an
+//! order-preserving encoding, which only the engine interprets.
 //!
 //! ```text
 //! sections PHED and PENT, id of the path:
@@ -11,10 +12,10 @@
 //! block := length:varint value doc:varint entry{0..31}
 //! entry := 0 ahead:varint | suffix_length:varint shared:varint suffix doc:varint
 //! ```
-//! Entries ascend by value, and those of a value by document; none is there twice. The first of a block has its whole
-//! value, the others what their value adds to the bytes that it shares with the one before, or nothing but how far
-//! ahead the document is, where the value is the same. *Single* says that no document has two entries. The label says
-//! which path it is.
+//! Entries ascend by value, then by document; none occurs twice. The first entry of a block stores its whole
+//! value. The others are front-coded: they store the bytes behind the prefix shared with the entry before. If
+//! the value is the same, an entry stores only the distance to the next document. The flag *single* says that
+//! no document has two entries. The label identifies the path.
 
 mod builder;
 mod merge;
@@ -46,17 +47,18 @@ pub(crate) const HEAD: SectionTag = SectionTag(*b"PHED");
 const ENTRIES: SectionTag = SectionTag(*b"PENT");
 const HEAD_BYTES: usize = 24;
 const SINGLE: u8 = 1;
-/// Most entries of a block: a look-up decodes half of one for each bound.
+/// Most entries of a block; on average a look-up decodes half a block for each bound.
 const BLOCK_ENTRIES: usize = 32;
 
 /// One path to be indexed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathSpec {
-    /// A number that no path of another label has.
+    /// The number of the path. Paths with other labels have other numbers.
     pub id: u32,
-    /// Which path it is.
+    /// Bytes that identify the path.
     pub label: Vec<u8>,
-    /// What is indexed of it. The number of one of texts is that of a text index too, which no other has.
+    /// What is indexed. For texts, `id` is also the number of a text index and must differ from those of
+    /// other text indexes.
     pub kind: PathKind,
 }
 
@@ -68,13 +70,13 @@ pub struct PathIndex {
     block_count: usize,
     single: bool,
     ends: Slice,
-    /// The first bytes of each block's first value: most blocks are told apart without a look at their entries.
+    /// The first bytes of each block's first value. Most searches among blocks need no more.
     firsts: Vec<u64>,
     entries: Slice,
 }
 
 impl PathIndex {
-    /// The path of this number, or `None` if the segment was written before it was indexed.
+    /// Opens the path of this number; `None` if the segment was written before it was indexed.
     pub(crate) fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
         match (sections.get(HEAD, id), sections.get(ENTRIES, id)) {
             (Some(head), Some(entries)) => Self::read(head, entries.clone(), doc_count).map(Some),
@@ -122,12 +124,12 @@ impl PathIndex {
         Ok(index)
     }
 
-    /// Whether it is this path.
+    /// Whether it is the index of this path.
     pub(crate) fn is_of(&self, spec: &PathSpec) -> bool {
         self.label == spec.label
     }
 
-    /// How many values the documents have in all, deleted ones included; one that a document has twice counts once.
+    /// The number of entries: distinct values of each document, deleted documents included.
     pub fn entry_count(&self) -> u64 {
         self.entry_count
     }
@@ -137,8 +139,8 @@ impl PathIndex {
         self.single
     }
 
-    /// The documents, deleted ones included, that have a value within one of the ranges. Cost: a search for each, and a
-    /// look at each value within them.
+    /// The documents, deleted ones included, that have a value within one of the ranges. Cost: a search for
+    /// each range, and the decoding of each entry within it.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if the values are damaged.
@@ -171,7 +173,8 @@ impl PathIndex {
         Ok(DocSet::List(docs))
     }
 
-    /// About how many values lie within the bounds: no fewer, and at most two blocks more. Cost: two searches.
+    /// An upper bound of the number of entries within the bounds; it exceeds the true number by at most two
+    /// blocks. Cost: two searches.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if the values are damaged.
@@ -188,7 +191,7 @@ impl PathIndex {
         self.from(Bound::Unbounded)
     }
 
-    /// The entries from a value on.
+    /// The entries from a lower bound on.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if the values are damaged.
@@ -203,7 +206,7 @@ impl PathIndex {
         Ok(entries)
     }
 
-    /// Visits the entries within bounds in their order, or from the last to the first, until a visit breaks off.
+    /// Visits the entries within bounds in order, or in reverse order, until `visit` breaks.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if the values are damaged.
@@ -270,7 +273,7 @@ impl PathIndex {
         }
     }
 
-    /// The last block that begins below the bound, where what is above it may begin.
+    /// The last block that begins below the bound: the first entry within it may be there.
     fn block_before(&self, low: Bound<&[u8]>) -> Result<usize> {
         let block = match low {
             Bound::Unbounded => return Ok(0),
@@ -280,7 +283,7 @@ impl PathIndex {
         Ok(block.saturating_sub(1))
     }
 
-    /// The first block that begins above the bound, in which and behind which nothing is within it.
+    /// The first block that begins above the bound: no entry from there on is within it.
     fn block_behind(&self, high: Bound<&[u8]>) -> Result<usize> {
         match high {
             Bound::Unbounded => Ok(self.block_count),
@@ -289,7 +292,8 @@ impl PathIndex {
         }
     }
 
-    /// The first block whose first value compares so with a value; it is [`Ordering::is_ge`] or [`Ordering::is_gt`].
+    /// The first block whose first value is not below the value (`compares` is [`Ordering::is_ge`]) or is
+    /// above it ([`Ordering::is_gt`]).
     fn first_block(&self, value: &[u8], compares: fn(Ordering) -> bool) -> Result<usize> {
         let bytes = first_bytes(value);
         let mut low = self.firsts.partition_point(|first| *first < bytes);
@@ -324,17 +328,17 @@ impl PathIndex {
     }
 }
 
-/// Goes through the entries in their order.
+/// Reads entries in order.
 pub struct PathEntries<'i> {
     index: &'i PathIndex,
-    /// The block that begins next.
+    /// The number of the next block.
     block: usize,
     reader: VarintReader<'i>,
-    /// Where the block ends in which it is.
+    /// The end offset of the current block.
     left: usize,
     value: Vec<u8>,
     doc: u32,
-    /// Whether the entry was read and not given.
+    /// Whether the current entry was decoded but not returned yet.
     waits: bool,
 }
 
@@ -416,7 +420,7 @@ fn is_above(value: &[u8], high: Bound<&[u8]>) -> bool {
     }
 }
 
-/// The first eight bytes of a value as a number that has their order.
+/// The first eight bytes of a value as a number that keeps their order.
 fn first_bytes(value: &[u8]) -> u64 {
     match value.first_chunk() {
         Some(chunk) => u64::from_be_bytes(*chunk),

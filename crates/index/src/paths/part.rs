@@ -1,27 +1,27 @@
-//! What a segment has of a path: its values in their order, or its texts.
+//! The index of a path in a segment: its ordered values, or its texts.
 
 use super::{HEAD, PathIndex, PathSpec, PathTexts, merge, texts};
 use crate::{Result, SectionWriter, Sections, text::Normalization};
 
-/// What is indexed of what paths lead to.
+/// What is indexed at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
-    /// Values, which are bytes in an order.
+    /// Values in order, in an order-preserving encoding.
     Values,
-    /// Texts, each of which is UTF-8, normalised so.
+    /// Texts (UTF-8), searched by substring under this normalisation.
     Texts(Normalization),
 }
 
-/// What a segment has of a path.
+/// The index of a path in a segment.
 pub enum PathPart {
-    /// Its values.
+    /// The ordered values.
     Values(PathIndex),
-    /// Its texts.
+    /// The texts.
     Texts(Box<PathTexts>),
 }
 
 impl PathPart {
-    /// All that a segment has, by their numbers.
+    /// Opens the indexes of all paths of a segment, each with its number.
     pub(crate) fn open_all(sections: &Sections, doc_count: u32) -> Result<Vec<(u32, Self)>> {
         let mut parts = Vec::new();
         for id in sections.ids(HEAD) {
@@ -35,7 +35,7 @@ impl PathPart {
         Ok(parts)
     }
 
-    /// Whether it is of this path.
+    /// Whether it is the index of this path.
     pub(crate) fn is_of(&self, spec: &PathSpec) -> bool {
         match self {
             Self::Values(values) => spec.kind == PathKind::Values && values.is_of(spec),
@@ -43,7 +43,7 @@ impl PathPart {
         }
     }
 
-    /// How many documents it is of.
+    /// The number of documents of the segment.
     pub(super) fn doc_count(&self) -> u32 {
         match self {
             Self::Values(values) => values.doc_count,
@@ -51,8 +51,8 @@ impl PathPart {
         }
     }
 
-    /// Writes the merged sections of a path for `doc_count` documents. An input is what a segment has, and the new
-    /// number of each of its documents, ascending, or [`crate::text::GONE`].
+    /// Writes the merged sections of a path for `doc_count` documents. Each input has the new number of each
+    /// of its documents, ascending, or [`crate::text::GONE`].
     pub(crate) fn merge(
         sources: &[(&Self, &[u32])],
         doc_count: u32,

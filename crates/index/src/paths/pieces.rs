@@ -1,6 +1,6 @@
-//! What paths lead to in documents, collected a piece at a time: the values or texts of documents that follow each other
-//! are put in order and let go of once they are many bytes, and the pieces are merged in one pass. So what is collected
-//! at once is bounded, however many documents there are.
+//! Indexes paths in bounded memory, like an external sort. Values and texts of consecutive documents are
+//! collected until they reach a size; then they become an ordered piece. In the end the pieces are merged in
+//! one pass.
 
 use super::{
     PathBuilder, PathIndex, PathKeys, PathKind, PathPart, PathSpec, PathTexts, damaged, texts,
@@ -10,35 +10,35 @@ use crate::{
     text::{GONE, TextBuilder},
 };
 
-/// Bytes of values and texts of all paths that are collected before they are put in order. That takes a few times as
-/// much.
+/// So many bytes of values and texts, of all paths together, become a piece. Building a piece takes a few
+/// times as much memory.
 pub const PIECE_BYTES: usize = 32 << 20;
-/// What a document counts for each path, whatever it leads to.
+/// What a document adds to that size for each path, besides its values.
 const DOCUMENT_BYTES: usize = 8;
 
-/// What one path leads to in some documents of a segment that follow each other.
+/// The index of one path over consecutive documents of a segment.
 pub struct PathPiece {
-    /// The first of the documents.
+    /// The first document.
     first: u32,
     part: PathPart,
 }
 
-/// The pieces of one path, in the order of the documents, each of which follows the one before.
+/// The pieces of one path, in document order and without gaps.
 pub struct PathPieces {
     spec: PathSpec,
     pieces: Vec<PathPiece>,
 }
 
 impl PathPieces {
-    /// Whether it is of this path.
+    /// Whether they are of this path.
     pub(crate) fn is_of(&self, spec: &PathSpec) -> bool {
         self.spec == *spec
     }
 
-    /// The pieces as sources of a merge, each with its part of the new numbers of all documents.
+    /// The pieces as inputs of a merge, each with its part of `map`, the new numbers of all documents.
     ///
     /// # Errors
-    /// [`IndexError::Invalid`] if a document that is not gone is in none.
+    /// [`IndexError::Invalid`] if no piece covers a document that is not gone.
     pub(crate) fn sources<'p>(&'p self, map: &'p [u32]) -> Result<Vec<(&'p PathPart, &'p [u32])>> {
         let mut rest = map;
         let mut sources = Vec::with_capacity(self.pieces.len());
@@ -69,13 +69,13 @@ fn left_out() -> IndexError {
     IndexError::Invalid("the pieces of a path leave documents out".to_owned())
 }
 
-/// Collects what paths lead to in documents, in their order. Memory: some times [`PIECE_BYTES`], and what was put in
-/// order before.
+/// Collects the values and texts at paths, in document order. Memory: a few times [`PIECE_BYTES`], and the
+/// finished pieces.
 pub struct PathsBuilder {
     paths: Vec<Collected>,
-    /// The first document of those that are collected.
+    /// The first document of the current piece.
     first: u32,
-    /// The document that comes next.
+    /// The number of the next document.
     next: u32,
     collected_bytes: usize,
     most_collected_bytes: usize,
@@ -83,7 +83,7 @@ pub struct PathsBuilder {
     piece_bytes: usize,
 }
 
-/// One path: its pieces, and what is collected since the last.
+/// One path: its finished pieces and the current one.
 struct Collected {
     pieces: PathPieces,
     current: Current,
@@ -95,12 +95,12 @@ enum Current {
 }
 
 impl PathsBuilder {
-    /// For these paths, of documents from number 0 on.
+    /// A builder for these paths whose first document has number 0.
     pub fn new(specs: &[PathSpec]) -> Self {
         Self::with_pieces(specs, PIECE_BYTES)
     }
 
-    /// The same with pieces of so many bytes, and one document's values more.
+    /// The same, with another size of pieces in bytes; a piece may exceed it by one document.
     pub fn with_pieces(specs: &[PathSpec], piece_bytes: usize) -> Self {
         let collected = |spec: &PathSpec| Collected {
             pieces: PathPieces { spec: spec.clone(), pieces: Vec::new() },
@@ -117,23 +117,23 @@ impl PathsBuilder {
         }
     }
 
-    /// The same for documents from this number on, of which there are none yet.
+    /// Sets the number of the first document, before any is added.
     #[must_use]
     pub fn starting_at(mut self, first: u32) -> Self {
         (self.first, self.next) = (first, first);
         self
     }
 
-    /// How many paths there are.
+    /// The number of paths.
     pub fn paths(&self) -> usize {
         self.paths.len()
     }
 
-    /// Adds the next document by what the paths lead to in it.
+    /// Adds the values at the paths of the next document.
     ///
     /// # Errors
-    /// [`IndexError::Invalid`] if a text is no UTF-8 or there are other paths, [`IndexError::Full`] if the document has
-    /// more than the format allows. After one it must be dropped.
+    /// [`IndexError::Invalid`] if a text is not UTF-8 or the number of paths differs; [`IndexError::Full`] if
+    /// the document exceeds a limit of the format. After an error the builder must be dropped.
     pub fn add(&mut self, keys: &PathKeys) -> Result<()> {
         if keys.paths() != self.paths.len() {
             return Err(IndexError::Invalid("a document's paths are not the spec's".to_owned()));
@@ -153,20 +153,20 @@ impl PathsBuilder {
         Ok(())
     }
 
-    /// Bytes of the pieces that are in order, and of what is collected since.
+    /// The size of the finished pieces and of the collected values, in bytes.
     pub fn bytes(&self) -> u64 {
         self.ordered_bytes + self.collected_bytes as u64
     }
 
-    /// The most bytes that were collected at once.
+    /// The greatest size of collected values so far, in bytes.
     pub fn most_collected_bytes(&self) -> usize {
         self.most_collected_bytes
     }
 
-    /// Puts in order what is collected.
+    /// Finishes the current piece.
     ///
     /// # Errors
-    /// [`IndexError::Full`] if there is more than the format allows. After one it must be dropped.
+    /// [`IndexError::Full`] if a limit of the format is exceeded. After an error the builder must be dropped.
     pub fn end_piece(&mut self) -> Result<()> {
         if self.first == self.next {
             return Ok(());
@@ -182,10 +182,10 @@ impl PathsBuilder {
         Ok(())
     }
 
-    /// All of it, a path after the other.
+    /// Finishes, and returns the pieces of each path.
     ///
     /// # Errors
-    /// [`IndexError::Full`] if there is more than the format allows.
+    /// [`IndexError::Full`] if a limit of the format is exceeded.
     pub fn finish_pieces(mut self) -> Result<Vec<PathPieces>> {
         self.end_piece()?;
         Ok(self.paths.into_iter().map(|path| path.pieces).collect())
@@ -230,7 +230,7 @@ impl Current {
         }
     }
 
-    /// What a segment of these documents has, outside of a segment, and how many bytes that is.
+    /// Builds the index of these documents in memory, outside of a segment, and gives its size in bytes.
     fn finish_alone(self, spec: &PathSpec, doc_count: u32) -> Result<(PathPart, u64)> {
         let mut out = SectionWriter::new();
         self.finish(spec, &mut out)?;

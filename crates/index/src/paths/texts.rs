@@ -1,5 +1,4 @@
-//! The texts that paths lead to, in a text index of their own: the ordinary one, of which each text of a document is
-//! one of its texts, so that nothing is found across two of them.
+//! Text indexes of the texts at paths. Each text of a document is separate: a match never spans two of them.
 //!
 //! ```text
 //! section PTXT, id of the path: label              which path it is, beside the sections of the text index of that id
@@ -13,14 +12,14 @@ use crate::{
 
 pub(crate) const LABEL: SectionTag = SectionTag(*b"PTXT");
 
-/// The texts that paths lead to in all documents of a segment.
+/// The text index of the texts at paths in a segment.
 pub struct PathTexts {
     label: Vec<u8>,
     texts: TextIndex,
 }
 
 impl PathTexts {
-    /// Those of this number, or `None` if the segment was written before they were indexed.
+    /// Opens the index of this number; `None` if the segment was written before it existed.
     pub(super) fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
         let Some(label) = sections.get(LABEL, id) else { return Ok(None) };
         let texts = TextIndex::open(sections, id, doc_count)?.ok_or_else(damaged)?;
@@ -32,13 +31,13 @@ impl PathTexts {
         self.label == spec.label
     }
 
-    /// What finds them.
+    /// The text index.
     pub fn index(&self) -> &TextIndex {
         &self.texts
     }
 }
 
-/// Merges the texts of inputs: each is its texts, and the new number of each of its documents, or [`text::GONE`].
+/// Merges text indexes. Each input has the new number of each of its documents, or [`text::GONE`].
 pub(super) fn merge(
     sources: &[(&PathTexts, &[u32])],
     doc_count: u32,
@@ -51,7 +50,7 @@ pub(super) fn merge(
     text::merge(&sources, doc_count, spec.id, out)
 }
 
-/// Writes the sections of texts that were collected from documents.
+/// Writes the sections of the collected texts.
 pub(super) fn finish(texts: TextBuilder, spec: &PathSpec, out: &mut SectionWriter) -> Result<()> {
     out.add(LABEL, spec.id, &spec.label);
     texts.finish(spec.id, out)

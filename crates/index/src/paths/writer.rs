@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use super::{BLOCK_ENTRIES, ENTRIES, HEAD, PathSpec, SINGLE};
 use crate::{Bitmap, IndexError, Result, SectionWriter, varint};
 
-/// Takes entries by value and document.
+/// Writes entries, which must come in the order of value and document.
 pub(super) struct PathWriter {
     doc_count: u32,
     entry_count: u64,
     ends: Vec<u8>,
     entries: Vec<u8>,
-    /// Entries of the block that is written.
+    /// Number of entries in the current block.
     in_block: usize,
     value: Vec<u8>,
     doc: u32,
@@ -20,7 +20,7 @@ pub(super) struct PathWriter {
 }
 
 impl PathWriter {
-    /// For a segment of so many documents, with room for so many bytes of entries.
+    /// A writer for a segment of so many documents, with capacity for so many bytes of entries.
     pub(super) fn with_room(doc_count: u32, bytes: usize) -> Self {
         Self {
             doc_count,
@@ -35,7 +35,7 @@ impl PathWriter {
         }
     }
 
-    /// Appends the next entry; the one before may come again.
+    /// Appends the next entry; a repetition of the last one is ignored.
     pub(super) fn push(&mut self, value: &[u8], doc: u32) -> Result<()> {
         if doc >= self.doc_count {
             return Err(IndexError::corrupt("a path has a document that is not there"));
@@ -100,7 +100,7 @@ impl PathWriter {
         (head, self.entries)
     }
 
-    /// Adds them as those of the path.
+    /// Adds the two sections to `out`.
     pub(super) fn add_to(self, spec: &PathSpec, out: &mut SectionWriter) {
         let (head, entries) = self.finish(&spec.label);
         out.add(HEAD, spec.id, &head);

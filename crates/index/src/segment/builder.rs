@@ -42,19 +42,19 @@ impl SegmentBuilder {
         }
     }
 
-    /// Makes room for so many bytes of text in each text index. What is not used of it costs
-    /// nothing.
+    /// Reserves capacity for so many bytes of text in each text index. Unused capacity costs only address
+    /// space.
     pub fn reserve_text(&mut self, bytes: usize) {
         self.texts.iter_mut().for_each(|text| text.reserve(bytes));
     }
 
-    /// Builds what earlier versions built, that is compared with a segment of theirs: nothing is
-    /// known of the characters of its texts.
+    /// Leaves out the sections about special characters, to build the same bytes as earlier versions of the
+    /// format.
     pub fn forget_characters(&mut self) {
         self.texts.iter_mut().for_each(TextBuilder::forget_characters);
     }
 
-    /// Builds what versions before the lists of neighbours built.
+    /// Leaves out the lists of neighbours, to build the same bytes as earlier versions of the format.
     pub fn forget_neighbours(&mut self) {
         self.texts.iter_mut().for_each(TextBuilder::forget_neighbours);
     }

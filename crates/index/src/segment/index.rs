@@ -6,11 +6,10 @@
 //! part   := column:u32 flags:u8 order:u32?    flags: 1 descending, 2 the number of an order of texts follows
 //! packed := one document number of `width` bits for each document
 //! ```
-//! Documents stand in the order of their values in the first part, then in the second, …, and those
-//! that are equal in all parts in ascending order, which is that of their keys. The values themselves
-//! stand in the columns alone. NULL is the least value; a column that the segment does not have is
-//! NULL everywhere. Texts stand in the order of their bytes or of their keys ([`TextOrder`]), which are made anew
-//! where documents are compared.
+//! Documents are sorted by the first part, then by the second, and so on; documents that are equal in all
+//! parts are in key order. The section stores no values: they are in the columns. NULL is the least value. A
+//! column that the segment does not have is NULL everywhere. Texts are in byte order or in that of their sort
+//! keys ([`TextOrder`]); sort keys are not stored but computed for each comparison.
 
 use std::{
     cell,
@@ -37,9 +36,9 @@ const ORDERED: u8 = 2;
 /// One index to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSpec {
-    /// A number that no index of other parts has.
+    /// The number of the index. Indexes with other parts have other numbers.
     pub id: u32,
-    /// By what the documents are sorted.
+    /// The parts of the sort key.
     pub parts: Vec<IndexPart>,
 }
 
@@ -48,9 +47,9 @@ pub struct IndexSpec {
 pub struct IndexPart {
     /// The number of the column.
     pub column: u32,
-    /// Greatest first.
+    /// Whether the greatest value comes first.
     pub descending: bool,
-    /// How its texts are ordered; `None` by their bytes.
+    /// The order of its texts; `None` for byte order.
     pub order: Option<TextOrder>,
 }
 
@@ -69,7 +68,7 @@ pub(super) struct StoredIndex {
 }
 
 impl StoredIndex {
-    /// The index of this number, or `None` if the segment was written before it existed.
+    /// Opens the index of this number; `None` if the segment was written before it existed.
     pub fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
         let Some(section) = sections.get(INDEX, id) else { return Ok(None) };
         let corrupt = || IndexError::Corrupt(format!("header of index {id}"));
@@ -95,7 +94,7 @@ impl StoredIndex {
         Ok(Some(Self { parts, docs, width }))
     }
 
-    /// Whether it is by these parts.
+    /// Whether the index has exactly these parts.
     pub fn is_by(&self, parts: &[IndexPart]) -> bool {
         let same = |(mine, part): (&StoredPart, &IndexPart)| {
             let order = part.order.map(|order| order.number);
@@ -109,7 +108,7 @@ fn width_of(doc_count: u32) -> u32 {
     packed::width_for(u64::from(doc_count.saturating_sub(1)))
 }
 
-/// Writes the section of an index over documents that come in its order.
+/// Writes the section of an index. `docs` are all documents, in the order of the index.
 pub(super) fn write(spec: &IndexSpec, docs: &[u32], out: &mut SectionWriter) -> Result<()> {
     if spec.parts.is_empty() || spec.parts.len() > MAX_PARTS {
         return Err(IndexError::Invalid(format!("an index has 1 to {MAX_PARTS} parts")));
@@ -129,21 +128,21 @@ pub(super) fn write(spec: &IndexSpec, docs: &[u32], out: &mut SectionWriter) -> 
     Ok(())
 }
 
-/// An index of a segment, with the columns that its order is by.
+/// A secondary index of a segment, with the columns it is sorted by.
 pub struct SegmentIndex<'s> {
     docs: &'s Slice,
     width: u32,
     doc_count: u32,
     parts: Vec<ReadPart<'s>>,
-    /// The key that was made last, of values of which there are often few.
+    /// The sort key that was computed last: equal texts often follow each other.
     key: cell::Cell<LastKey>,
 }
 
-/// The key of a text.
+/// A text with its sort key.
 #[derive(Default)]
 struct LastKey {
     text: Vec<u8>,
-    /// The number of the order; `None` before the first.
+    /// The number of the order; `None` while nothing was computed.
     order: Option<u32>,
     key: Vec<u8>,
 }
@@ -160,7 +159,7 @@ impl LastKey {
     }
 }
 
-/// A part with the values that its order is by.
+/// A part of an index with the column it is sorted by.
 #[derive(Clone, Copy)]
 pub(super) struct ReadPart<'s> {
     pub column: Option<&'s Column>,
@@ -178,7 +177,7 @@ impl<'s> ReadPart<'s> {
         self.column.map_or(Cell::Null, |column| column.get(doc))
     }
 
-    /// Appends what the part adds to a document's key.
+    /// Appends the part's bytes of a document's sort key.
     pub fn push_key(&self, doc: u32, text: &mut Vec<u8>, key: &mut Vec<u8>) {
         push_part(self.cell(doc), (self.descending, self.order), text, key);
     }
@@ -191,7 +190,7 @@ impl<'s> SegmentIndex<'s> {
         Self { docs, width, doc_count, parts, key: cell::Cell::default() }
     }
 
-    /// How many documents, deleted ones included.
+    /// The number of documents, deleted ones included.
     pub fn len(&self) -> u32 {
         self.doc_count
     }
@@ -207,10 +206,10 @@ impl<'s> SegmentIndex<'s> {
         packed::get(self.docs, self.width, position as usize) as u32
     }
 
-    /// The positions of the documents whose first parts have these values, and whose next part lies
-    /// within the bounds; of a part that has an order they are keys. Cost: two searches, the first of which reads the
-    /// columns log2(documents) times and the second twice log2(positions); two looks where none lie within them
-    /// because all are less or all are greater.
+    /// The positions of the documents whose first parts equal `prefix` and whose next part lies within the
+    /// bounds. Bounds of a part with a text order are sort keys. Cost: two binary searches. The first reads
+    /// the columns log2(documents) times, the second gallops from its result: 2 log2(positions) times. If all
+    /// documents are below or all are above the range, two comparisons are enough.
     pub fn range(
         &self,
         prefix: &[Cell<'_>],
@@ -227,7 +226,7 @@ impl<'s> SegmentIndex<'s> {
         start..end
     }
 
-    /// Whether a document stands before a bound, which is one of the start or of the end of a range.
+    /// Whether a document comes before a bound of a range: its start, or its end if `is_end`.
     fn is_before(
         &self,
         doc: u32,
@@ -246,7 +245,7 @@ impl<'s> SegmentIndex<'s> {
         }
     }
 
-    /// The partition point, after a look at both ends.
+    /// The partition point; compares both ends before it searches.
     fn first_without(&self, within: Range<u32>, holds: impl Fn(u32) -> bool) -> u32 {
         match within.end.checked_sub(1) {
             Some(last) if within.start <= last && holds(self.doc(within.start)) => {
@@ -259,7 +258,7 @@ impl<'s> SegmentIndex<'s> {
         }
     }
 
-    /// The partition point, which is expected near the start.
+    /// The partition point, by galloping from the start: it is expected to be near.
     fn near_first_without(&self, within: Range<u32>, holds: impl Fn(u32) -> bool) -> u32 {
         let (mut start, mut step) = (within.start, 1_u32);
         loop {
@@ -271,8 +270,8 @@ impl<'s> SegmentIndex<'s> {
         }
     }
 
-    /// The positions at one end of a range whose documents are equal in so many first parts. Cost: twice
-    /// log2(positions) comparisons.
+    /// At one end of a range, the run of positions whose documents are equal in the first `parts` parts.
+    /// Cost: 2 log2(positions) comparisons.
     pub fn group(&self, within: Range<u32>, parts: usize, at_end: bool) -> Range<u32> {
         let Some(last) = within.end.checked_sub(1).filter(|last| *last >= within.start) else {
             return within;
@@ -294,7 +293,7 @@ impl<'s> SegmentIndex<'s> {
         }
     }
 
-    /// Whether two documents are equal in a part; of the first one the key is kept.
+    /// Whether two documents are equal in a part. The sort key of the first one is cached.
     fn is_equal(&self, part: &ReadPart<'_>, first: u32, doc: u32) -> bool {
         let Some(column) = part.column else { return true };
         if column.compare(first, doc).is_eq() {
@@ -311,8 +310,8 @@ impl<'s> SegmentIndex<'s> {
         is_equal
     }
 
-    /// The first of these positions whose document the test does not hold for; it holds for all
-    /// before it and for none behind it.
+    /// The partition point: the first position for whose document `holds` is false. It must be true for all
+    /// positions before it and false for all behind it.
     pub fn partition_point(&self, within: Range<u32>, holds: impl Fn(u32) -> bool) -> u32 {
         let (mut low, mut high) = (within.start, within.end);
         while low < high {
@@ -325,7 +324,7 @@ impl<'s> SegmentIndex<'s> {
         low
     }
 
-    /// How a document's first parts stand to these values, in the order of the index.
+    /// Compares a document's first parts with these values, in the order of the index.
     fn compare_with(&self, doc: u32, prefix: &[Cell<'_>], next: Option<Cell<'_>>) -> Ordering {
         let wanted = prefix.iter().copied().chain(next);
         for (part, wanted) in self.parts.iter().zip(wanted) {
@@ -345,7 +344,7 @@ impl<'s> SegmentIndex<'s> {
         Ordering::Equal
     }
 
-    /// Whether every document is there once, and in its place. Reads everything.
+    /// Checks that every document occurs once and in its place. Reads the whole index and its columns.
     pub fn is_right(&self) -> bool {
         let mut seen = crate::Bitmap::new(self.doc_count);
         let once = (0..self.doc_count).all(|position| {

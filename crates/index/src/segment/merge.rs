@@ -1,4 +1,4 @@
-//! Merges segments without reading a row: keys and columns are copied in key order, postings are
+//! Merges segments (compaction) without reading rows: keys and columns are copied in key order, postings are
 //! renumbered.
 
 use std::cell::RefCell;
@@ -16,10 +16,10 @@ use crate::{
     words::{self, WordsSource},
 };
 
-/// Merges segments into one, dropping deleted documents. No two inputs hold the same live key.
-/// Every input was built with a spec whose columns and texts are a subset of `spec`'s. The bytes
-/// are those that a builder fed with the live documents would have made, but for a path that an input has not: it is
-/// left out.
+/// Merges segments into one and drops deleted documents. No two inputs may hold the same live key. Every
+/// input must have been built with a spec whose columns and texts are a subset of `spec`'s. The result has
+/// the same bytes as a segment built from the live documents, with one exception: a path that some input
+/// lacks is left out.
 ///
 /// # Errors
 /// - [`IndexError::Full`]: the inputs have more documents than one segment can hold, deleted ones
@@ -83,7 +83,7 @@ fn write_keys(inputs: &[MergeInput], order: &MergeOrder, out: &mut SectionWriter
     keys.finish(out)
 }
 
-/// Which live document comes when.
+/// The order of the live documents of all inputs.
 struct MergeOrder {
     /// (input, document) in key order.
     documents: Vec<(u32, u32)>,
@@ -119,7 +119,7 @@ impl MergeOrder {
         Ok(order)
     }
 
-    /// The new documents in the order of an index. Those of an input that has it come in that order already.
+    /// The new documents in the order of an index. An input that has the index is a sorted run already.
     fn sorted(&self, inputs: &[MergeInput], spec: &IndexSpec) -> Vec<u32> {
         let of_input = inputs.iter().map(|input| {
             spec.parts.iter().map(|part| ReadPart::new(&input.segment, part)).collect()
@@ -150,7 +150,7 @@ impl MergeOrder {
     }
 }
 
-/// The run with the least key, other than `except` if there is another.
+/// The run with the least key; if possible another run than `except`.
 fn least_run(runs: &[Run<'_>], except: Option<usize>) -> usize {
     let candidates = (0..runs.len()).filter(|&index| Some(index) != except);
     let least =

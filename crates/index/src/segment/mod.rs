@@ -1,4 +1,4 @@
-//! Segments: one run of documents in key order with everything that is indexed about them.
+//! Segments: immutable runs of documents in key order, with everything that is indexed about them.
 
 mod builder;
 mod index;
@@ -36,7 +36,7 @@ pub use merge::merge;
 /// ```
 const SPEC: SectionTag = SectionTag(*b"SPEC");
 
-/// Most documents of one segment: twice a document number fits 32 bits.
+/// Most documents of one segment: twice a document number must fit in 32 bits.
 const MAX_DOCUMENTS: u32 = (1 << 31) - 1;
 
 /// What a segment indexes; derived from a table's schema.
@@ -61,7 +61,7 @@ pub struct WordsSpec {
     pub id: u32,
     /// How many fields a document has: 1 to 256.
     pub fields: usize,
-    /// What says which the keywords of a text are.
+    /// The analyzer that cuts a text into keywords.
     pub analyzer: Arc<Analyzer>,
 }
 
@@ -76,7 +76,7 @@ impl fmt::Debug for WordsSpec {
 pub struct ColumnSpec {
     /// Stable number, unique in the table and never reused.
     pub id: u32,
-    /// How values are held.
+    /// How its values are stored.
     pub kind: ColumnKind,
 }
 
@@ -95,12 +95,11 @@ pub struct Document<'a> {
     pub key: &'a [u8],
     /// One value for each column of the spec.
     pub columns: &'a [Cell<'a>],
-    /// For each text index the original texts of its columns (NULL left out). A match never
-    /// spans two of them.
+    /// For each text index the original texts of its columns, without NULLs. A match never spans two texts.
     pub texts: &'a [Vec<&'a str>],
-    /// For each part of the spec's words the texts of their fields, empty where they are NULL.
+    /// For each entry of the spec's `words` the texts of its fields; an empty text for NULL.
     pub words: &'a [Vec<&'a str>],
-    /// For each path of the spec the values that it leads to.
+    /// For each path of the spec the values at that path.
     pub paths: &'a PathKeys,
 }
 
@@ -126,8 +125,9 @@ impl Segment {
         Self::read(Sections::open(bytes)?)
     }
 
-    /// Opens a segment's file, verifying every checksum. Positions and lists of neighbours,
-    /// which only phrases ask for, and counts that only scores ask for stay in the file; all else is read into memory.
+    /// Opens a segment's file and verifies every checksum. Three kinds of sections stay in the file and are
+    /// read on demand: positions and lists of neighbours, which only phrases need, and occurrence counts,
+    /// which only scores need. Everything else is read into memory.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if a checksum is wrong, or a part that the segment should have is
@@ -179,7 +179,7 @@ impl Segment {
         self.number
     }
 
-    /// The bytes as they are written to a file; read back if they are in one.
+    /// The bytes of the segment's file. If it was opened from a file, they are read back from it.
     ///
     /// # Errors
     /// [`IndexError::Io`] if the segment lies in a file that cannot be read.
@@ -187,7 +187,7 @@ impl Segment {
         self.sections.bytes()
     }
 
-    /// How many bytes [`Segment::bytes`] are.
+    /// The length of [`Segment::bytes`].
     pub fn byte_count(&self) -> u64 {
         self.sections.len()
     }
@@ -197,7 +197,7 @@ impl Segment {
         self.sections.memory_bytes()
     }
 
-    /// How many documents, deleted ones included.
+    /// The number of documents, deleted ones included.
     pub fn doc_count(&self) -> u32 {
         self.keys.len()
     }
@@ -207,7 +207,7 @@ impl Segment {
         &self.keys
     }
 
-    /// The column, or `None` if the segment was written before it existed (all NULL).
+    /// The column; `None` if the segment was written before it existed: then all its values are NULL.
     pub fn column(&self, id: u32) -> Option<&Column> {
         self.columns.iter().find(|(other, _)| *other == id).map(|(_, column)| column)
     }
@@ -217,12 +217,12 @@ impl Segment {
         self.texts.iter().find(|(other, _)| *other == id).map(|(_, text)| text)
     }
 
-    /// The keywords, or `None` if the segment was written before they were declared.
+    /// The keyword index; `None` if the segment was written before it was declared.
     pub fn words(&self, id: u32) -> Option<&WordsIndex> {
         self.words.iter().find(|(other, _)| *other == id).map(|(_, words)| words)
     }
 
-    /// The values of a path, or `None` if the segment was written before it was indexed.
+    /// The ordered values of a path; `None` if the segment was written before it was indexed.
     pub fn path(&self, spec: &PathSpec) -> Option<&PathIndex> {
         match self.path_part(spec)? {
             PathPart::Values(values) => Some(values),
@@ -230,7 +230,7 @@ impl Segment {
         }
     }
 
-    /// The texts that paths lead to, or `None` if the segment was written before they were indexed.
+    /// The text index of the texts at a path; `None` if the segment was written before they were indexed.
     pub fn path_texts(&self, spec: &PathSpec) -> Option<&TextIndex> {
         match self.path_part(spec)? {
             PathPart::Texts(texts) => Some(texts.index()),
@@ -238,7 +238,7 @@ impl Segment {
         }
     }
 
-    /// Whether it has what is indexed of a path.
+    /// Whether the segment has the index of a path.
     pub fn has_path(&self, spec: &PathSpec) -> bool {
         self.path_part(spec).is_some()
     }
@@ -254,26 +254,26 @@ impl Segment {
         stored.is_by(&spec.parts).then(|| SegmentIndex::new(self, stored, spec))
     }
 
-    /// Name, part and bytes of each section, for reports.
+    /// The name, the id and the size in bytes of each section.
     pub fn section_sizes(&self) -> Vec<(String, u32, u64)> {
         let name = |tag: SectionTag| String::from_utf8_lossy(&tag.0).into_owned();
         self.sections.sizes().map(|(tag, id, bytes)| (name(tag), id, bytes)).collect()
     }
 }
 
-/// One input of a merge: a segment and the documents of it that are gone.
+/// One input of a merge: a segment and its deleted documents.
 pub struct MergeInput {
     /// The segment.
     pub segment: Arc<Segment>,
     /// Deleted documents, if any.
     pub deleted: Option<Arc<Bitmap>>,
-    /// What the segment does not have of paths: pieces of all documents that are not deleted.
+    /// The indexes of paths that the segment itself lacks, of all its documents that are not deleted.
     pub paths: Vec<PathPieces>,
 }
 
 impl MergeInput {
-    /// Adds what is indexed of a path, by the segment or beside it, each with the new numbers of its documents. Says
-    /// whether it is there.
+    /// Adds the sources of a path's index, from the segment or from `self.paths`, each with the new numbers
+    /// of its documents. False if neither has it.
     fn push_path<'i>(
         &'i self,
         spec: &PathSpec,

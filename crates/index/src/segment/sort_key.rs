@@ -1,4 +1,5 @@
-//! Sorting documents by an index: each gets a key whose bytes compare as its columns do, made once.
+//! Sorts documents by an index. For each document a sort key is made once; sort keys compare by bytes as the
+//! columns of the index compare.
 //!
 //! ```text
 //! key   := part*
@@ -16,10 +17,10 @@ use crate::{TextOrder, column::Cell};
 
 /// Most documents whose keys are held at once.
 const RUN: usize = 1 << 20;
-/// Most bytes of them, but for the last key.
+/// Most bytes of these keys; the last one may go beyond.
 const RUN_BYTES: usize = 64 << 20;
 
-/// Appends what a value adds to a key. `text` is memory that is used again.
+/// Appends a value to a sort key. `text` is a scratch buffer.
 pub(super) fn push_part(
     cell: Cell<'_>,
     (descending, order): (bool, Option<TextOrder>),
@@ -59,13 +60,13 @@ fn push_bytes(bytes: &[u8], key: &mut Vec<u8>) {
 struct Keyed {
     /// The first bytes of the key.
     first: u128,
-    /// Where all of it stands.
+    /// The range of the whole key in the buffer of keys.
     start: u32,
     end: u32,
     doc: u32,
 }
 
-/// Ascending documents in the order of their keys, equal ones by their numbers.
+/// Sorts documents, given in ascending order, by their keys; equal keys are in document order.
 pub(super) fn sorted(
     docs: impl IntoIterator<Item = u32>,
     write_key: impl Fn(u32, &mut Vec<u8>),
@@ -78,7 +79,7 @@ pub(super) fn sorted(
     merged(runs, write_key)
 }
 
-/// The first documents, sorted: as many as have their keys in memory at once.
+/// Sorts one run of documents: as many as fit in memory with their keys.
 fn sorted_run(docs: impl Iterator<Item = u32>, write_key: &impl Fn(u32, &mut Vec<u8>)) -> Vec<u32> {
     let (mut keys, mut run) = (Vec::new(), Vec::new());
     for doc in docs {
@@ -100,7 +101,7 @@ fn sorted_run(docs: impl Iterator<Item = u32>, write_key: &impl Fn(u32, &mut Vec
     run.into_iter().map(|keyed| keyed.doc).collect()
 }
 
-/// The documents of sorted runs as one. The key of each is made once.
+/// Merges sorted runs. The key of each document is made once.
 pub(super) fn merged(
     mut runs: Vec<impl Iterator<Item = u32>>,
     write_key: impl Fn(u32, &mut Vec<u8>),

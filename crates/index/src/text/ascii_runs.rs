@@ -1,7 +1,8 @@
-//! Cuts a text where ASCII ends: most of many texts is ASCII, which needs little work.
+//! Splits a text into ASCII and other runs. Most text is ASCII, which needs little normalisation.
 
-/// The text as (ASCII, rest) pieces: the rest is what is not ASCII with the one ASCII character before
-/// it, which marks may join. No character joins one that is behind it and ASCII, so each rest can be looked at alone.
+/// The text as pairs of an ASCII run and the rest behind it. The rest is not ASCII, except for its first
+/// character: combining marks may join that one. No character combines with an ASCII character behind it, so
+/// each rest can be normalised alone.
 pub(super) fn ascii_runs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -17,7 +18,7 @@ pub(super) fn ascii_runs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// How many bytes at the beginning are ASCII.
+/// The length of the ASCII prefix in bytes.
 fn ascii_prefix(bytes: &[u8]) -> usize {
     let (blocks, _) = bytes.as_chunks::<16>();
     let whole = blocks.iter().take_while(|block| block.is_ascii()).count() * 16;

@@ -1,7 +1,7 @@
 //! Cuts normalised text into atoms.
 //!
-//! What an atom is depends on each code point alone, never on its neighbours, so that a piece cut
-//! out of a text is cut as the text was, but for its two ends:
+//! The kind of an atom depends on each code point alone, not on its neighbours. So a substring has the same
+//! atoms as the text, except at its two ends:
 //! - a **word** is a maximal run of letters, digits and marks of scripts that put spaces between
 //!   words;
 //! - a **character** is one letter, digit or mark of a script that does not (Han, kana, Thai …);
@@ -17,7 +17,7 @@ use icu_properties::{
 };
 use remora_words::scripts::is_without_spaces;
 
-/// What an atom is.
+/// The kind of an atom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtomKind {
     /// A run of letters, digits and marks.
@@ -69,8 +69,7 @@ fn first(text: &str) -> Option<(AtomKind, usize)> {
     Some((kind_of(c), c.len_utf8()))
 }
 
-/// How many bytes at the beginning are ASCII characters of this kind: by far the most of what runs
-/// are made of.
+/// The length in bytes of the prefix of ASCII characters of this kind, the most common case in runs.
 #[inline]
 fn ascii_run(bytes: &[u8], kind: AtomKind) -> usize {
     let wanted = if kind == AtomKind::Word { ASCII_WORD } else { ASCII_SEPARATOR };
@@ -79,7 +78,7 @@ fn ascii_run(bytes: &[u8], kind: AtomKind) -> usize {
 
 const ASCII_SEPARATOR: u8 = 0;
 const ASCII_WORD: u8 = 1;
-/// What each byte is; 2 if it is not ASCII.
+/// The kind of each byte; 2 if it is not ASCII.
 static ASCII: [u8; 256] = {
     let mut kinds = [2; 256];
     let mut byte = 0;
@@ -100,7 +99,7 @@ fn kind_of(c: char) -> AtomKind {
     }
 }
 
-/// The kinds of the basic multilingual plane: one load instead of two trie walks.
+/// The kinds of the code points of the basic multilingual plane: one load instead of two walks of a trie.
 static BASIC_PLANE: LazyLock<Box<[AtomKind]>> = LazyLock::new(|| {
     let kind = |code| char::from_u32(code).map_or(AtomKind::Separator, look_up);
     (0..0x1_0000).map(kind).collect()

@@ -1,4 +1,4 @@
-//! Inverts documents: from texts to terms.
+//! Builds the inverted index of a segment's texts.
 
 use std::{hash::Hasher, ops::Range};
 
@@ -18,10 +18,9 @@ use crate::{IndexError, Result, SectionWriter};
 /// Longest text of one document, in bytes: positions stay below 2^31.
 const MAX_TEXT_BYTES: usize = 1 << 29;
 
-/// So many terms are looked up at a time: the tables of a large segment are in no near cache, and
-/// look-ups that do not wait for each other wait for memory together.
+/// Terms are looked up in batches of this size, so that the cache misses of independent look-ups overlap.
 const LOOKED_UP_AT_ONCE: usize = 16;
-/// A term begins at every so many bytes at most: three of a Han character.
+/// The least bytes of text per term, used to reserve capacity: three for a Han character.
 const BYTES_OF_TERM: usize = 3;
 
 /// Collects the texts of a segment's documents in order.
@@ -56,18 +55,18 @@ impl TextBuilder {
         }
     }
 
-    /// Makes room for so many bytes of text. What is not used of it costs nothing.
+    /// Reserves capacity for so many bytes of text. Unused capacity costs only address space.
     pub fn reserve(&mut self, text_bytes: usize) {
         self.occurrence_terms.reserve(text_bytes / BYTES_OF_TERM);
         self.occurrence_positions.reserve(text_bytes / BYTES_OF_TERM);
     }
 
-    /// Leaves out what later versions of the index know of characters.
+    /// Leaves out the section about special characters, as earlier versions of the format did.
     pub fn forget_characters(&mut self) {
         self.seen = None;
     }
 
-    /// Leaves out the lists of neighbours, as earlier versions did.
+    /// Leaves out the lists of neighbours, as earlier versions of the format did.
     pub fn forget_neighbours(&mut self) {
         self.neighbours = false;
     }
@@ -141,18 +140,17 @@ fn ordinals(positions: &[u32], doc_ends: &[u32]) -> impl Iterator<Item = u32> {
     })
 }
 
-/// All occurrences on their way into the order of their terms; documents and positions stay
-/// ascending within each term.
+/// All occurrences, to be sorted by term; documents and positions stay ascending within each term.
 ///
-/// A counting sort in one pass writes to as many places as there are terms, each of them in no near
-/// cache. So it is done in two: first into parts of so many terms that a cache holds the end of
-/// each part, then part by part.
+/// A counting sort in one pass would write to as many places as there are terms, and miss the cache with each
+/// write. So it takes two passes (a radix sort): first into parts whose write positions fit in the cache,
+/// then within each part.
 pub(crate) struct Ordered {
-    /// The place of each term in the vocabulary's order, by its number.
+    /// The rank of each term, by its number: its position in the vocabulary's order.
     ranks: Vec<u32>,
-    /// Where the occurrences of each term begin, by its rank; one more at the end.
+    /// The first occurrence of each term, by rank; and their total at the end.
     starts: Vec<u32>,
-    /// A part is so many bits of terms.
+    /// A part contains two to this power of terms.
     part_bits: u32,
     parted: Vec<Occurrence>,
 }
@@ -166,7 +164,7 @@ struct Occurrence {
 }
 
 impl Ordered {
-    /// The occurrences, document by document, of terms in this order.
+    /// Takes the occurrences in document order; `order` are the terms in the vocabulary's order.
     pub fn new(order: &[u32], terms: &[u32], positions: &[u32], doc_ends: &[u32]) -> Self {
         let mut counts = vec![0u32; order.len()];
         terms.iter().for_each(|&term| counts[term as usize] += 1);
@@ -235,7 +233,7 @@ impl Ordered {
 
 /// The sorted occurrences of some terms.
 pub(crate) struct Part<'a> {
-    /// Where those of each begin among all; one more at the end.
+    /// The first occurrence of each term, among all; and their end.
     starts: &'a [u32],
     occurrences: &'a [(u32, u32)],
 }
@@ -253,8 +251,8 @@ impl Part<'_> {
     }
 }
 
-/// The texts of some terms side by side: where each was interned is in no near cache, and fetched
-/// one behind the other they wait for memory together.
+/// A buffer with copies of some terms. Terms are scattered in memory; copying them in a batch lets the cache
+/// misses overlap.
 #[derive(Default)]
 pub(crate) struct Gathered {
     texts: String,
@@ -272,7 +270,7 @@ impl Gathered {
         }
     }
 
-    /// The term at that place among those that were fetched.
+    /// The term at a position of the last batch.
     pub fn term(&self, at: usize) -> &str {
         term_of(&self.texts, &self.ends, at as u32)
     }
@@ -293,9 +291,9 @@ fn decode(occurrences: &[(u32, u32)], out: &mut Decoded) {
 
 /// Gives each distinct term a number.
 ///
-/// Almost every term is short: it is its own key, so that looking one up compares two registers
-/// and follows no pointer. Those that were looked up of late lie close together: most are a few
-/// frequent ones, and the table of all is in no near cache.
+/// Almost every term is short and is its own key, so that a look-up compares two registers and follows no
+/// pointer. Recently used terms are cached in a small table: most occurrences are of a few frequent terms,
+/// and the full table does not fit in the processor's cache.
 pub(crate) struct Interner {
     recent: Box<[(ShortKey, u32)]>,
     short: HashTable<(ShortKey, u32)>,
@@ -308,7 +306,7 @@ pub(crate) struct Interner {
 type ShortKey = (u64, u64);
 /// The key of no term.
 const NO_KEY: ShortKey = (u64::MAX, u64::MAX);
-/// So many terms were looked up of late.
+/// The size of the table of recently used terms.
 const RECENT: usize = 1 << 12;
 
 impl Default for Interner {
@@ -408,7 +406,7 @@ fn term_of<'a>(arena: &'a str, ends: &[usize], number: u32) -> &'a str {
     &arena[start..ends[number]]
 }
 
-/// Loads that overlap where the term is shorter than both: the bytes they share are the same.
+/// Two loads that overlap if the term is shorter than both; the shared bytes are the same.
 #[inline]
 fn short_key(term: &[u8]) -> Option<ShortKey> {
     let length = term.len();

@@ -7,8 +7,8 @@
 //! TCHS := width:u8 second:width{terms}    place in TCHA plus one, 0 where there is no second;
 //!                                         2 or 3 bytes each
 //! ```
-//! Terms are numbered from 0 in their byte order, which is that of their code points. They are
-//! only ever found whole or by their beginning.
+//! Terms are numbered from 0 in byte order, which is also the order of their code points. They are looked up
+//! whole or by their first character only.
 
 use std::ops::Range;
 

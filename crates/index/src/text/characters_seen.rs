@@ -1,18 +1,17 @@
-//! Which documents hold characters whose normalised form does not tell what they were.
+//! Posting lists of special characters: those whose normalised form does not tell the original.
 //!
-//! Most characters are normalised each for itself to the one that their lower case is. Documents
-//! without others can be told apart by their normalised text as well as by the text itself, up to
-//! case. For each of the others, here are the documents that hold it: characters that become
-//! another or several (`ﬁ`, `ß`, `Ａ`, `…`), and marks that join the character before them; and
-//! letters in frames that stay as they are (`🅐`), which collations take for letters, while the terms
-//! do not hold them.
+//! Most characters normalise to their own lower case, one by one. If a document has only such characters, its
+//! normalised text equals the original up to case, and the index alone can decide exact matches. For all
+//! other characters this section lists the documents that contain them: characters that become another or
+//! several (`ﬁ`, `ß`, `Ａ`, `…`); marks that join the character before them; and framed letters that stay as
+//! they are (`🅐`), which collations treat as letters although no term contains them.
 //!
 //! ```text
 //! TCH2 := count:u32 (code_point:u32 documents:u32 end:u32){count} (delta:varint …){count}
 //! ```
-//! Ascending by code point; documents as differences, the first from 0; `end` is where a character's
-//! differences end, counted from the first of all. A text index that was
-//! written before this section existed has none: nothing is known of its documents.
+//! Entries ascend by code point. Documents are delta-encoded, the first from 0; `end` is the end of a
+//! character's deltas within all deltas. A text index without this section was written before it existed;
+//! nothing is known of its documents.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -38,12 +37,12 @@ const FRAMED: RangeInclusive<u32> = 0x1_f100..=0x1_f1ff;
 /// Collects characters, document by document.
 pub(crate) struct SeenWriter {
     normalization: Normalization,
-    /// Made with the first text: the first one of a process looks at every character there is.
+    /// Made for the first text; the first one of a process examines every character of Unicode.
     tracker: Option<Arc<Tracker>>,
     documents: BTreeMap<char, Vec<u32>>,
 }
 
-/// What a text index knows of the characters of its documents.
+/// The special characters of a text index's documents.
 #[derive(Clone)]
 pub(crate) struct Seen {
     section: Slice,
@@ -56,7 +55,7 @@ impl SeenWriter {
         Self { normalization: *normalization, tracker: None, documents: BTreeMap::new() }
     }
 
-    /// Notes the characters of a text of the document. Costs next to nothing for ASCII.
+    /// Adds the special characters of a text of the document. Almost free for ASCII.
     pub fn add(&mut self, doc: u32, text: &str) {
         let normalization = &self.normalization;
         let tracker = self.tracker.get_or_insert_with(|| Tracker::of(normalization));
@@ -95,7 +94,7 @@ impl SeenWriter {
         }
     }
 
-    /// Notes that the document, not before those noted, holds the character.
+    /// Adds documents, not below those added before, to a character's list.
     fn note(&mut self, c: char, docs: impl Iterator<Item = u32>) {
         self.documents.entry(c).or_default().extend(docs);
     }
@@ -132,7 +131,7 @@ impl Seen {
         Ok(Some(Self { section: section.clone(), count }))
     }
 
-    /// Calls `visit` with each character that is `wanted` and its documents, ascending.
+    /// Calls `visit` with each character for which `wanted` is true, and its documents, ascending.
     pub fn for_each(
         &self,
         wanted: &mut dyn FnMut(char) -> bool,
@@ -159,7 +158,7 @@ impl Seen {
         Ok(())
     }
 
-    /// The documents that hold one of the wanted characters.
+    /// The documents that contain a character for which `wanted` is true.
     pub fn documents(&self, wanted: &mut dyn FnMut(char) -> bool) -> Result<DocSet> {
         let mut docs = Vec::new();
         self.for_each(wanted, &mut |_, doc| docs.push(doc))?;
@@ -169,8 +168,8 @@ impl Seen {
     }
 }
 
-/// Merges what several inputs know, with their documents' new numbers; nothing if one of them
-/// knows nothing.
+/// Merges the lists of several inputs under their documents' new numbers; writes nothing if an input has no
+/// such section.
 pub(crate) fn merge<'a>(
     inputs: impl Iterator<Item = (Option<&'a Seen>, &'a [u32])>,
     gone: u32,
@@ -192,33 +191,33 @@ pub(crate) fn merge<'a>(
 #[derive(Default)]
 struct Tracker {
     normalization: Option<Normalization>,
-    /// One bit for each code point of the basic multilingual plane: it is not its lower case alone
-    /// that it becomes.
+    /// One bit for each code point of the basic multilingual plane: set if it becomes anything but its lower
+    /// case.
     tracked: Vec<u64>,
-    /// Likewise: it may join the character before it.
+    /// Likewise: set if it may join the character before it.
     marks: Vec<u64>,
     tracks_ascii: bool,
     /// What tracked characters become.
     images: HashMap<char, Box<[char]>>,
 }
 
-/// What characters become that do not become their own lower case alone, under a normalisation.
-/// Cheap after the first call for it. Cost of that: every character is normalised.
+/// The normalised forms of characters that become anything but their own lower case. The first call for a
+/// normalisation normalises every character of Unicode; later ones are cheap.
 #[derive(Clone)]
 pub struct Images(Arc<Tracker>);
 
 impl Images {
-    /// Those of a normalisation.
+    /// The forms under a normalisation.
     pub fn of(normalization: &Normalization) -> Self {
         Self(Tracker::of(normalization))
     }
 
-    /// What the character becomes; `None` for its own lower case.
+    /// The normalised form of a character; `None` if it is its own lower case.
     pub fn get(&self, c: char) -> Option<&[char]> {
         self.0.images.get(&c).map(|image| &**image)
     }
 
-    /// Whether it is a letter in a frame that stays as it is.
+    /// Whether it is a framed letter that stays as it is.
     pub fn is_framed(&self, c: char) -> bool {
         is_framed(c) && !self.0.images.contains_key(&c)
     }
@@ -277,8 +276,8 @@ impl Tracker {
         }
     }
 
-    /// Notes the marks of a cluster (a character with marks behind it) that is not normalised
-    /// character by character, and those that are tracked anyway.
+    /// Reports the marks of a cluster (a character with marks behind it) that is not normalised character by
+    /// character, and its other tracked characters.
     fn joined(&self, cluster: &str, note: &mut impl FnMut(char)) {
         let Some(normalization) = &self.normalization else { return };
         let single = |c: char| normalization.apply(c.encode_utf8(&mut [0; 4])).into_owned();
@@ -329,7 +328,7 @@ fn joins(c: char) -> bool {
         || JOINING.binary_search(&c).is_ok()
 }
 
-/// The characters that stand behind the first in what some character is canonically made of.
+/// The characters that follow the first one in the canonical decomposition of some character.
 fn joining() -> Vec<char> {
     let decompose = DecomposingNormalizerBorrowed::new_nfd();
     let compose = ComposingNormalizerBorrowed::new_nfc();

@@ -1,4 +1,4 @@
-//! Finds patterns: single term sets here, several by their positions in `phrase`.
+//! Finds patterns. A single term set is answered here, a sequence of several by positions in `phrase`.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -17,10 +17,10 @@ use crate::{Bitmap, DocSet, Result};
 /// A union of more than one in this many documents is built as bits.
 const DENSE_SHARE: u64 = 32;
 
-/// Skipping to documents pays where the term has this many times as many.
+/// Skipping through postings to the documents of a list pays if the term has this many times as many.
 const SKIP_SHARE: usize = 8;
 
-/// The documents that hold the pattern; those outside `among` may be left out.
+/// The documents that contain the pattern. Documents outside `among` may be omitted.
 pub(crate) fn documents(
     text: &TextIndex,
     pattern: &Pattern,
@@ -98,8 +98,8 @@ pub(crate) fn count(text: &TextIndex, pattern: &Pattern) -> Result<Option<u32>> 
     }
 }
 
-/// Appends the documents that hold the pattern with how often it begins in them; those outside
-/// `among` may be left out.
+/// Appends the documents that contain the pattern with the number of places where it begins. Documents
+/// outside `among` may be omitted.
 pub(crate) fn occurrences(
     text: &TextIndex,
     pattern: &Pattern,
@@ -152,7 +152,7 @@ fn single_occurrences(
     }
     let mut counts = PieceCounts::new(text.doc_count);
     match among {
-        // Testing each posting pays for few documents only.
+        // Testing each posting pays only for a short list.
         Some(DocSet::List(docs)) => {
             let among = DocSet::List(docs.clone()).into_bitmap(text.doc_count);
             text.for_each_postings(&terms, |postings, times| {
@@ -171,7 +171,7 @@ fn single_occurrences(
     Ok(())
 }
 
-/// Visits the documents of one term with its frequencies; skips to those of a short list.
+/// Visits the documents of one term with their frequencies; skips to the documents of a short list.
 fn term_occurrences(
     text: &TextIndex,
     term: u32,
@@ -194,13 +194,13 @@ fn term_occurrences(
     Ok(())
 }
 
-/// A document and a count as one number, which sorts in half the time that a pair takes.
+/// A document and a count packed into one number, which sorts twice as fast as a pair.
 #[inline]
 fn packed(doc: u32, times: u32) -> u64 {
     u64::from(doc) << 32 | u64::from(times)
 }
 
-/// Appends each document once with the sum of its counts, which are [`packed`].
+/// Appends each document once with the sum of its counts. `counts` are [`packed`].
 fn append_sums(mut counts: Vec<u64>, out: &mut Vec<(u32, u32)>) {
     counts.sort_unstable();
     for document in counts.chunk_by(|a, b| a >> 32 == b >> 32) {
@@ -220,14 +220,14 @@ pub(crate) fn postings_cost(text: &TextIndex, terms: &TermSet) -> u64 {
     }
 }
 
-/// Whether uniting the terms is better done in bits.
+/// Whether the union of the terms is better built as bits.
 fn is_dense(text: &TextIndex, terms: &TermSet) -> bool {
     let most = u64::from(text.doc_count) / DENSE_SHARE;
-    // Every term has a byte at least.
+    // Every posting list has at least one byte.
     terms.len() as u64 > most || postings_cost(text, terms) > most
 }
 
-/// The documents that hold at least one of the terms.
+/// The union of the documents of the terms.
 pub(crate) fn unite(text: &TextIndex, terms: &TermSet) -> Result<DocSet> {
     if let (1, Some((term, _))) = (terms.len(), terms.iter().next()) {
         return one_term(text, term);
@@ -262,8 +262,8 @@ thread_local! {
     static SCRATCH: RefCell<SparseUnion> = RefCell::default();
 }
 
-/// Unites sparse lists in linear time: bits with a summary of which words are not zero, so that
-/// reading them back and clearing them touches only those.
+/// Unites sparse lists in linear time: a bitmap with a summary of its nonzero words, so that reading and
+/// clearing touch only those.
 #[derive(Default)]
 struct SparseUnion {
     words: Vec<u64>,

@@ -1,8 +1,8 @@
-//! Words within a few edits of a word, by one walk over the ordered vocabulary.
+//! Words within a few edits of a word, found by one walk over the ordered vocabulary.
 //!
-//! A Levenshtein automaton is fed the terms byte by byte; what a term shares with the one before
-//! is not fed again, and where the automaton is dead all terms with that beginning are passed
-//! over. So the walk costs about as much as the terms that nearly match.
+//! The terms are fed to a Levenshtein automaton byte by byte. The prefix that a term shares with the one
+//! before is not fed again. If the automaton dies, all terms with that prefix are skipped. So the cost is
+//! about proportional to the number of near matches.
 
 use std::{cell::RefCell, collections::HashMap};
 
@@ -13,11 +13,11 @@ use super::{
     vocabulary::Vocabulary,
 };
 
-/// Longest word that is looked for, in code points; a longer one is similar to itself only.
+/// Longest word for which similar ones are searched, in code points; a longer one matches only itself.
 const MAX_WORD_CHARS: usize = 64;
 
 thread_local! {
-    /// The tables of each distance take milliseconds to make.
+    /// The tables for each distance, which take milliseconds to build.
     static BUILDERS: RefCell<HashMap<u8, LevenshteinAutomatonBuilder>> = RefCell::default();
 }
 
@@ -74,7 +74,7 @@ fn walk(vocabulary: &Vocabulary, automaton: &DFA) -> Vec<(u32, u32)> {
     found
 }
 
-/// A term's word: it is indexed with a character that follows it directly.
+/// The word of a term, without the character that directly follows it and is indexed with it.
 fn without_character(term: &[u8]) -> &[u8] {
     if term.is_ascii() {
         return term;
@@ -91,7 +91,7 @@ fn is_word(term: &[u8]) -> bool {
     first.is_some_and(|(kind, _)| kind == AtomKind::Word)
 }
 
-/// The first term behind `number` that does not begin with `prefix`, as `number` does.
+/// The first term behind `number` that does not begin with `prefix`; `number` does.
 fn behind(vocabulary: &Vocabulary, number: u32, prefix: &[u8]) -> u32 {
     if !vocabulary.word(number + 1).starts_with(prefix) {
         return number + 1;

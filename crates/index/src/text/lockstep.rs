@@ -1,5 +1,5 @@
-//! Finds single terms next to each other, document by document: the cursors leap over each other
-//! until all stand at one document, and its positions decide.
+//! Finds a sequence of single terms, document at a time (leapfrog intersection): cursors skip over each other
+//! until all are at one document, then its positions decide.
 
 use super::{
     TextIndex,
@@ -8,27 +8,27 @@ use super::{
 };
 use crate::{Bitmap, DocSet, Result, docset::gallop};
 
-/// What is to be known of a document that holds the elements.
+/// What the caller needs of each matching document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// That it does: how often may be too few.
+    /// Only that it matches; the number of occurrences may be too low.
     Document,
-    /// How often.
+    /// The number of occurrences.
     Occurrences,
 }
 
-/// One cursor for each element, all moved to the same document.
+/// One cursor for each element.
 pub(crate) struct Lockstep<'a> {
     /// The rarest term first.
     cursors: Vec<(&'a Element, Cursor<'a>)>,
-    /// Of the same terms.
+    /// The posting lists of the same terms.
     postings: Vec<Postings<'a>>,
     wanted: Wanted,
     begins: Vec<u32>,
 }
 
 impl<'a> Lockstep<'a> {
-    /// For the elements and the term of each, the rarest first.
+    /// Takes each element with its term, the rarest first.
     pub fn new(
         text: &'a TextIndex,
         elements: impl Iterator<Item = &'a Element>,
@@ -44,8 +44,8 @@ impl<'a> Lockstep<'a> {
         Ok(Self { cursors, postings, wanted, begins: Vec::new() })
     }
 
-    /// Visits the documents that hold the elements next to each other, ascending, with how often;
-    /// those outside `among` may be left out.
+    /// Visits the documents that contain the sequence, ascending, with the number of occurrences. Documents
+    /// outside `among` may be omitted.
     pub fn run(mut self, among: Option<&DocSet>, visit: &mut dyn FnMut(u32, u32)) -> Result<()> {
         if let Some(DocSet::List(docs)) = among {
             return self.run_along(docs, visit);
@@ -85,7 +85,7 @@ impl<'a> Lockstep<'a> {
         Ok(())
     }
 
-    /// The documents that hold all terms, where all of them are held as bits.
+    /// The documents that contain all terms, if all posting lists are bitmaps.
     fn common(&self) -> Option<Bitmap> {
         let mut all = self.postings.first()?.to_bitmap()?;
         for other in &self.postings[1..] {
@@ -94,8 +94,7 @@ impl<'a> Lockstep<'a> {
         Some(all)
     }
 
-    /// Moves the cursors to `doc`: `doc` itself if all terms are in it, else a document that may
-    /// be the next one.
+    /// Moves the cursors to `doc`. Returns `doc` if all terms are in it, else the next candidate.
     #[inline]
     fn advance(&mut self, doc: u32) -> Result<Option<u32>> {
         for (_, cursor) in &mut self.cursors {
@@ -107,7 +106,7 @@ impl<'a> Lockstep<'a> {
         Ok(Some(doc))
     }
 
-    /// All cursors stand at `doc`: do the elements stand next to each other in it?
+    /// All cursors are at `doc`: decides by positions whether it contains the sequence.
     #[inline]
     fn visit(&mut self, doc: u32, visit: &mut dyn FnMut(u32, u32)) -> Result<()> {
         self.begins.clear();
@@ -132,7 +131,7 @@ impl<'a> Lockstep<'a> {
     }
 }
 
-/// Whether two ascending lists have one in common.
+/// Whether two ascending lists have a common element.
 #[inline]
 fn have_common(list: &[u32], other: impl Iterator<Item = u32>) -> bool {
     let mut rest = list.iter();
@@ -150,7 +149,7 @@ fn have_common(list: &[u32], other: impl Iterator<Item = u32>) -> bool {
     false
 }
 
-/// Keeps what is in both ascending lists.
+/// Keeps the elements that are in both ascending lists.
 #[inline]
 fn retain_common(list: &mut Vec<u32>, mut other: impl Iterator<Item = u32>) {
     let mut kept = 0;

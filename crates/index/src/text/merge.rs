@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{IndexError, Result, SectionWriter, Slice, bytes::Stored};
 
-/// A document that is not carried over.
+/// In a map of new document numbers: the document is deleted.
 pub(crate) const GONE: u32 = u32::MAX;
 
 /// One input of a merge.
@@ -51,13 +51,13 @@ pub(crate) fn merge(
 pub(crate) struct TermInput<'a> {
     /// The terms.
     pub vocabulary: &'a Vocabulary,
-    /// Their postings.
+    /// The section of their posting lists.
     pub records: &'a Slice,
-    /// Where those of each begin.
+    /// The offset of each posting list.
     pub offsets: &'a Offsets,
-    /// Their places.
+    /// The section of their positions.
     pub positions: &'a Stored,
-    /// The documents of the input.
+    /// The number of documents of the input.
     pub doc_count: u32,
     /// The new number of each document, ascending, or [`GONE`].
     pub map: &'a [u32],
@@ -69,7 +69,8 @@ impl TermInput<'_> {
     }
 }
 
-/// Calls `push` with each term that a live document holds, in order, and its postings under the new numbers.
+/// Calls `push` with each term that a live document contains, in order, with its postings under the new
+/// document numbers.
 pub(crate) fn merge_terms(
     inputs: Vec<TermInput<'_>>,
     mut push: impl FnMut(&[u8], &Decoded) -> Result<()>,
@@ -121,9 +122,9 @@ fn merged_lengths(sources: &[TextSource<'_>], doc_count: u32) -> Vec<u32> {
 /// How the documents of an input are renumbered.
 #[derive(Clone, Copy)]
 enum Renumbering<'a> {
-    /// All `documents` are carried over, one after the other from `first` on.
+    /// All `documents` are kept and get consecutive numbers from `first` on.
     Shift { first: u32, documents: u32 },
-    /// As the map says.
+    /// By a map from old to new numbers.
     Map(&'a [u32]),
 }
 
@@ -184,7 +185,7 @@ impl MergedPostings {
         }
     }
 
-    /// The postings ascending by document; inputs whose keys do not interleave are already.
+    /// The postings in document order. They already are, unless the keys of inputs interleave.
     fn in_order(&mut self) -> &Decoded {
         if self.all.docs.is_sorted() {
             return &self.all;

@@ -1,10 +1,9 @@
 //! The text index: exact substring matching from a vocabulary and positions.
 //!
-//! Text is normalised ([`Normalization`]), cut into atoms ([`atoms`]) and indexed under terms with
-//! positions that tell neighbours apart (`terms`). A pattern is cut the same way ([`Pattern`]) and
-//! answered from the vocabulary (which terms contain, begin or end with its pieces) and the
-//! positions (which of them stand next to each other): no text is read, and nothing is found that
-//! is not there.
+//! Text is normalised ([`Normalization`]), cut into atoms ([`atoms`]) and indexed as terms with positions
+//! (`terms`). A pattern ([`Pattern`]) is cut the same way. The vocabulary gives the terms that contain, begin
+//! or end with its pieces; positions tell which of them are adjacent. No text is read, and there are no false
+//! positives, except where [`Matches::verify`] says so.
 
 mod ascii_runs;
 mod atoms;
@@ -42,7 +41,7 @@ pub(crate) use union_counts::UNION_COUNTS;
 pub use words::{WordPattern, word_runs};
 pub(crate) use writer::POSITIONS;
 
-/// What an index of keywords is made of too.
+/// The parts that the keyword index is built from as well.
 pub(crate) mod parts {
     pub(crate) use super::{
         builder::{Gathered, Interner, Ordered},
@@ -64,12 +63,12 @@ use postings::Postings;
 use unions::Unions;
 use vocabulary::Vocabulary;
 
-/// The documents that hold a pattern.
+/// The documents that contain a pattern.
 pub struct Matches {
-    /// The documents; deleted ones are still among them.
+    /// The documents, deleted ones included.
     pub docs: DocSet,
-    /// The positions could not tell (a pattern that ends in a single space): `docs` is then a
-    /// superset and the caller reads the texts of those documents.
+    /// Positions cannot decide (the pattern ends in a single space): `docs` is then a superset, and the
+    /// caller must read the texts of these documents.
     pub verify: bool,
 }
 
@@ -95,11 +94,11 @@ pub struct TextIndex {
 pub struct TextStatistics {
     /// Distinct terms.
     pub terms: u64,
-    /// Pairs of term and document.
+    /// The number of postings: pairs of term and document.
     pub postings: u64,
-    /// Occurrences.
+    /// The number of positions.
     pub positions: u64,
-    /// Posting lists held as bits.
+    /// Posting lists stored as bitmaps.
     pub bitmap_lists: u64,
     /// Bytes of the whole text index.
     pub bytes: u64,
@@ -152,9 +151,8 @@ impl TextIndex {
         Ok(Matches { docs: find::documents(self, pattern, None)?, verify: pattern.verify })
     }
 
-    /// As [`TextIndex::find`], for a caller that wants only documents of `among`: others may be
-    /// left out. Much cheaper for a pattern whose positions must be read
-    /// ([`Pattern::is_sequence`]) where `among` is small.
+    /// As [`TextIndex::find`], but documents outside `among` may be omitted. Much cheaper if positions must
+    /// be read ([`Pattern::is_sequence`]) and `among` is small.
     ///
     /// # Errors
     /// The same as those of [`TextIndex::find`].
@@ -162,14 +160,14 @@ impl TextIndex {
         Ok(Matches { docs: find::documents(self, pattern, Some(among))?, verify: pattern.verify })
     }
 
-    /// Whether finding the documents of the pattern reads the postings of several terms: how often it
-    /// occurs in them then costs little more.
+    /// Whether finding the pattern reads the postings of several terms. Then counting its occurrences costs
+    /// little more.
     pub fn reads_postings(&self, pattern: &Pattern) -> bool {
         find::reads_postings(self, pattern)
     }
 
-    /// How many documents hold the pattern, deleted ones included, where that is cheaper to know
-    /// than which; `None` where it is not.
+    /// The number of documents that contain the pattern, deleted ones included; `None` if it is not cheaper
+    /// to compute than the documents themselves.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -177,10 +175,10 @@ impl TextIndex {
         find::count(self, pattern)
     }
 
-    /// Appends (document, occurrences), in ascending order, of each document that holds the
-    /// pattern; occurrences are the places where it begins, overlapping ones included. True means
-    /// verify, as above (occurrences are then meaningless). Documents outside `among` may be left
-    /// out, which is cheaper where it is small.
+    /// Appends the documents that contain the pattern, ascending, each with the number of places where it
+    /// begins; overlapping occurrences count. True means that texts must be verified ([`Matches::verify`]);
+    /// the counts are then meaningless. Documents outside `among` may be omitted, which is cheaper if it is
+    /// small.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings, positions or counts are damaged. [`IndexError::Io`] if
@@ -195,7 +193,7 @@ impl TextIndex {
         Ok(pattern.verify)
     }
 
-    /// How many documents it is of.
+    /// The number of documents of the segment.
     pub(crate) fn doc_count(&self) -> u32 {
         self.doc_count
     }
@@ -216,8 +214,8 @@ impl TextIndex {
         self.total_length
     }
 
-    /// The documents that have a word within `distance` (1 or 2) edits of `word` (normalised,
-    /// one word atom).
+    /// The documents with a word within `distance` edits (1 or 2) of `word`, which must be normalised and one
+    /// word atom.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -226,9 +224,9 @@ impl TextIndex {
         find::unite(self, &vocabulary::TermSet::List(terms))
     }
 
-    /// The documents that hold a character that is `wanted`, of those that become anything but
-    /// their own lower case, or that joined the character before them: the others are normalised
-    /// character by character. `None` if that is not known of this index.
+    /// The documents that contain a special character for which `wanted` is true. Special characters are
+    /// those that become anything but their own lower case, and marks that joined the character before them.
+    /// `None` if the index has no list of them.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if the list of characters is damaged.
@@ -236,19 +234,18 @@ impl TextIndex {
         self.seen.as_ref().map(|seen| seen.documents(wanted)).transpose()
     }
 
-    /// Whether [`TextIndex::documents_with`] knows.
+    /// Whether [`TextIndex::documents_with`] can answer.
     pub fn knows_characters(&self) -> bool {
         self.seen.is_some()
     }
 
-    /// Whether it has the lists of neighbours that a segment of its size gets: those of earlier
-    /// versions have none.
+    /// Whether the index has the lists of neighbours that a segment of its size should have. Segments of
+    /// earlier versions have none.
     pub fn knows_neighbours(&self) -> bool {
         self.neighbours.is_some() || self.doc_count < neighbours::MIN_DOCUMENTS
     }
 
-    /// Whether the lists of neighbours are what the postings give; costs about as much as making
-    /// them.
+    /// Checks the lists of neighbours against the postings. Costs about as much as building them.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings, positions or lists are damaged. [`IndexError::Io`] if
@@ -266,8 +263,8 @@ impl TextIndex {
         Postings::open(&self.records, self.posting_offsets.start(term), self.doc_count)
     }
 
-    /// Calls `visit(postings, occurrences)` for each of the terms. Their records are touched a few
-    /// at a time before they are read, so that the waits for memory overlap.
+    /// Calls `visit(postings, occurrences)` for each of the terms. A few records are prefetched at a time, so
+    /// that the cache misses overlap.
     #[inline]
     fn for_each_postings<'a>(
         &'a self,
@@ -295,7 +292,7 @@ impl TextIndex {
         }
     }
 
-    /// Bytes of the postings of consecutive terms: what reading them costs.
+    /// The size in bytes of the postings of consecutive terms: the cost of reading them.
     fn postings_bytes(&self, terms: std::ops::Range<u32>) -> u64 {
         if terms.len() == 1 {
             return self.posting_offsets.bytes(terms.start) as u64;

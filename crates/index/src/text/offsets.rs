@@ -1,4 +1,4 @@
-//! Where byte strings that lie one behind the other begin, in about 1.3 bytes each.
+//! Start offsets of consecutive byte strings, in about 1.3 bytes each.
 //!
 //! ```text
 //! offsets := strings:u32 group{strings / 16 + 1} long{*}
@@ -27,7 +27,10 @@ pub(crate) struct OffsetsWriter {
 }
 
 impl OffsetsWriter {
-    /// Appends a string that ends at `end`; `Full` names `what` if that is past 4 GiB.
+    /// Appends a string that ends at `end`.
+    ///
+    /// # Errors
+    /// [`IndexError::Full`] with `what` if that is past 4 GiB.
     pub fn push(&mut self, end: usize, what: &'static str) -> Result<()> {
         let end = u32::try_from(end).map_err(|_| IndexError::Full(what))?;
         let bytes = end.saturating_sub(self.end) as usize;
@@ -48,7 +51,7 @@ impl OffsetsWriter {
         }
     }
 
-    /// The bytes that [`Offsets::open`] takes.
+    /// The encoded offsets, for [`Offsets::open`].
     pub fn finish(mut self) -> Vec<u8> {
         self.begin_group();
         let padded = self.groups.len().next_multiple_of(GROUP_BYTES);
@@ -86,7 +89,7 @@ impl Offsets {
         self.strings
     }
 
-    /// Where the string begins; the end of the last for any number past it.
+    /// The start of the string; the end of the last one for a number past it.
     #[inline]
     pub fn start(&self, string: u32) -> usize {
         let string = string.min(self.strings);
@@ -99,7 +102,7 @@ impl Offsets {
         start
     }
 
-    /// Where the string lies.
+    /// The byte range of the string.
     #[inline]
     pub fn range(&self, string: u32) -> Range<usize> {
         let start = self.start(string);
@@ -114,8 +117,8 @@ impl Offsets {
         if bytes == LONG { bytes + self.more(string..string + 1) } else { bytes }
     }
 
-    /// The string that covers the byte `offset`, at or behind the first of `group`, and where it
-    /// lies: O(distance).
+    /// The string that covers the byte `offset`, and its range. It must be at or behind the first one of
+    /// `group`. O(distance).
     #[inline]
     pub fn covering(&self, group: u32, offset: usize) -> (u32, Range<usize>) {
         let last = self.strings / GROUP as u32;
@@ -126,7 +129,7 @@ impl Offsets {
         let (start, lengths) = self.group(group);
         let first = group * GROUP as u32;
         let (mut found, mut begin, mut end) = (first, start as usize, start as usize);
-        // All of the group, without a branch that could be mispredicted.
+        // Sums over the whole group, without a branch that could be mispredicted.
         for (string, length) in (first..u32::MAX).zip(lengths.to_le_bytes()) {
             end += usize::from(length);
             if usize::from(length) == LONG {
@@ -139,7 +142,7 @@ impl Offsets {
         (found, begin..begin + self.bytes(found))
     }
 
-    /// For each byte that is a multiple of `step` up to `bytes`, the group that covers it.
+    /// For each multiple of `step` up to `bytes`, the group that covers that byte.
     pub fn samples(&self, step: usize, bytes: usize) -> Vec<u8> {
         let mut group = 0;
         let samples = (0..bytes).step_by(step).flat_map(|offset| {
@@ -160,7 +163,7 @@ impl Offsets {
         }
     }
 
-    /// The bytes above 255 of the strings in the range.
+    /// The sum of the bytes above 255 of the strings in the range.
     #[cold]
     fn more(&self, strings: Range<u32>) -> usize {
         let number = |index: usize| read_u32(&self.long, index * LONG_BYTES).unwrap_or(u32::MAX);

@@ -1,9 +1,9 @@
-//! A text to be found, cut into what the index is asked for.
+//! A search text, cut into the term sets that the index is asked for.
 //!
-//! A piece cut out of a text has the atoms of the text but for its ends: its first word may be
-//! the end of a longer one, its last the beginning of one, and likewise separators. So a pattern
-//! becomes elements at fixed distances, each a set of terms: those that end with the first piece,
-//! that begin with the last, that are the one between.
+//! A substring has the atoms of its text, except at its ends: its first word may be the end of a longer one,
+//! its last word the beginning of one, and likewise separators. So a pattern becomes elements at fixed
+//! distances. Each is a set of terms: those that end with the first piece, those that begin with the last,
+//! and the exact terms between.
 
 use std::sync::Arc;
 
@@ -14,34 +14,34 @@ use super::{
     terms::joined_bytes,
 };
 
-/// Atoms that follow each other directly, none of them a separator.
+/// Consecutive atoms, none of them a separator.
 pub(crate) type Run<'t> = Vec<(AtomKind, &'t str)>;
 
-/// A normalised, non-empty text to be found, cut once for all segments.
+/// A normalised, non-empty search text. It is cut once for all segments.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,
-    /// The pattern holds where one of these does.
+    /// The pattern matches where one of these sequences does.
     pub(crate) alternatives: Vec<Vec<Element>>,
-    /// Which parts of it lists may know.
+    /// The parts of it that may have ready-made lists.
     pub(crate) chains: Chains,
-    /// The elements hold for more than the pattern does: the text must be read.
+    /// The elements match more than the pattern does, so texts must be verified.
     pub(crate) verify: bool,
 }
 
-/// One term set at a distance from the pattern's first atom.
+/// A term set at a distance from the pattern's first atom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// Ordinals behind the first atom.
+    /// The distance from the first atom, in ordinals.
     pub distance: u32,
-    /// Whether a single space must (`true`) or must not stand before the atom.
+    /// Whether a single space must (`true`) or must not (`false`) precede the atom.
     pub space: Option<bool>,
-    /// Which terms.
+    /// The terms.
     pub terms: TermMatch,
 }
 
 impl Element {
-    /// The ordinal of the pattern's first atom, if a term of the element stands at `position`.
+    /// The ordinal of the pattern's first atom, if a term of this element at `position` belongs to a match.
     #[inline]
     pub fn begin(&self, position: u32) -> Option<u32> {
         if self.space.is_some_and(|space| space != (position & 1 == 1)) {
@@ -54,17 +54,17 @@ impl Element {
 /// A set of terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TermMatch {
-    /// This term.
+    /// Exactly this term.
     Exact(String),
-    /// Terms that begin so.
+    /// Terms with this prefix.
     Prefix(String),
-    /// Terms that end so.
+    /// Terms with this suffix.
     Suffix(String),
-    /// Terms that contain it.
+    /// Terms that contain this.
     Contains(String),
-    /// This word, whatever follows it: alone, or with the character it is indexed with.
+    /// This word, alone or with the character that directly follows it and is indexed with it.
     Word(String),
-    /// These terms, with how often the piece is in each; ascending.
+    /// These terms, ascending, each with the number of occurrences of the piece in it.
     Terms(Arc<[(u32, u32)]>),
 }
 
@@ -77,9 +77,9 @@ impl Pattern {
         Some(Self { text, alternatives, chains, verify })
     }
 
-    /// Runs that stand behind each other, none of them part of a longer word (but the last may be
-    /// the beginning of one where `open_end`): with separators between them as the bits of each of
-    /// `gaps` say.
+    /// A sequence of whole-word runs. The last word may be the beginning of a longer one if `open_end`. Each
+    /// element of `gaps` is one alternative: a bit for each pair of neighbours tells whether there is a
+    /// separator between them.
     pub(crate) fn of_runs(
         runs: &[Run<'_>],
         gaps: impl IntoIterator<Item = u32>,
@@ -104,18 +104,18 @@ impl Pattern {
         !self.alternatives.iter().all(alone)
     }
 
-    /// Whether an index finds documents that do not hold it among those that do ([`super::Matches::verify`]).
+    /// Whether the index may return false positives ([`super::Matches::verify`]).
     pub fn needs_texts(&self) -> bool {
         self.verify
     }
 
-    /// How many term sets the index is asked for.
+    /// The number of term sets.
     pub fn element_count(&self) -> usize {
         self.alternatives.iter().map(Vec::len).sum()
     }
 }
 
-/// What of a pattern lists may know, where it has one form.
+/// The parts of a pattern that may have ready-made lists; none if it has alternatives.
 pub(super) fn chains(alternatives: &[Vec<Element>]) -> Chains {
     match alternatives {
         [elements] => Chains::new(elements),
@@ -123,8 +123,8 @@ pub(super) fn chains(alternatives: &[Vec<Element>]) -> Chains {
     }
 }
 
-/// The elements of runs of words and characters behind each other: with a separator between two
-/// where the bit of `gaps` is set, else with a single space.
+/// The elements of consecutive runs. Two runs are separated by a separator if the bit of `gaps` is set, else
+/// by a single space.
 fn place_runs(runs: &[Run<'_>], gaps: u32, open_end: bool) -> Vec<Element> {
     let mut placed: Vec<Element> = Vec::new();
     let mut distance = 0;
@@ -156,7 +156,7 @@ fn alternatives(text: &str) -> Option<(Vec<Vec<Element>>, bool)> {
         return None;
     }
     if text == " " {
-        // Nearly every text has one; single spaces are not terms.
+        // Almost every text has a space, and single spaces are not terms.
         return Some((Vec::new(), true));
     }
     let leading = all.first() == Some(&(AtomKind::Separator, " "));
@@ -214,7 +214,7 @@ fn elements(atoms: &[(AtomKind, &str)], ends: Ends) -> Vec<Element> {
     elements
 }
 
-/// A word or separator; a word with the character that follows it directly, as it is indexed.
+/// The terms of a word or separator; a word is indexed with the character that directly follows it.
 fn run_terms(
     atoms: &[(AtomKind, &str)],
     index: usize,
@@ -238,7 +238,7 @@ fn joined(atoms: &[(AtomKind, &str)], index: usize) -> String {
     [atom, next.map_or("", |next| &next.1[..bytes])].concat()
 }
 
-/// Whether the term before tells all of the last piece: it is one code point, and that is in it.
+/// Whether the element before already implies the last piece: a single code point that is part of that term.
 fn is_told(before: &str, piece: &str, previous: Option<&Element>) -> bool {
     let term = previous.map(|element| &element.terms);
     matches!(term, Some(TermMatch::Exact(term)) if *term == [before, piece].concat())
@@ -259,7 +259,7 @@ fn character_terms(
     match kind(index + 1) {
         Some(AtomKind::Character) if told && kind(index + 2) == Some(AtomKind::Character) => None,
         Some(AtomKind::Character) => Some(TermMatch::Exact(joined(atoms, index))),
-        // The beginning of a last word is dear to look up alone.
+        // A prefix of a last word is expensive to look up alone.
         Some(AtomKind::Word) if told && index + 2 < atoms.len() => None,
         None | Some(AtomKind::Separator) if told => None,
         None if open_end => Some(TermMatch::Prefix(atoms[index].1.to_owned())),

@@ -1,9 +1,8 @@
-//! Finds several term sets next to each other by their positions.
+//! Finds a sequence of term sets by their positions.
 //!
-//! Where each set is one term, document by document (`lockstep`). Otherwise set by set: the one
-//! with the fewest bytes of postings gives the places where the pattern may begin, and every other
-//! set, cheapest first, keeps those of them that it confirms. Only the positions of documents that
-//! are still candidates are decoded.
+//! If each set is a single term, the search is document at a time (`lockstep`). Otherwise it is set at a
+//! time: the set with the fewest bytes of postings gives the candidate places, and every other set, cheapest
+//! first, keeps those that it confirms. Positions are decoded only for documents that are still candidates.
 
 use std::{cell::Cell, cmp::Ordering};
 
@@ -16,8 +15,8 @@ use super::{
 };
 use crate::{Bitmap, DocSet, Result, docset::gallop};
 
-/// A place where the pattern may begin: the document in the high half, the ordinal of the
-/// pattern's first atom in the low one. Numbers sort several times faster than pairs.
+/// A candidate place: the document in the high half, the ordinal of the pattern's first atom in the low half.
+/// Numbers sort several times faster than pairs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PatternStart(u64);
 
@@ -35,16 +34,16 @@ impl PatternStart {
     }
 }
 
-/// Sets of at most this many terms are united to find the documents first.
+/// Sets of at most this many terms are intersected first, to find candidate documents.
 const CHEAP_TERMS: usize = 64;
 /// The positions of a set with at most this many bytes of postings are read without narrowing.
 const RARE_BYTES: u64 = 1024;
-/// Sets of more terms test small postings by bits before they make a cursor.
+/// Sets of more terms test small postings against a bitmap before they make a cursor.
 const FEW_TERMS: usize = 8;
-/// A thread keeps the memory of at most this many places between patterns.
+/// A thread keeps a buffer for at most this many places between patterns.
 const KEPT_PLACES: usize = 1 << 17;
 
-/// One element with its terms looked up.
+/// An element with its terms looked up.
 struct Found<'a> {
     element: &'a Element,
     terms: TermSet,
@@ -52,15 +51,15 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// The term, if there is just one.
+    /// The term, if there is exactly one.
     fn only_term(&self) -> Option<u32> {
         let mut terms = self.terms.iter();
         terms.next().filter(|_| self.terms.len() == 1).map(|(term, _)| term)
     }
 }
 
-/// Visits the documents that hold the elements next to each other, ascending, with how often;
-/// those outside `among` may be left out.
+/// Visits the documents that contain the sequence, ascending, with the number of occurrences. Documents
+/// outside `among` may be omitted.
 pub(crate) fn for_each(
     text: &TextIndex,
     elements: &[Element],
@@ -98,7 +97,7 @@ fn look_up<'a>(text: &TextIndex, element: &'a Element) -> Found<'a> {
     Found { element, terms, cost }
 }
 
-/// The places where the elements stand next to each other, ascending.
+/// Fills in the places where the sequence occurs, ascending.
 fn fill_places(
     text: &TextIndex,
     found: &[Found<'_>],
@@ -116,18 +115,18 @@ fn fill_places(
     Ok(())
 }
 
-/// The documents that hold a term of every cheap set; `None` if that would not narrow anything.
+/// The documents that contain a term of every cheap set; `None` if that would not narrow anything.
 fn common_documents(
     text: &TextIndex,
     found: &[Found<'_>],
     among: Option<&DocSet>,
 ) -> Result<Option<DocSet>> {
     let mut docs = among.cloned();
-    // A list is short already; uniting the sets would cost more than it saves.
+    // A list is already short; building the unions would cost more than it saves.
     if matches!(docs, Some(DocSet::List(_))) {
         return Ok(docs);
     }
-    // So does reading the positions of a rare set at once.
+    // The same if one set is so rare that its positions can be read at once.
     if docs.is_none() && found[0].cost <= RARE_BYTES {
         return Ok(docs);
     }
@@ -145,7 +144,7 @@ fn common_documents(
     Ok(docs)
 }
 
-/// The places that one set gives; `docs` are the only documents that can hold all sets.
+/// The candidate places of one set; only `docs` can contain all sets.
 fn candidates(
     text: &TextIndex,
     found: &Found<'_>,
@@ -172,12 +171,12 @@ fn candidates(
             }
         }
     }
-    // Each term's places are a sorted run, which a stable sort takes as it is.
+    // Each term's places are a sorted run, which a stable sort merges.
     places.sort();
     Ok(())
 }
 
-/// Keeps the places where a term of the set stands at its distance.
+/// Keeps the places at which a term of the set occurs at the element's distance.
 fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<PatternStart>) -> Result<()> {
     let groups = Groups::new(places, found.terms.len(), text.doc_count);
     let mut confirmed = vec![false; places.len()];
@@ -194,7 +193,7 @@ fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<PatternStart>) 
     Ok(())
 }
 
-/// Documents that are asked about: a list, and bits where many small postings are tested.
+/// The candidate documents: a list, and a bitmap if many small postings are tested.
 struct Asked {
     list: Vec<u32>,
     bits: Option<Bitmap>,
@@ -210,8 +209,8 @@ impl Asked {
         Self { list, bits }
     }
 
-    /// Calls `visit(index in the list, document, cursor at it)` for each wanted document that
-    /// holds the term.
+    /// Calls `visit(index in the list, document, cursor at it)` for each candidate document that contains the
+    /// term.
     fn for_each_common(
         &self,
         text: &TextIndex,
@@ -236,7 +235,7 @@ impl Asked {
         Ok(())
     }
 
-    /// Whether it is cheap to know that none of the term's documents is wanted.
+    /// Whether a cheap test shows that none of the term's documents is a candidate.
     fn misses(&self, postings: &Postings<'_>) -> Result<bool> {
         let (Some(bits), true) = (&self.bits, postings.is_small()) else { return Ok(false) };
         let mut misses = true;
@@ -245,7 +244,7 @@ impl Asked {
     }
 }
 
-/// Marks the places of one document that those of the element confirm: two ascending lists.
+/// Marks the places of one document that the element's positions confirm: a merge of two ascending lists.
 fn mark(
     element: &Element,
     its_places: &[u32],
@@ -264,7 +263,7 @@ fn mark(
     }
 }
 
-/// The places document by document.
+/// The places, grouped by document.
 struct Groups {
     asked: Asked,
     starts: Vec<usize>,

@@ -1,8 +1,9 @@
-//! Which pieces of words are dearest to unite, found without weighing every piece.
+//! Finds the substrings ("pieces") of words whose unions are most expensive, without weighing every
+//! substring.
 //!
-//! A piece stands in no more words than a part of it does, so it is no dearer. Pieces are weighed by
-//! ascending length, and only those are that remain dear without their first and without their
-//! last character: the tables stay small however many words there are.
+//! A piece occurs in no more words than any substring of it, so it is no more expensive. Pieces are weighed
+//! by ascending length, and only if both substrings that are one character shorter were expensive (as in the
+//! Apriori algorithm). So the tables stay small however many words there are.
 
 use rustc_hash::FxHashMap;
 
@@ -29,7 +30,7 @@ pub(super) fn word_key(word: &str) -> Option<PieceKey> {
     piece_key(word.as_bytes()).filter(|_| is_short)
 }
 
-/// Words, each with a number and with what uniting its documents costs.
+/// Words, each with a number and the cost of uniting its documents.
 #[derive(Default)]
 pub(super) struct Words {
     text: String,
@@ -54,8 +55,8 @@ impl Words {
         self.for_each_entry(|entry, word| visit(entry.number, word));
     }
 
-    /// The pieces whose words cost at least `least` in all, with that cost; a word counts as often
-    /// as it holds the piece.
+    /// The pieces whose words cost at least `least` in total, with that cost. A word counts once for each
+    /// occurrence of the piece in it.
     pub fn dear_pieces(&self, least: u64) -> FxHashMap<PieceKey, u64> {
         let mut dear = FxHashMap::default();
         let mut shorter = Filter::new([0].into_iter());
@@ -70,7 +71,8 @@ impl Words {
         dear
     }
 
-    /// What the pieces of `chars` characters cost whose both parts of one less are dear.
+    /// The costs of those pieces of `chars` characters whose both substrings of one character less are in
+    /// `dear`.
     fn weigh(&self, chars: usize, dear: &Filter) -> Costs {
         let mut costs = Costs::new();
         self.for_each_entry(|entry, word| {
@@ -94,7 +96,7 @@ impl Words {
     }
 }
 
-/// What pieces cost: of one or two bytes by those, since most are such.
+/// Costs of pieces. Those of one or two bytes, the most common ones, are in an array.
 struct Costs {
     short: Vec<u64>,
     long: FxHashMap<PieceKey, u64>,
@@ -113,7 +115,8 @@ impl Costs {
         }
     }
 
-    /// Those that cost at least so much. A word has no NUL, so a piece of two bytes has a second one.
+    /// The pieces that cost at least `least`. A word contains no NUL, so a nonzero second byte marks a piece
+    /// of two bytes.
     fn dear(self, least: u64) -> FxHashMap<PieceKey, u64> {
         let mut dear = self.long;
         dear.retain(|_, cost| *cost >= least);
@@ -126,7 +129,7 @@ impl Costs {
     }
 }
 
-/// Keys, of which it may have a few more.
+/// An approximate set of keys, with a few false positives.
 struct Filter(Vec<u64>);
 
 impl Filter {
@@ -152,7 +155,7 @@ impl Filter {
     }
 }
 
-/// Which of some pieces a key is.
+/// Maps the keys of given pieces to their numbers.
 pub(super) struct PieceSlots {
     slots: FxHashMap<PieceKey, usize>,
     filter: Filter,

@@ -1,9 +1,9 @@
-//! Every place where a piece of a term can begin, in byte order of what follows.
+//! A suffix array over the vocabulary: finds the terms that contain a piece.
 //!
-//! A suffix array over the vocabulary, sorted by the first 8 bytes only: the terms that contain a
-//! piece are one run of it, found in about 1 us; longer pieces are compared where they are found.
-//! Against a trigram index (a third of the bytes) it needs no intersection and finds a piece of
-//! any length, the end of a term being a byte like any other.
+//! Suffixes are sorted by their first 8 bytes only. The suffixes that begin with a piece are one run, found
+//! in about 1 us; the rest of a longer piece is compared in each term. A trigram index would be a third of
+//! the size, but would need intersections; this one needs none and finds pieces of any length. The end of a
+//! term is a byte (NUL) like any other.
 //!
 //! ```text
 //! TSUF := width:u8 offset:width{suffixes}   little endian, 3 or 4 bytes each; empty if none
@@ -37,7 +37,7 @@ pub(crate) fn write(
         return;
     }
     let key = |offset: u32| prefix_key(&blob[offset as usize..]);
-    // They begin at code points.
+    // Suffixes begin at code points.
     let code_points = blob.iter().filter(|&byte| byte & 0xc0 != 0x80).count();
     let mut keyed: Vec<(u64, u32)> = Vec::with_capacity(code_points);
     keyed.extend(offsets.map(|offset| (key(offset), offset)));
@@ -81,13 +81,13 @@ impl Suffixes {
         Ok(Self { entries, fences, width, count })
     }
 
-    /// Whether every place that is visited for the piece is one where it stands.
+    /// Whether every place visited for the piece is certain to contain it.
     pub fn proves(&self, piece: &[u8], at_end: bool) -> bool {
         self.width == 0 || piece.len() + usize::from(at_end) <= size_of::<u64>()
     }
 
-    /// Calls `visit(offset)` for each place of the blob where the piece may begin within a term:
-    /// a superset, to be compared by the caller, who also leaves out the beginnings of terms.
+    /// Calls `visit(offset)` for each place of the blob where the piece may begin within a term. This is a
+    /// superset: the caller compares, and ignores places at the beginning of terms.
     pub fn for_each(&self, blob: &[u8], piece: &[u8], at_end: bool, mut visit: impl FnMut(usize)) {
         if self.width == 0 {
             return scan(blob, piece, visit);
@@ -104,7 +104,7 @@ impl Suffixes {
         }
     }
 
-    /// Whether some term holds the piece behind its first code point.
+    /// Whether some term contains the piece behind its first code point.
     pub fn any(&self, blob: &[u8], piece: &[u8]) -> bool {
         if self.width == 0 {
             return memmem::find(blob, piece).is_some();

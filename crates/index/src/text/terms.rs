@@ -1,22 +1,22 @@
-//! Which terms a text is indexed under, and where.
+//! The terms of a text and their positions.
 //!
-//! Atoms are numbered in order, and exactly one term begins at every atom. A term is the atom and,
-//! where a character is involved, what follows it directly: a character or a word is indexed
-//! together with the character behind it, a character together with the first code point of the
-//! word behind it (`東京`, `2010年`, `第1`). So a few characters, digits among them, are one
-//! look-up. The one separator that is not numbered is a single space between two atoms, by far
-//! the most frequent: the atom behind it remembers it.
+//! Atoms are numbered in order (*ordinals*), and exactly one term begins at every atom. A term is the atom;
+//! if a character of a script without spaces is involved, also what directly follows. A character or word is
+//! indexed together with the character behind it, a character together with the first code point of the word
+//! behind it (`東京`, `2010年`, `第1`). So a few characters, including digits, need one look-up. A single space
+//! between two atoms, by far the most frequent separator, has no ordinal; the atom behind it has a flag
+//! instead.
 //!
 //! ```text
 //! position := ordinal * 2 + (a single space stands before the atom)
 //! ```
-//! Two atoms are neighbours in the text exactly if their ordinals are, and what stands between
-//! them is then known: a single space or nothing. That is why adjacency is decided without text.
+//! Two atoms are adjacent in the text if and only if their ordinals are. Then the flag tells whether a single
+//! space or nothing is between them. So adjacency is decided without the text.
 
 use super::atoms::{AtomKind, atoms};
 
-/// Calls `visit(term, position)` for each term of a normalised text, ascending; the ordinal
-/// behind the last atom.
+/// Calls `visit(term, position)` for each term of a normalised text, ascending. Returns the ordinal behind
+/// the last atom.
 pub(crate) fn cut<'t>(text: &'t str, first: u32, mut visit: impl FnMut(&'t str, u32)) -> u32 {
     let mut ordinal = first;
     let mut space = false;
@@ -39,7 +39,7 @@ pub(crate) fn cut<'t>(text: &'t str, first: u32, mut visit: impl FnMut(&'t str, 
     ordinal
 }
 
-/// How many bytes of the next atom belong to an atom's term.
+/// The number of bytes of the next atom that belong to this atom's term.
 pub(crate) fn joined_bytes(kind: AtomKind, next: Option<&(AtomKind, &str)>) -> usize {
     match (kind, next) {
         (AtomKind::Character | AtomKind::Word, Some((AtomKind::Character, next))) => next.len(),
@@ -50,7 +50,7 @@ pub(crate) fn joined_bytes(kind: AtomKind, next: Option<&(AtomKind, &str)>) -> u
     }
 }
 
-/// Ordinals left out between two texts of one document, so that no match spans them.
+/// Ordinals skipped between two texts of one document, so that no match spans them.
 pub(crate) const TEXT_GAP: u32 = 1;
 
 #[cfg(test)]

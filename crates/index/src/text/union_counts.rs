@@ -1,8 +1,8 @@
-//! How often the pieces of ready-made unions begin in each document.
+//! Occurrence counts for the precomputed unions.
 //!
-//! Counting `a` in a large segment reads every term that contains it; the score of a row needs
-//! the number. It is kept for each union, half a byte a document, and read from the file when a
-//! score is asked for.
+//! To count `a` in a large segment, every term that contains it would be read, but a score needs the count.
+//! So it is stored for each union in half a byte for each document, and read from the file if a score is
+//! computed.
 //!
 //! ```text
 //! TUNC   := start:u64{unions + 1} counts{unions}
@@ -21,10 +21,10 @@ use crate::{
 pub(crate) const UNION_COUNTS: SectionTag = SectionTag(*b"TUNC");
 const ESCAPE: u8 = 15;
 
-/// Adds up the occurrences of one piece: a byte a document, since a union visits documents in no
-/// order and a small array stays in the cache.
+/// Sums the occurrences of one piece, in one byte for each document: documents come in random order, and a
+/// small array stays in the cache.
 pub(crate) struct PieceCounts {
-    /// Up to 255 for each document; what is more is in `excess`.
+    /// Up to 255 for each document; the rest is in `excess`.
     counts: Vec<u8>,
     excess: FxHashMap<u32, u32>,
 }
@@ -61,8 +61,8 @@ impl PieceCounts {
         const AT_ONCE: usize = 64;
         let first = out.len();
         for (chunk, counts) in self.counts.chunks(AT_ONCE).enumerate() {
-            // Every document is written, and the place moves on behind those that count: whether a
-            // document counts is as good as random, and a branch on it would be mispredicted.
+            // Every document is written, and the write position advances only for those with a count: whether
+            // a document has one is random, and a branch would be mispredicted.
             let mut some = [(0, 0); AT_ONCE + 1];
             let mut place = 0;
             for (doc, &count) in counts.iter().enumerate() {
@@ -103,7 +103,7 @@ impl PieceCounts {
 /// Writes the counts union by union.
 #[derive(Default)]
 pub(crate) struct UnionCountsWriter {
-    /// Where each begins behind the starts.
+    /// The offset of each union's counts, relative to the end of the offsets.
     starts: Vec<u64>,
     bytes: Vec<u8>,
 }
@@ -124,8 +124,7 @@ impl UnionCountsWriter {
     }
 }
 
-/// Appends the documents of the union `index` with their counts; those outside `among` may be left
-/// out.
+/// Appends the documents of the union `index` with their counts. Documents outside `among` may be omitted.
 pub(crate) fn append(
     section: &Stored,
     index: usize,
@@ -137,7 +136,7 @@ pub(crate) fn append(
     let (start, end) = (read_u64(&starts, 0)?, read_u64(&starts, 8)?);
     let corrupt = || IndexError::corrupt("the counts of a union");
     let length = end.checked_sub(start).and_then(|length| usize::try_from(length).ok());
-    // No more than half a byte and an escape for each document.
+    // Half a byte and one escape are the most that a document takes.
     let length = length.filter(|&length| length <= union.len() as usize * 5).ok_or_else(corrupt)?;
     let bytes = section.read(start, length)?;
     let nibbles = (union.count() as usize).div_ceil(2);
@@ -169,7 +168,7 @@ struct CountsReader<'a> {
     escaped: &'a [u8],
     /// The next document of the union.
     place: usize,
-    /// How many escapes lie before it.
+    /// The number of escapes before it.
     escapes: usize,
 }
 
@@ -190,7 +189,7 @@ impl CountsReader<'_> {
         self.nibbles.get(place / 2).map_or(0, |byte| byte >> (place % 2 * 4) & ESCAPE)
     }
 
-    /// Counts the escapes up to a place that does not lie behind.
+    /// Moves forward to a place, and counts the escapes on the way.
     fn skip_to(&mut self, place: usize) {
         if self.place < place && self.place % 2 == 1 {
             self.escapes += usize::from(self.nibble(self.place) == ESCAPE);

@@ -1,14 +1,13 @@
-//! Ready-made unions: the documents of pieces that very many words contain.
+//! Precomputed unions: the documents of pieces that very many words contain.
 //!
-//! `and` stands in thousands of words; uniting their postings when asked takes milliseconds. For
-//! the pieces whose union is dearest the documents are kept as bits, and how often the piece occurs
-//! in them in `union_counts`.
+//! Thousands of words contain `and`; uniting their postings in a query takes milliseconds. The unions of the
+//! most expensive pieces are stored as bitmaps, and the occurrence counts in `union_counts`.
 //!
 //! ```text
 //! TUNI := count:u32 (piece:u8{7} length:u8){count} words:u64{ceil(documents / 64)}{count}
 //! ```
-//! Pieces are up to 7 bytes, padded with zeros, ascending. How many there are is a share of the
-//! postings' bytes, so that the index stays small.
+//! Pieces are up to 7 bytes, padded with zeros, ascending. Their number is limited by a share of the size of
+//! the postings, so that the index stays small.
 
 use rustc_hash::FxHashMap;
 
@@ -27,24 +26,24 @@ use crate::{
 
 /// The section.
 pub(crate) const UNIONS: SectionTag = SectionTag(*b"TUNI");
-/// In segments of fewer documents only words that are frequent there are kept: they are what costs
-/// most, and to weigh every piece would cost a stream of small merges more than it saves.
+/// In segments of fewer documents only frequent words are considered, which cost most. Weighing every piece
+/// would make a stream of small merges slower than it saves.
 const MIN_WEIGHED_DOCUMENTS: u32 = 1 << 15;
 /// Unions take at most one in this many bytes of the postings.
 const SHARE: usize = 11;
-/// Opening a term costs about as much as this many postings.
+/// Opening a posting list costs about as much as reading this many postings.
 const TERM_COST: u64 = 60;
 /// A piece that is itself a frequent word is asked for more often than others.
 const FREQUENT_WORD_WEIGHT: u64 = 8;
-/// A union cheaper than one in this many documents is not worth its bytes.
+/// Unions that cost less than one posting for each this many documents are not stored.
 const MIN_COST_SHARE: u64 = 8;
 
 const ENTRY_BYTES: usize = 8;
 
-/// Weighs pieces when all terms have passed by, and unites the dearest.
+/// Collects all terms, then weighs the pieces and unites the most expensive ones.
 pub(crate) struct UnionsWriter {
     doc_count: u32,
-    /// Words that are pieces and held as bits, with their documents.
+    /// Words that are themselves pieces and whose postings are bitmaps, with the number of their documents.
     frequent: FxHashMap<PieceKey, u64>,
     words: Words,
     term: u32,
@@ -56,7 +55,7 @@ impl UnionsWriter {
         Self { doc_count, frequent: FxHashMap::default(), words: Words::default(), term: 0 }
     }
 
-    /// Takes the next term.
+    /// Adds the next term.
     pub fn push(&mut self, term: &[u8], docs: &[u32]) {
         let number = self.term;
         self.term += 1;
@@ -99,7 +98,7 @@ impl UnionsWriter {
         Ok(())
     }
 
-    /// The terms that hold each of the pieces, and how often.
+    /// The terms that contain each of the pieces, with the number of occurrences.
     fn holders(&self, pieces: &[PieceKey]) -> Vec<Vec<(u32, u32)>> {
         let slots = PieceSlots::new(pieces);
         let mut holders: Vec<Vec<(u32, u32)>> = vec![Vec::new(); pieces.len()];
@@ -117,8 +116,8 @@ impl UnionsWriter {
         holders
     }
 
-    /// How often a piece begins in each document, by the terms that hold it: one piece at a time, so
-    /// that its counts stay in the cache. Most postings are read several times, which is cheaper.
+    /// Sums the occurrences of a piece in each document over the terms that contain it: one piece at a time,
+    /// so that its counts stay in the cache. Most postings are read several times; that is cheaper.
     fn unite(
         &self,
         holders: &[(u32, u32)],
@@ -162,17 +161,17 @@ impl UnionsWriter {
     }
 }
 
-/// Postings of the terms that are in few documents: decoded once, since they stand in several unions each.
+/// Decoded postings of terms in few documents. They are decoded once because each belongs to several unions.
 struct SmallPostings {
-    /// Where those of each term begin; one more at the end.
+    /// The first posting of each term; and their end.
     starts: Vec<u32>,
     entries: Vec<Entry>,
 }
 
-/// Most postings that are decoded once, 64 MiB; those of later terms are decoded for each union.
+/// Most postings that are kept decoded (64 MiB); those of later terms are decoded for each union.
 const MOST_ENTRIES: usize = 1 << 24;
 
-/// A document below 2^28 with less than 16 occurrences.
+/// A posting packed into 32 bits: a document below 2^28 with fewer than 16 occurrences.
 #[derive(Clone, Copy)]
 struct Entry(u32);
 
@@ -208,7 +207,7 @@ impl SmallPostings {
         result.map(|()| small)
     }
 
-    /// Takes the term if its postings are small; terms ascend.
+    /// Adds a term if its postings are few; terms must ascend.
     fn push(&mut self, term: u32, doc_count: u32, records: &[u8], offsets: &Offsets) -> Result<()> {
         let start = self.entries.len();
         let Ok(begin) = u32::try_from(start) else { return Ok(()) };
@@ -225,7 +224,7 @@ impl SmallPostings {
         Ok(())
     }
 
-    /// Those of a term; none if they are not here.
+    /// The postings of a term; none if they are not kept.
     #[inline]
     fn of(&self, term: u32) -> &[Entry] {
         let term = term as usize;
@@ -235,12 +234,12 @@ impl SmallPostings {
     }
 }
 
-/// What uniting a term's documents costs, in postings: bits are united 64 at a step.
+/// The cost of uniting a term's documents, in postings; a bitmap unites 64 documents at a step.
 fn cost_of_uniting(df: usize, doc_count: u32) -> u64 {
     if is_bits(df, doc_count) { u64::from(doc_count.div_ceil(64)) } else { df as u64 }
 }
 
-/// The ready-made unions of a text index.
+/// The precomputed unions of a text index.
 #[derive(Clone)]
 pub(crate) struct Unions {
     section: Option<Slice>,
@@ -265,7 +264,7 @@ impl Unions {
         Ok(Self { section: Some(section.clone()), counts, count, doc_count })
     }
 
-    /// Whether the documents of the piece were kept.
+    /// Whether there is a union for the piece.
     pub fn has(&self, piece: &str) -> bool {
         self.index_of(piece).is_some()
     }
@@ -281,8 +280,8 @@ impl Unions {
         (index < self.count && entry(index) == Some(wanted)).then_some(index)
     }
 
-    /// Appends the documents with how often the piece occurs in them; false if they were not kept.
-    /// Those outside `among` may be left out.
+    /// Appends the documents with the number of occurrences of the piece; false if there is no union.
+    /// Documents outside `among` may be omitted.
     pub fn occurrences(
         &self,
         piece: &str,
@@ -298,7 +297,7 @@ impl Unions {
         }
     }
 
-    /// The documents that hold a word that contains the piece, if they were kept.
+    /// The documents with a word that contains the piece; `None` if there is no union.
     pub fn get(&self, piece: &str) -> Option<Bitmap> {
         self.union(self.index_of(piece)?)
     }

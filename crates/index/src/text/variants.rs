@@ -1,8 +1,8 @@
-//! Patterns in which other characters may stand for some: `e` for `é`, `か` for `カ`.
+//! Patterns with alternative characters: `é` for `e`, `カ` for `か`.
 //!
-//! A pattern's elements are pieces of terms. For each of them the vocabulary is asked, character
-//! by character, which of the other spellings there are at all: few, since most die after two or
-//! three characters. What remains is united term by term; positions are then read as ever.
+//! The elements of a pattern are pieces of terms. For each piece, the spellings that occur in the vocabulary
+//! are enumerated character by character; few survive more than two or three characters. The terms of the
+//! remaining spellings are united, and positions are read as usual.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,14 +12,13 @@ use super::{
     pattern::{Pattern, TermMatch, chains},
 };
 
-/// Most spellings of one piece that are followed at a time.
+/// Most spellings of one piece that are enumerated at a time.
 const MAX_SPELLINGS: usize = 4_096;
 
 impl TextIndex {
-    /// The pattern with every spelling that the index has of it: `others(c, out)` appends the
-    /// characters that may stand for `c`, itself among them, as they are normalised. It holds for
-    /// this index only. `None` if there are too many. Appends to `strays` the characters that would
-    /// be cut into other atoms: they are left out.
+    /// The pattern with every spelling that occurs in this index; it is valid for this index only. `others(c,
+    /// out)` appends the normalised characters that may stand for `c`, including `c`. `None` if there are too
+    /// many spellings. Characters that would be cut into other atoms are left out and appended to `strays`.
     pub fn spelled(
         &self,
         pattern: &Pattern,
@@ -43,7 +42,7 @@ impl TextIndex {
         for element in spelled.alternatives.iter_mut().flatten() {
             self.spell(&mut element.terms, &same_kind)?;
         }
-        // Lists know the pattern's own spelling alone.
+        // Ready-made lists cover only the pattern's own spelling.
         spelled.chains = chains(&spelled.alternatives);
         Some(spelled)
     }
@@ -79,7 +78,7 @@ impl TextIndex {
         Some(())
     }
 
-    /// The spellings of a piece that some term has.
+    /// The spellings of a piece that occur in some term.
     fn spellings(
         &self,
         piece: &str,

@@ -1,7 +1,7 @@
-//! The terms of a segment in their order, and the way to those that contain a piece.
+//! The vocabulary: the sorted terms of a segment, and look-ups by prefix, suffix and substring.
 //!
-//! Words and separators come first, in byte order; then the terms of characters, which have a
-//! compact form of their own (see `characters`).
+//! Words and separators come first, in byte order. Then come the terms of characters, in a compact form of
+//! their own (see `characters`).
 //!
 //! ```text
 //! TBLB := (term 0x00)*                    words and separators, ascending by bytes
@@ -11,7 +11,7 @@
 //! TSUF := width:u8 offset{suffixes}       see `suffixes`
 //! TSFN := u64{ceil(suffixes / 64)}
 //! ```
-//! A NUL within a term does no harm: ends are taken from TOFF.
+//! A term may contain NUL, because ends are taken from TOFF.
 
 use std::{
     borrow::Cow,
@@ -61,7 +61,7 @@ impl VocabularyWriter {
         self.push_word(term)
     }
 
-    /// Appends the next term, which is a word whatever its characters are.
+    /// Appends the next term and stores it as a word, whatever its characters are.
     pub fn push_word(&mut self, term: &[u8]) -> Result<()> {
         self.blob.extend_from_slice(term);
         self.blob.push(0);
@@ -100,8 +100,8 @@ impl VocabularyWriter {
         fences.flat_map(|(_, term)| prefix_key(term).to_le_bytes()).collect()
     }
 
-    /// Where suffixes begin: at every code point but a term's first, which the order of the terms
-    /// serves.
+    /// The offsets of suffixes: every code point except the first of each term. Beginnings of terms are found
+    /// by the order of the terms.
     fn suffix_offsets(&self) -> impl Iterator<Item = u32> + '_ {
         self.terms().flat_map(|(start, term)| {
             let inner = term.iter().enumerate().skip(1);
@@ -120,8 +120,7 @@ pub(crate) fn is_characters(term: &[u8]) -> bool {
     first.is_some_and(|(kind, _)| kind == AtomKind::Character)
 }
 
-/// A number that orders terms as the vocabulary does, except for equal numbers: those order by
-/// the terms' bytes.
+/// A number that orders terms as the vocabulary does. Terms with equal numbers are ordered by bytes.
 pub(crate) fn order_key(term: &[u8]) -> u64 {
     u64::from(is_characters(term)) << 63 | prefix_key(term) >> 1
 }
@@ -156,16 +155,16 @@ pub(crate) struct Vocabulary {
     samples: Slice,
     suffixes: Suffixes,
     characters: Characters,
-    /// How many terms are words or separators.
+    /// The number of words and separators.
     words: u32,
-    /// The letters beyond ASCII that are in words and separators, once they were asked for.
+    /// The letters beyond ASCII that occur in words and separators; computed at first use.
     letters: Arc<OnceLock<FxHashSet<char>>>,
 }
 
-/// Term numbers: consecutive ones, or a sorted list with how often the piece is in each.
+/// Term numbers: a range, or a sorted list with occurrence counts.
 #[derive(Clone, Debug)]
 pub(crate) enum TermSet {
-    /// Each holds the piece once, at its beginning (or is it).
+    /// Each term begins with the piece or equals it, which counts as one occurrence.
     Range(Range<u32>),
     /// (term, occurrences of the piece in it), ascending by term.
     List(Vec<(u32, u32)>),
@@ -215,7 +214,7 @@ impl Vocabulary {
         self.words + self.characters.len()
     }
 
-    /// How many of them, the first ones, are words or separators.
+    /// The number of words and separators, which come first.
     pub fn words(&self) -> u32 {
         self.words
     }
@@ -264,12 +263,12 @@ impl Vocabulary {
         }
     }
 
-    /// Whether a term begins so.
+    /// Whether some term has this prefix.
     pub fn has_prefix(&self, prefix: &str) -> bool {
         !self.find_prefix(prefix).is_empty()
     }
 
-    /// Whether a term may hold the character. Cost of the first call: a look at all words.
+    /// Whether some term may contain the character. The first call scans all words.
     pub fn may_hold(&self, c: char) -> bool {
         let letters = || {
             let chunks = self.blob.utf8_chunks();
@@ -280,7 +279,7 @@ impl Vocabulary {
             || is_characters(c.encode_utf8(&mut [0; 4]).as_bytes())
     }
 
-    /// Whether a word or separator holds the piece.
+    /// Whether some word or separator contains the piece.
     pub fn has_piece(&self, piece: &str) -> bool {
         self.has_prefix(piece) || self.suffixes.any(&self.blob, piece.as_bytes())
     }
@@ -300,25 +299,25 @@ impl Vocabulary {
         self.words_with_prefix(prefix)
     }
 
-    /// The word or separator, if it is a term alone: its number.
+    /// The number of the term that is exactly this word or separator.
     pub fn word_number(&self, word: &str) -> Option<u32> {
         let at = self.lower_bound(word.as_bytes());
         (at < self.words && self.word(at) == word.as_bytes()).then_some(at)
     }
 
-    /// The term of two characters.
+    /// The number of the term of two characters.
     pub fn pair_number(&self, first: char, second: char) -> Option<u32> {
         self.behind_words(self.characters.find_pair(first, Some(second))).next()
     }
 
-    /// The words that begin so.
+    /// The words with this prefix.
     pub fn words_with_prefix(&self, prefix: &str) -> Range<u32> {
-        // No UTF-8 byte is 0xff, so the prefix followed by it is above all it begins.
+        // No UTF-8 byte is 0xff, so the prefix followed by 0xff is above all terms with the prefix.
         let behind: Vec<u8> = prefix.bytes().chain([0xff]).collect();
         self.lower_bound(prefix.as_bytes())..self.lower_bound(&behind)
     }
 
-    /// The terms that are the word, alone or with the character that follows it directly.
+    /// The terms of the word: alone, or with the character that directly follows it.
     fn find_word(&self, word: &str) -> TermSet {
         let exact = self.find_exact(word);
         let joined: Vec<u8> = word.bytes().chain([0x80]).collect();
@@ -339,27 +338,27 @@ impl Vocabulary {
         self.words + characters.start..self.words + characters.end
     }
 
-    /// The words that hold the piece, in order.
+    /// The words that contain the piece, in order.
     pub fn words_with_piece(&self, piece: &str) -> Vec<u32> {
         let found = self.inner(self.words_with_prefix(piece), piece, false);
         found.into_iter().map(|(word, _)| word).collect()
     }
 
-    /// The terms that contain the piece (or end with it), with how often.
+    /// The terms that contain the piece, or end with it if `at_end`, with occurrence counts.
     fn find_inner(&self, piece: &str, at_end: bool) -> Vec<(u32, u32)> {
         let starting = if at_end { self.find_exact(piece) } else { self.find_prefix(piece) };
         self.inner(starting, piece, at_end)
     }
 
-    /// The same, of which `starting` begin with the piece.
+    /// The same; `starting` are the terms that begin with the piece.
     fn inner(&self, starting: Range<u32>, piece: &str, at_end: bool) -> Vec<(u32, u32)> {
         let mut found: Vec<u32> = starting.collect();
         let piece = piece.as_bytes();
         let proved = self.suffixes.proves(piece, at_end);
-        // Their offsets have 32 bits.
+        // Offsets fit in 32 bits.
         let mut places = Vec::new();
         self.suffixes.for_each(&self.blob, piece, at_end, |offset| places.push(offset as u32));
-        // In the order of the terms, which are then found near each other.
+        // In term order, so that consecutive terms are near each other in memory.
         places.sort_unstable();
         for place in places {
             let offset = place as usize;
@@ -372,12 +371,12 @@ impl Vocabulary {
                 found.push(term);
             }
         }
-        // Two ascending runs, which a stable sort takes as they are.
+        // Two sorted runs, which a stable sort merges.
         found.sort();
         count_runs(&found)
     }
 
-    /// The term that covers a byte of the blob, and where it lies.
+    /// The term that covers a byte of the blob, and its byte range.
     fn term_at(&self, offset: usize) -> (u32, Range<usize>) {
         let group = read_u32(&self.samples, offset / SAMPLE_BYTES * 4).unwrap_or(0);
         self.offsets.covering(group, offset)

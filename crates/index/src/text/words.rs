@@ -1,15 +1,14 @@
-//! Whole words: what a text is for who asks for words instead of pieces.
+//! Whole-word matching, instead of substrings.
 //!
-//! The words of a text are its runs of word and character atoms; separators only tell them apart.
-//! A word is found where it is neither the end nor the beginning of a longer one; characters of
-//! scripts without spaces have no such bounds. Several words are found behind each other, whatever
-//! separators stand between them: where that is a single space the positions tell, else whether
-//! it is a separator must be read.
+//! The words of a text are its runs of word and character atoms; separators only delimit them. A word matches
+//! where it is not part of a longer one; characters of scripts without spaces have no such restriction.
+//! Several words match if they are consecutive, with any separators between them. If that is a single space,
+//! positions decide; otherwise the text must be read to see whether it is a separator.
 
 use super::{AtomKind, Normalization, Pattern, TextIndex, atoms, pattern::Run};
 use crate::{DocSet, Result};
 
-/// Most places between words whose separators are told apart by positions.
+/// Most gaps between words for which positions decide the separators.
 const MAX_GAPS: usize = 5;
 
 /// Words to be found behind each other.

@@ -18,7 +18,7 @@ pub(crate) struct WordsBuilder {
     analyzer: Arc<Analyzer>,
     scratch: Scratch,
     terms: Interner,
-    /// The keyword and place of each occurrence, document by document.
+    /// The keyword of each occurrence, document by document; `occurrence_places` has their places.
     occurrence_terms: Vec<u32>,
     occurrence_places: Vec<u32>,
     /// Where each document's occurrences end.
@@ -52,12 +52,12 @@ impl WordsBuilder {
             let (mut last, start) = (0, places.len());
             let count =
                 self.analyzer.document(text, &mut self.scratch, &mut |keyword, position| {
-                    // What stands behind the greatest position is found nowhere.
+                    // A keyword behind the greatest position cannot be found, so it is not indexed.
                     if position > MAX_POSITION {
                         return;
                     }
                     let number = terms.intern(keyword);
-                    // A keyword stands at a place once.
+                    // A keyword is indexed once at a place.
                     let mut same = (start..places.len()).rev();
                     let mut same = same.by_ref().take_while(|&at| places[at] == before + position);
                     if same.any(|at| numbers[at] == number) {

@@ -1,11 +1,11 @@
-//! Which documents hold a keyword in a field: for all fields but the longest, where ranked search learns from it what
-//! a document cannot weigh.
+//! Posting lists by field, for all fields but the longest: which documents contain a keyword in a given
+//! field. Ranked search uses them for upper bounds of weights.
 //!
 //! ```text
 //! TFLD := longest:u32 lists:u32 (keyword:u32 field:u32 offset:u32){lists} record*      ascending by keyword and field
 //! ```
-//! Only keywords in [`LEAST_DOCUMENTS`] documents and more have lists; places tell the same of the others. A segment of
-//! one field has no such section, nor has one of more than [`MOST_FIELDS`], of which nobody asks.
+//! Only keywords in at least [`LEAST_DOCUMENTS`] documents have lists; for others the positions are read. A
+//! segment with one field, or with more than [`MOST_FIELDS`], has no such section.
 
 use super::writer::FieldLengths;
 use crate::{
@@ -16,10 +16,10 @@ use crate::{
 
 pub(super) const FIELDS: SectionTag = SectionTag(*b"TFLD");
 
-/// Most fields that ranked search tells apart.
+/// Most fields for which ranked search computes separate bounds.
 pub const MOST_FIELDS: usize = 8;
 
-/// Keywords in fewer documents have no lists.
+/// Keywords in fewer documents have no lists by field.
 pub(super) const LEAST_DOCUMENTS: usize = 128;
 
 const HEAD: usize = 8;
@@ -31,7 +31,7 @@ pub(super) struct FieldsWriter {
     keywords: u32,
     entries: Vec<u8>,
     records: PostingsWriter,
-    /// The documents of the keyword by field.
+    /// The documents of the current keyword, by field.
     found: Vec<Vec<u32>>,
     list: Decoded,
 }
@@ -43,7 +43,7 @@ impl FieldsWriter {
         let total = |field: usize| -> u64 {
             lengths.counts.iter().skip(field).step_by(fields).map(|&count| u64::from(count)).sum()
         };
-        // Of several that are equally long the first.
+        // The first one, if several are equally long.
         let longest = (0..fields).rev().max_by_key(|&field| total(field))?;
         (2..=MOST_FIELDS).contains(&fields).then(|| Self {
             longest,
@@ -79,7 +79,7 @@ impl FieldsWriter {
         Ok(())
     }
 
-    /// Notes the fields in which a document holds the keyword.
+    /// Adds a document to the lists of the fields in which it contains the keyword.
     fn find(&mut self, doc: u32, places: &[u32], lengths: &FieldLengths) {
         let first = doc as usize * lengths.fields;
         let of_document = lengths.last.get(first..first + lengths.fields).unwrap_or_default();
@@ -112,7 +112,7 @@ impl FieldsWriter {
         self.list.tfs.resize(docs.len(), 1);
         self.list.places.resize(docs.len(), 1);
         self.records.write(&self.list, of_documents)?;
-        // Nobody asks where.
+        // Positions are not stored here.
         self.records.positions.clear();
         Ok(())
     }
@@ -146,12 +146,12 @@ impl Fields {
         Ok(Self { longest, entries, records: section.part(end..section.len())? })
     }
 
-    /// The field of which there are no lists.
+    /// The longest field, which has no lists.
     pub(super) fn longest(&self) -> usize {
         self.longest
     }
 
-    /// The documents that hold the keyword, which has lists, in the field.
+    /// The documents that contain the keyword in the field. The keyword must have lists.
     pub(super) fn documents(&self, keyword: u32, field: usize, documents: u32) -> Result<DocSet> {
         let wanted = (keyword, field as u32);
         let (mut low, mut high) = (0, self.entries.len() / ENTRY);
@@ -173,7 +173,7 @@ impl Fields {
     }
 }
 
-/// The documents of postings.
+/// The documents of a posting list.
 pub(super) fn documents_of(postings: &Postings<'_>, documents: u32) -> Result<DocSet> {
     if let Some(bits) = postings.to_bitmap() {
         return Ok(DocSet::Bits(bits.into()));

@@ -2,7 +2,7 @@
 
 use crate::{IndexError, Result, Slice};
 
-/// See the grammar of `WLEN`.
+/// The lengths of the fields; see the grammar of section `WLEN` in `words`.
 #[derive(Clone)]
 pub(super) struct Lengths {
     fields: usize,
@@ -13,7 +13,7 @@ pub(super) struct Lengths {
 
 const HEAD: usize = 4;
 
-/// The section of these numbers, field by field of document after document.
+/// Encodes the section; the numbers are in the order of documents, then fields.
 pub(super) fn encode(fields: usize, last: &[u32], counts: &[u32]) -> Vec<u8> {
     let is_short = last.iter().all(|&length| length <= u32::from(u8::MAX));
     let is_middle = last.iter().all(|&length| length <= u32::from(u16::MAX));
@@ -63,7 +63,7 @@ impl Lengths {
         self.read(&self.last, doc, field)
     }
 
-    /// The keywords of the field, as Sphinx counts them: up to the position of the last one.
+    /// The length of the field in keywords, as Sphinx counts it.
     #[inline]
     pub(super) fn count(&self, doc: u32, field: usize) -> u32 {
         self.read(&self.counts, doc, field)

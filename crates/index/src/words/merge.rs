@@ -1,4 +1,4 @@
-//! Merges the words of segments: keywords in one ordered pass, postings without reading any text.
+//! Merges keyword indexes: keywords in one ordered pass, postings without reading any text.
 
 use super::{
     WordsIndex,
@@ -14,13 +14,13 @@ use crate::{
 
 /// One input of a merge.
 pub(crate) struct WordsSource<'a> {
-    /// The words; `None` if the segment was written before they were declared.
+    /// The keyword index; `None` if the segment was written before it was declared.
     pub words: Option<&'a WordsIndex>,
     /// The new number of each document, ascending, or [`GONE`].
     pub map: &'a [u32],
 }
 
-/// Writes the merged sections of the words `id` for `doc_count` documents of so many fields.
+/// Writes the merged sections of the keyword index `id` for `doc_count` documents of so many fields.
 pub(crate) fn merge(
     sources: &[WordsSource<'_>],
     (doc_count, fields): (u32, usize),

@@ -1,9 +1,9 @@
-//! The keywords of a segment's texts, for ranked search: which documents hold each, how often and where.
+//! The keyword index of a segment, for ranked search: posting lists with frequencies and positions.
 //!
-//! A second analysis of the texts beside the substring index ([`crate::text`]), written with the same parts: a
-//! sorted vocabulary, postings and positions. What a keyword is says the analyzer; here it is bytes. Fields stand
-//! behind each other, so that a place is one number: the last positions of the fields before it, plus the
-//! position in its own.
+//! It is separate from the substring index ([`crate::text`]) but has the same parts: a sorted vocabulary,
+//! postings and positions. The analyzer decides what a keyword is; here it is bytes. The fields of a document
+//! are concatenated, so that a place is one number: the sum of the last positions of the fields before it,
+//! plus the position in its own field.
 //!
 //! ```text
 //! WLEN := fields:u16 has_counts:u8 width:u8 last:width{documents * fields} [count:width{documents * fields}]
@@ -11,7 +11,7 @@
 //! WSTA := postings:u64 hits:u64 total:u64{fields}         total: keywords of each field
 //! TFLD := see `fields`
 //! ```
-//! The other sections are those of a text index, under the number of the words' index.
+//! The other sections are those of a text index, under the id of the keyword index.
 
 mod builder;
 mod fields;
@@ -38,10 +38,10 @@ use crate::{
 use fields::{FIELDS, Fields, LEAST_DOCUMENTS, documents_of};
 use lengths::Lengths;
 
-/// Documents of several keywords that are no more than one in so many of the segment's are united as lists.
+/// A union of several keywords is built as a list if it has at most one in this many documents.
 const FEW_SHARE: u32 = 128;
 
-/// The keywords of a segment.
+/// The keyword index of a segment.
 #[derive(Clone)]
 pub struct WordsIndex {
     doc_count: u32,
@@ -51,12 +51,12 @@ pub struct WordsIndex {
     positions: Stored,
     lengths: Lengths,
     totals: Vec<u64>,
-    /// `None` with one field, and if the segment was written before there were any.
+    /// Posting lists by field; `None` with one field, or if the segment was written before they existed.
     lists: Option<Fields>,
 }
 
 impl WordsIndex {
-    /// Opens the words `id`, or `None` if the segment was written before they were declared.
+    /// Opens the keyword index `id`; `None` if the segment was written before it was declared.
     pub(crate) fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
         let Some(statistics) = sections.get(writer::STATISTICS, id) else { return Ok(None) };
         let lengths = Lengths::open(sections.require(writer::LENGTHS, id)?, doc_count)?;
@@ -77,17 +77,17 @@ impl WordsIndex {
         }))
     }
 
-    /// How many fields the texts have.
+    /// The number of fields.
     pub fn fields(&self) -> usize {
         self.lengths.fields()
     }
 
-    /// The keywords of each field, deleted documents included.
+    /// The total length in keywords of each field, deleted documents included.
     pub fn totals(&self) -> &[u64] {
         &self.totals
     }
 
-    /// How many keywords a field of a document has.
+    /// The length in keywords of a field of a document.
     pub fn count(&self, doc: u32, field: usize) -> u32 {
         self.lengths.count(doc, field)
     }
@@ -99,7 +99,8 @@ impl WordsIndex {
         is_it.then_some(at)
     }
 
-    /// Calls `visit` with each keyword that begins with `prefix`, and its number, in order, until it breaks.
+    /// Calls `visit` with each keyword that begins with `prefix`, and its number, in order, until `visit`
+    /// breaks.
     pub fn for_each_with_prefix(
         &self,
         prefix: &str,
@@ -108,7 +109,7 @@ impl WordsIndex {
         self.for_each(self.vocabulary.words_with_prefix(prefix), visit);
     }
 
-    /// Calls `visit` with each keyword that holds `piece`, and its number, in order, until it breaks.
+    /// Calls `visit` with each keyword that contains `piece`, and its number, in order, until `visit` breaks.
     pub fn for_each_with_piece(
         &self,
         piece: &str,
@@ -131,7 +132,7 @@ impl WordsIndex {
         }
     }
 
-    /// How many documents hold the keyword, deleted ones included.
+    /// The document frequency of the keyword, deleted documents included.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -139,7 +140,8 @@ impl WordsIndex {
         Ok(self.postings(keyword)?.df())
     }
 
-    /// Calls `visit` with each document that holds the keyword, and how often, until it breaks.
+    /// Calls `visit` with each document that contains the keyword and its term frequency, in ascending order,
+    /// until `visit` breaks.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -157,8 +159,8 @@ impl WordsIndex {
         self.postings(keyword)?.for_each_with(|_| !has_ended.get(), visit)
     }
 
-    /// As [`WordsIndex::for_each_posting`], but leaves out blocks of documents of which `may_have` says no to the most
-    /// occurrences that one of them has.
+    /// As [`WordsIndex::for_each_posting`], but skips a block of documents if `may_have` is false for the
+    /// block's greatest term frequency.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -171,7 +173,7 @@ impl WordsIndex {
         self.postings(keyword)?.for_each_with(may_have, visit)
     }
 
-    /// The documents that hold the keyword.
+    /// The documents that contain the keyword.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -179,13 +181,12 @@ impl WordsIndex {
         documents_of(&self.postings(keyword)?, self.doc_count)
     }
 
-    /// The field with the most keywords, of which [`WordsIndex::documents_in`] knows nothing; `None` if it knows nothing
-    /// of any.
+    /// The longest field, which has no lists ([`WordsIndex::documents_in`]); `None` if no field has.
     pub fn longest_field(&self) -> Option<usize> {
         self.lists.as_ref().map(Fields::longest)
     }
 
-    /// The documents that hold the keyword in a field other than the longest; `None` if that is not known.
+    /// The documents that contain the keyword in a field other than the longest; `None` if there is no list.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged; [`IndexError::Io`] if they cannot be read.
@@ -207,8 +208,8 @@ impl WordsIndex {
         Ok(Some(DocSet::ascending(docs, self.doc_count)))
     }
 
-    /// The documents that hold the keyword, one bit each, in words of 64 with the lowest byte first; `None` if they are
-    /// few and held otherwise.
+    /// The documents that contain the keyword as a bitmap, in words of 64 bits with the lowest byte first;
+    /// `None` if they are few and stored as a list.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -216,7 +217,7 @@ impl WordsIndex {
         Ok(self.postings(keyword)?.bit_words())
     }
 
-    /// The documents that hold any of the keywords.
+    /// The documents that contain at least one of the keywords.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -251,7 +252,7 @@ impl WordsIndex {
         Ok(DocSet::Bits(docs.into()))
     }
 
-    /// Those of the documents that hold the keyword.
+    /// The documents of `docs` that contain the keyword.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -266,7 +267,7 @@ impl WordsIndex {
         Ok(DocSet::Bits(docs.into()))
     }
 
-    /// Those of the documents, which ascend, that hold the keyword.
+    /// The documents of `docs`, which ascend, that contain the keyword.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged; [`IndexError::Io`] if they cannot be read.
@@ -283,7 +284,7 @@ impl WordsIndex {
         failed.map_or(Ok(docs), Err)
     }
 
-    /// A cursor over the documents that hold the keyword.
+    /// A cursor over the documents that contain the keyword.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged; [`IndexError::Io`] if they cannot be read.
@@ -297,7 +298,7 @@ impl WordsIndex {
     }
 }
 
-/// Stands at one document after the other of those that hold a keyword.
+/// A cursor over the posting list of a keyword.
 pub struct WordCursor<'a> {
     cursor: Cursor<'a>,
     index: &'a WordsIndex,
@@ -305,8 +306,8 @@ pub struct WordCursor<'a> {
 }
 
 impl WordCursor<'_> {
-    /// Goes to the first document that is not below `doc`; `None` if there is none. Documents are asked in ascending
-    /// order.
+    /// Goes to the first document that is not below `doc`; `None` if there is none. `doc` must not decrease
+    /// between calls.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -321,7 +322,7 @@ impl WordCursor<'_> {
         Ok(self.doc.filter(|&at| at != u32::MAX))
     }
 
-    /// Goes to a document, in any order; whether it holds the keyword.
+    /// Goes to a document, in any order, and tells whether it contains the keyword.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -335,7 +336,7 @@ impl WordCursor<'_> {
         Ok(is_there)
     }
 
-    /// How often the keyword stands in the document.
+    /// The term frequency in the current document.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -343,8 +344,8 @@ impl WordCursor<'_> {
         self.cursor.frequency()
     }
 
-    /// The places of the keyword in the document, its fields behind each other: the first, then by how much each is behind
-    /// the one before. Within a field they differ as its positions do.
+    /// The places of the keyword in the current document, as the format has them: the first place, then gaps.
+    /// The fields are concatenated; within a field places differ as positions do.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if positions are damaged; [`IndexError::Io`] if they cannot be read.
@@ -356,7 +357,7 @@ impl WordCursor<'_> {
         }
     }
 
-    /// Calls `each` with the places of the keyword in the document, in order.
+    /// Calls `each` with the places of the keyword in the current document, in order.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if positions are damaged; [`IndexError::Io`] if they cannot be read.

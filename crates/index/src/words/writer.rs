@@ -1,4 +1,4 @@
-//! Writes the sections of a segment's words, keyword by keyword.
+//! Writes the sections of a keyword index, keyword by keyword.
 
 use super::{
     fields::{FIELDS, FieldsWriter},
@@ -18,7 +18,7 @@ pub(super) const POSTING_OFFSETS: SectionTag = SectionTag(*b"TPOF");
 pub(super) const LENGTHS: SectionTag = SectionTag(*b"WLEN");
 pub(crate) const STATISTICS: SectionTag = SectionTag(*b"WSTA");
 
-/// The lengths of the fields of all documents, field by field of document after document.
+/// The lengths of the fields of all documents, in the order of documents, then fields.
 #[derive(Default)]
 pub(super) struct FieldLengths {
     pub fields: usize,
@@ -26,10 +26,10 @@ pub(super) struct FieldLengths {
     pub counts: Vec<u32>,
 }
 
-/// Takes keywords in the vocabulary's order.
+/// Writes keywords, which must come in the vocabulary's order.
 pub(super) struct WordsWriter {
     lengths: FieldLengths,
-    /// Of whole documents, for the bounds of blocks.
+    /// The length of each document, for the upper bounds of blocks.
     of_documents: Vec<u32>,
     vocabulary: VocabularyWriter,
     postings: PostingsWriter,
@@ -40,7 +40,7 @@ pub(super) struct WordsWriter {
 }
 
 impl WordsWriter {
-    /// For a segment of these documents.
+    /// A writer for a segment of documents of these lengths.
     pub(super) fn new(lengths: FieldLengths) -> Self {
         let of_documents = lengths.counts.chunks(lengths.fields.max(1));
         let of_documents: Vec<u32> = of_documents.map(|counts| counts.iter().sum()).collect();
@@ -75,7 +75,7 @@ impl WordsWriter {
         Ok(())
     }
 
-    /// Writes the sections of the words `id`.
+    /// Writes the sections of the keyword index `id`.
     pub(super) fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
         let fields = self.lengths.fields;
         let mut statistics = vec![self.posting_count, self.hit_count];
@@ -99,7 +99,7 @@ impl WordsWriter {
     }
 }
 
-/// The keywords of each field, from the statistics.
+/// The total length of each field, from the statistics section.
 pub(super) fn totals(statistics: &[u8], fields: usize) -> Result<Vec<u64>> {
     (0..fields).map(|field| read_u64(statistics, 16 + field * 8)).collect()
 }

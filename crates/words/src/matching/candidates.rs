@@ -1,24 +1,24 @@
-//! The documents that a query can find, as sets of those that hold its terms.
+//! The candidate documents of a query, as set operations on the posting lists of its terms.
 
 use super::step::{Leaf, Repeated, Step, Words};
 
-/// Documents by the terms that they hold.
+/// A set of documents, by the terms they contain.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Candidates {
-    /// Those that hold the term.
+    /// Documents that contain the term.
     Term(usize),
-    /// Those that are in all of them.
+    /// The intersection.
     All(Vec<Candidates>),
-    /// Those that are in any of them.
+    /// The union.
     Any(Vec<Candidates>),
-    /// Those that are in so many of them.
+    /// Documents that are in at least so many of the sets.
     AtLeast(Vec<Candidates>, usize),
-    /// Those of the first that are not in the second.
+    /// The first without the second.
     Without(Box<Candidates>, Box<Candidates>),
 }
 
 impl Candidates {
-    /// The candidates of a step, and whether each of them is found.
+    /// The candidates of a step, and whether every candidate matches.
     pub(super) fn of(step: &Step) -> (Self, bool) {
         match step {
             Step::Leaf(leaf) => Self::of_leaf(leaf),
@@ -40,7 +40,7 @@ impl Candidates {
             Step::Quorum(words, least) => {
                 let of = |word: &Repeated| Self::of(&word.step);
                 let (parts, exact): (Vec<_>, Vec<bool>) = words.iter().map(of).unzip();
-                // A word that is written twice may count twice.
+                // A word that is written twice may count twice in a quorum.
                 let is_counted = words.iter().all(|word| word.times == 1);
                 let is_exact = exact.into_iter().all(|exact| exact);
                 match (*least as usize, is_counted) {

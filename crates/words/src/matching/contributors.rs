@@ -8,9 +8,9 @@ use super::{
 /// A word at one place of the query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contributor {
-    /// The number of its term.
+    /// The term.
     pub term: usize,
-    /// What its share of the sum is multiplied by.
+    /// The factor of its contribution to the sum.
     pub idf: f32,
     /// Its position in the query.
     pub position: u32,
@@ -19,22 +19,24 @@ pub struct Contributor {
 /// The words of a query that can add to weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contributors {
-    /// One for each place of the query at which a word stands.
+    /// One for each position of the query with a word.
     pub words: Vec<Contributor>,
-    /// Whether a document that is found has all of them.
+    /// Whether every matching document contains all of them.
     pub is_all: bool,
-    /// Whether each of them counts wherever it stands, so that one with a negative idf lowers the sum.
+    /// Whether every occurrence of each word counts, so that a negative idf certainly lowers the sum.
     pub is_certain: bool,
-    /// Of words close together how many they are: each group of them in a document is a run of its own, and runs may
-    /// go on in the next one. It is 1 for phrases whose matches may go on in each other: no run has more words than all
-    /// of them occur. Else no word stands in a run more often than in the query.
+    /// For words that must be close together, their number: each group of them in a document is a run of its
+    /// own, and a run may continue in the next group. 1 for phrases whose matches may continue in each other:
+    /// then a run has no more words than the total of their occurrences. Otherwise a word is in a run at most
+    /// as often as in the query.
     pub window: Option<u32>,
-    /// Whether each hit is one of these words at its position of the query, so that no run is made of anything else.
+    /// Whether each hit is one of these words at its position of the query, so that runs consist of nothing
+    /// else.
     pub are_hits: bool,
 }
 
 impl Contributors {
-    /// Those of a step; `None` where one word may stand in a run more often than the query has it.
+    /// The words of a step; `None` if a word may be in a run more often than in the query.
     pub(super) fn of(step: &Step, terms: &[Term]) -> Option<Self> {
         let mut words = Vec::new();
         if let Step::Proximity(near, _) = step {
@@ -42,7 +44,7 @@ impl Contributors {
             let window = Some(near.positions.len() as u32);
             return Some(Self { words, is_all, is_certain: is_all, window, are_hits: false });
         }
-        // The hits of what is excluded deeper within count too, some of them twice.
+        // Hits of exclusions deeper in the tree count too, some of them twice.
         let wanted = if let Step::AndNot(wanted, _) = step { wanted } else { step };
         let is_all = collect(wanted, &mut words)?;
         let is_plain =
@@ -64,8 +66,8 @@ fn are_words(step: &Step) -> bool {
     }
 }
 
-/// Whether a run may go on from a match of a phrase to the next: where the last word of one is the first one of another,
-/// or of the same.
+/// Whether a run may continue from one match of a phrase to the next: if the last word of one phrase is the
+/// first word of another or of itself.
 fn may_chain(step: &Step, terms: &[Term]) -> bool {
     let mut phrases = Vec::new();
     phrases_of(step, &mut phrases);
@@ -88,8 +90,8 @@ fn phrases_of<'s>(step: &'s Step, out: &mut Vec<&'s Words>) {
     }
 }
 
-/// Whether the last word of a phrase certainly is not its first one. Keywords of letters and digits alone do not stand
-/// at one place together; a form that is kept beside its stem, or a blended word, has other characters.
+/// Whether the last word of a phrase certainly differs from its first. Keywords of only letters and digits are
+/// never at the same place; a form kept beside its stem, or a blended word, has other characters.
 fn ends_otherwise(phrase: &Words, terms: &[Term]) -> bool {
     let at = |position: Option<&u32>| -> Option<Vec<&str>> {
         let mut keywords = Vec::new();
@@ -109,7 +111,7 @@ fn ends_otherwise(phrase: &Words, terms: &[Term]) -> bool {
     }
 }
 
-/// Appends the words of a step, and tells whether each is in every document that it finds.
+/// Appends the words of a step; true if every document it matches contains each of them.
 fn collect(step: &Step, words: &mut Vec<Contributor>) -> Option<bool> {
     let mut each = |steps: &[Step]| {
         let all: Option<Vec<bool>> = steps.iter().map(|step| collect(step, words)).collect();
@@ -117,8 +119,8 @@ fn collect(step: &Step, words: &mut Vec<Contributor>) -> Option<bool> {
     };
     match step {
         Step::Leaf(Leaf { term, idf, is_union, query_position, .. }) => {
-            // What a wildcard stands for may count less often than it stands there: it must not be told to lower
-            // a sum by more than it does.
+            // Fewer occurrences of a wildcard may count than it has, so a negative idf must not lower the
+            // bound.
             let idf = if *is_union { idf.max(0.0) } else { *idf };
             words.push(Contributor { term: *term, idf, position: *query_position });
             Some(true)

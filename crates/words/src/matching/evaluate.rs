@@ -1,4 +1,4 @@
-//! What the steps of a query say of one document.
+//! Evaluates the steps of a query on one document.
 
 use super::{
     Document,
@@ -8,27 +8,27 @@ use super::{
 };
 use crate::Result;
 
-/// What a query found in a document.
+/// The match of a query in a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Found {
-    /// The first 32 fields in which it was found, one bit each.
+    /// A bit for each of the first 32 fields with a match.
     pub fields: u32,
-    /// The sum that BM25 is made of.
+    /// The sum from which BM25 is computed.
     pub sum: f32,
 }
 
-/// What is asked of the steps beside whether the document is found.
+/// What the caller needs besides whether the document matches.
 #[derive(Clone, Copy)]
 struct Wanted {
     fields: bool,
     hits: bool,
 }
 
-/// The constant of BM25 that says how soon more of a word count less.
+/// The constant k1 of BM25, which controls how soon term frequency saturates.
 const SATURATION: f32 = 1.2;
 
-/// Evaluates a step for one document: `None` if the document is not found. `hits`, where asked for, gets the
-/// hits in order of their places.
+/// Evaluates a step on one document: `None` if it does not match. If `hits` are wanted, they are appended in
+/// the order of places.
 pub(crate) fn evaluate(
     step: &Step,
     document: &mut impl Document,
@@ -42,7 +42,7 @@ pub(crate) fn evaluate(
     of_step(step, document, wanted, out)
 }
 
-/// Appends the hits of the step, in order, if they are wanted.
+/// Evaluates the step, and appends its hits in order if they are wanted.
 fn of_step(
     step: &Step,
     document: &mut impl Document,
@@ -89,7 +89,7 @@ fn of_leaf(
     }
     let (mut fields, mut found) = (0, 0);
     document.places(leaf.term, |place: Place| {
-        // A field that holds the word counts, wherever in it the word may stand.
+        // A field that contains the word counts, wherever in it the word is.
         let is_counted = leaf.counts(place);
         if leaf.limit.fields.contains(place.field()) && (is_counted || !leaf.is_union) {
             fields |= 1u32.checked_shl(u32::from(place.field())).unwrap_or(0);
@@ -115,13 +115,13 @@ fn of_leaf(
     Ok((found > 0).then_some(Found { fields, sum }))
 }
 
-/// What so many occurrences are worth: each more counts for less.
+/// The saturated term frequency of BM25.
 pub fn saturated(occurrences: u32) -> f32 {
     let occurrences = occurrences as f32;
     occurrences / (occurrences + SATURATION)
 }
 
-/// Sorts what was appended behind `start` by places; hits of one place keep their order within a position.
+/// Sorts the hits behind `start` by place; the order of hits at one place is stable.
 fn merge(out: &mut [Hit], start: usize) {
     out[start..].sort_by_key(Hit::order);
 }
@@ -168,8 +168,8 @@ fn of_or(
     Ok(all)
 }
 
-/// A quorum that too few words are there for, and what a MAYBE would add, give their hits where another part finds the
-/// document.
+/// The hits of a quorum with too few words, or of the optional part of a MAYBE. They count if another part
+/// matches the document.
 fn hits_of_missed(
     step: &Step,
     document: &mut impl Document,
@@ -223,7 +223,7 @@ fn added(all: Option<Found>, found: Found) -> Found {
 
 const HITS: Wanted = Wanted { fields: false, hits: true };
 
-/// What words between quotes give: the hits that `find` makes of theirs, and the field of the first.
+/// The match of a quoted expression: the hits that `find` composes, and the field of the first.
 fn of_words(
     words: &Words,
     document: &mut impl Document,
@@ -235,7 +235,7 @@ fn of_words(
         let Some(found) = of_step(leaf, document, HITS, &mut hits)? else { return Ok(None) };
         all = Some(added(all, found));
     }
-    // Of one word that is written twice the later one comes first, as the leaves do.
+    // If a word is written twice, the later one comes first, in the order of the leaves.
     hits.sort_by_key(|hit| hit.at);
     let Some(all) = all else { return Ok(None) };
     let start = out.len();
@@ -243,7 +243,7 @@ fn of_words(
     Ok(of_first(all.sum, out, start))
 }
 
-/// A match by composed hits: only the field of the first counts.
+/// A match of composed hits: only the field of the first hit counts.
 fn of_first(sum: f32, out: &[Hit], start: usize) -> Option<Found> {
     let first = out.get(start)?;
     let fields = 1u32.checked_shl(u32::from(first.field())).unwrap_or(0);
@@ -281,7 +281,7 @@ fn of_before(
     document: &mut impl Document,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
-    // The sum and the fields are those of the first part alone.
+    // The sum and the fields come from the first part alone.
     let (mut hits, mut part_hits, mut first) = (Vec::new(), Vec::new(), None);
     for (number, part) in parts.iter().enumerate() {
         part_hits.clear();
@@ -311,7 +311,7 @@ fn of_near(
         hits[from..].iter_mut().for_each(|hit| hit.node_position = part as u32);
         sum = Some(sum.map_or(found.sum, |sum: f32| sum + found.sum));
     }
-    // At one place those of the part that is read first come first.
+    // At one place, hits of the part that is evaluated first come first.
     hits.sort_by_key(|hit| hit.at);
     let start = out.len();
     near::find(&hits, parts.len(), distance, out);

@@ -1,4 +1,4 @@
-//! Where a keyword stands in a document, and what the parts of a query make of it.
+//! Places of keywords in a document, and the hits that a query makes of them.
 
 /// A keyword's place in a document: its field, its position there, and whether it is the field's last.
 ///
@@ -12,7 +12,7 @@ pub struct Place(pub u32);
 pub const MAX_POSITION: u32 = (1 << 23) - 1;
 
 impl Place {
-    /// A place; positions begin at 1.
+    /// A place. Positions begin at 1.
     pub fn new(field: u8, position: u32, is_last: bool) -> Self {
         Self(u32::from(field) << 24 | position.min(MAX_POSITION) << 1 | u32::from(is_last))
     }
@@ -27,28 +27,28 @@ impl Place {
         self.0 >> 1 & MAX_POSITION
     }
 
-    /// Whether no keyword of the field stands behind it.
+    /// Whether it is the field's last keyword.
     pub fn is_last(self) -> bool {
         self.0 & 1 == 1
     }
 }
 
-/// What a part of a query found at one place.
+/// A match of a part of a query at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// The field's number times 2^24 plus the position.
     pub at: u32,
     /// The word's position in the query.
     pub query_position: u32,
-    /// The position of the query's part that found it, among those that a NEAR joins.
+    /// For NEAR: the position of the operand that found it.
     pub node_position: u32,
-    /// How many words it stands for.
+    /// The number of words it represents.
     pub weight: u32,
-    /// How many positions of the query it spans.
+    /// The number of query positions it spans.
     pub span: u32,
-    /// How many positions of the document it spans.
+    /// The number of document positions it spans.
     pub length: u32,
-    /// Which other positions of the query it stands for: one bit for each step from `query_position`.
+    /// The other query positions it represents: one bit for each distance from `query_position`.
     pub others: u32,
     /// Whether it ends its field.
     pub is_last: bool,
@@ -65,18 +65,18 @@ impl Hit {
         self.at & 0xFF_FFFF
     }
 
-    /// Its position in the query as one of 32 bits, as Sphinx shifts a number of 64 bits by it.
+    /// The bit of its query position, modulo 32 as in Sphinx, which shifts a 64-bit number by it.
     pub(crate) fn query_bit(&self) -> u32 {
         1u64.wrapping_shl(self.query_position) as u32
     }
 
-    /// What hits are ordered by.
+    /// The sort key of hits.
     pub(crate) fn order(&self) -> (u32, u32) {
         (self.at, self.query_position)
     }
 }
 
-/// The positions behind the first of ascending ones, one bit for each step from it: 32 steps at most are told.
+/// The positions behind the first one, ascending, as bits by distance; at most 32.
 pub(super) fn others(positions: &[u32]) -> u32 {
     let (first, others) = positions.split_first().unwrap_or((&0, &[]));
     let bit = |position: &u32| 1u32.checked_shl(position - first).unwrap_or(0);

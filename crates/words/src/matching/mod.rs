@@ -1,4 +1,4 @@
-//! Which documents a query matches, and the hits by which they are weighed.
+//! Matches a query against documents, and computes the hits for ranking.
 //!
 //! A query becomes steps over terms (keywords, or unions of keywords for a wildcard). For one document, a step gives
 //! whether it matches, the sum for BM25, and the hits in order of position. All sums have 32 bits, rounded after each
@@ -24,17 +24,17 @@ pub use plan::{Counts, Expansion, Matcher, PlannedWord, Term, Vocabulary};
 
 use crate::Result;
 
-/// The terms of one document, as an index has them.
+/// The term frequencies and places of one document.
 pub trait Document {
-    /// How often the term stands in the document; 0 if it does not.
+    /// The term frequency; 0 if the document does not contain the term.
     ///
     /// # Errors
-    /// What the index says.
+    /// Errors of the index.
     fn frequency(&mut self, term: usize) -> Result<u32>;
 
     /// Calls `each` for the places of the term in the document, in ascending order.
     ///
     /// # Errors
-    /// What the index says.
+    /// Errors of the index.
     fn places(&mut self, term: usize, each: impl FnMut(Place)) -> Result<()>;
 }

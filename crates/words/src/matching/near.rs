@@ -1,17 +1,18 @@
-//! NEAR: parts of which each stands close behind another.
+//! NEAR: operands that follow each other within a distance.
 //!
-//! The rules are what Sphinx 2.2.11 shows. Two parts are matched differently from more: of two, the second hit of a
-//! pair begins the next pair, in the role of the first.
+//! The rules are the observed behaviour of Sphinx 2.2.11. Two operands are matched differently from more: with
+//! two, the second hit of a pair begins the next pair in the role of the first.
 
 use super::hit::{Hit, others};
 
-/// Appends a hit for each chain of hits of all `parts` in which each begins less than `distance` positions behind the
-/// end of the one before. `hits` are those of all parts, ascending, with the part in `node_position`.
+/// Appends a hit for each chain of hits of all `parts` in which each begins less than `distance` positions
+/// behind the end of the one before. `hits` are the hits of all operands, ascending, with the operand in
+/// `node_position`.
 pub(crate) fn find(hits: &[Hit], parts: usize, distance: u32, out: &mut Vec<Hit>) {
     if parts == 2 { pairs(hits, distance, out) } else { chains(hits, parts, distance, out) }
 }
 
-/// Whether a hit begins so far behind another that it begins something new.
+/// Whether a hit is so far behind another that it begins a new chain.
 fn is_far(last: &Hit, hit: &Hit, distance: u32) -> bool {
     let end = last.at.saturating_add(last.length.saturating_sub(1));
     end.saturating_add(distance) < hit.at
@@ -25,7 +26,7 @@ fn pairs(hits: &[Hit], distance: u32, out: &mut Vec<Hit>) {
             continue;
         };
         if before.at == hit.at {
-            // Of two hits of one place that of the part that is written first counts.
+            // Of two hits at one place, that of the operand written first counts.
             if hit.node_position < before.node_position {
                 before.node_position = hit.node_position;
                 before.query_position = hit.query_position;
@@ -63,7 +64,8 @@ fn chains(hits: &[Hit], parts: usize, distance: u32, out: &mut Vec<Hit>) {
     }
 }
 
-/// Two hits of one place: that of the part that is written first stands in the chain, unless that is in it already.
+/// Of two hits at one place, that of the operand written first stays in the chain, unless the chain already has
+/// a hit of it.
 fn prefer_at_one_place(chain: &mut [Hit], hit: Hit) {
     let Some((last, before)) = chain.split_last_mut() else { return };
     let is_new = before.iter().all(|other| other.node_position != hit.node_position);
@@ -73,7 +75,7 @@ fn prefer_at_one_place(chain: &mut [Hit], hit: Hit) {
     }
 }
 
-/// Adds a hit to the chain; what stood there of the same part, and all before it, is forgotten.
+/// Adds a hit to the chain; removes an earlier hit of the same operand and everything before it.
 fn extend(chain: &mut Vec<Hit>, hit: Hit) {
     let same = chain.iter().position(|other| other.node_position == hit.node_position);
     match same {

@@ -1,12 +1,12 @@
-//! `a << b`: parts one behind the other in one field.
+//! `a << b`: operands in this order in one field.
 
 use super::hit::Hit;
 
-/// A sequence of the first parts that has been found.
+/// A partial sequence: the first operands, in order.
 #[derive(Clone, Default)]
 struct Sequence {
     hits: Vec<Hit>,
-    /// Where the next part may begin.
+    /// The least position of the next operand.
     end: u32,
 }
 
@@ -26,9 +26,10 @@ impl Sequence {
     }
 }
 
-/// Appends the hits of each sequence of all parts. `hits` are (part, hit) in the order of places.
+/// Appends the hits of each complete sequence. `hits` are pairs of operand and hit, in the order of places.
 ///
-/// Two sequences are followed: the longest so far, and one that began later and takes its place once it is as long.
+/// Two partial sequences are tracked: the longest so far, and one that began later and replaces it once it is
+/// as long.
 pub(crate) fn find(hits: &[(usize, Hit)], parts: usize, out: &mut Vec<Hit>) {
     let (mut longest, mut recent) = (Sequence::default(), Sequence::default());
     let mut field = None;

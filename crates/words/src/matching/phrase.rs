@@ -1,15 +1,15 @@
-//! Phrases: words at the distances that they have in the query.
+//! Phrases: words at the same distances as in the query.
 
 use super::hit::{Hit, others};
 
-/// A phrase that has begun: the index of the word that comes next, and where.
+/// A partial match: the index of the next word, and its expected place.
 struct Begun {
     next: usize,
     at: u32,
 }
 
-/// Appends a hit for each place where the words at `positions` of the query stand at those distances. `hits` are
-/// those of all words, ascending. Matches do not overlap: the search goes on behind one.
+/// Appends a hit for each place where the words have the distances given by `positions` of the query. `hits`
+/// are the hits of all words, ascending. Matches do not overlap: the search continues behind each.
 pub(crate) fn find(hits: &[Hit], positions: &[u32], out: &mut Vec<Hit>) {
     let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else { return };
     let span = last - first;

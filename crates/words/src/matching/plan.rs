@@ -1,4 +1,4 @@
-//! From the tree of a query to its steps: keywords are looked up, and sums get their order.
+//! Plans a query: looks up keywords, turns the tree into steps, and fixes the order of additions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::{
     rank::{IdfKind, Needs, QueryWord, idf},
 };
 
-/// In how many live documents of the whole table a keyword stands, and how often.
+/// Counts of a keyword in the live documents of the whole table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Documents.
@@ -24,61 +24,62 @@ pub struct Counts {
     pub hits: u64,
 }
 
-/// A keyword that a wildcard stands for.
+/// A keyword that a wildcard expands to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expansion {
     /// The keyword.
     pub keyword: String,
-    /// Where it stands.
+    /// Its counts.
     pub counts: Counts,
 }
 
-/// The keywords of a whole table. Its numbers must not depend on how the table is cut.
+/// The keyword statistics of a whole table. They must not depend on how the table is split into segments or
+/// parts.
 pub trait Vocabulary {
-    /// Live documents.
+    /// The number of live documents.
     fn total(&self) -> u64;
 
     /// The keyword of a tokenised word; `None` if it is a stop word.
     fn keyword(&self, word: &str, is_exact: bool) -> Option<String>;
 
-    /// Where a keyword stands.
+    /// The counts of a keyword.
     ///
     /// # Errors
-    /// What the index says.
+    /// Errors of the index.
     fn counts(&mut self, keyword: &str) -> Result<Counts>;
 
-    /// The keywords that a word with wildcards stands for, in order; `Err` in the answer is a warning: nothing
-    /// is expanded.
+    /// The keywords that a wildcard expands to, in order. An inner `Err` is a warning: nothing is expanded.
     ///
     /// # Errors
-    /// What the index says.
+    /// Errors of the index.
     fn expand(&mut self, pattern: &str) -> Result<Result<Vec<Expansion>, String>>;
 
-    /// The documents in which any of the keywords stands, at a place that `counts` where that is given.
+    /// The number of documents that contain any of the keywords; if `counts` is given, only at places for which
+    /// it is true.
     ///
     /// # Errors
-    /// What the index says.
+    /// Errors of the index.
     fn union(&mut self, keywords: &[String], counts: Option<&dyn Fn(Place) -> bool>)
     -> Result<u64>;
 }
 
-/// What a matcher asks a document for: a keyword, or several that count as one.
+/// A term that a matcher looks up in documents: a keyword, or several that count as one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
     /// The keywords.
     pub keywords: Vec<String>,
-    /// The documents of the table in which any of them stands.
+    /// The number of documents that contain any of them.
     pub documents: u64,
-    /// Whether it is what a wildcard stands for: only places that a query asks for count in it.
+    /// Whether it is the expansion of a wildcard. Then only places that the query allows count as occurrences.
     pub is_union: bool,
 }
 
 /// A keyword of the query, for reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedWord {
-    /// As it stands in the index; as it was written if it is a wildcard.
+    /// The keyword in the index; for a wildcard the word as written.
     pub word: String,
-    /// Where it stands.
+    /// Its counts.
     pub counts: Counts,
 }
 
@@ -95,9 +96,9 @@ pub struct Matcher {
     warning: Option<String>,
 }
 
-/// A quorum of more words is an AND.
+/// A quorum of more words is treated as AND.
 const QUORUM_WORDS: usize = 256;
-/// An expansion with more hits, in at least [`RARE_DOCUMENTS`], is a keyword of its own.
+/// An expansion with more hits, in at least [`RARE_DOCUMENTS`] documents, is a term of its own.
 const RARE_HITS: u64 = 256;
 /// See [`RARE_HITS`].
 const RARE_DOCUMENTS: u64 = 32;
@@ -106,7 +107,7 @@ impl Matcher {
     /// Plans a query.
     ///
     /// # Errors
-    /// What the vocabulary says.
+    /// Errors of the vocabulary.
     pub fn new(root: &Node, vocabulary: &mut dyn Vocabulary, kind: IdfKind) -> Result<Self> {
         let mut planner = Planner::new(vocabulary);
         let mut words = Vec::new();
@@ -114,7 +115,7 @@ impl Matcher {
         let wanted = words.iter().filter(|(_, is_excluded)| !is_excluded);
         planner.last_position = wanted.map(|(word, _)| word.position).max().unwrap_or(0);
         let mut words: Vec<&Word> = words.into_iter().map(|(word, _)| word).collect();
-        // Of several at one place, which stars leave, the last comes first.
+        // If several are at one place, as wildcards make them, the last comes first.
         words.reverse();
         words.sort_by_key(|word| word.position);
         words.into_iter().try_for_each(|word| planner.look_up(word))?;
@@ -135,27 +136,27 @@ impl Matcher {
         })
     }
 
-    /// The terms that documents are asked for, by number.
+    /// The terms of the query, by number.
     pub fn terms(&self) -> &[Term] {
         &self.terms
     }
 
-    /// The words of the query, as `SHOW META` tells them.
+    /// The words of the query, as shown by `SHOW META`.
     pub fn words(&self) -> &[PlannedWord] {
         &self.words
     }
 
-    /// What stands at each position of the query, excluded words aside, as ranking expressions ask for it.
+    /// The words at each position of the query, without excluded ones, for ranking expressions.
     pub fn query_words(&self) -> &[QueryWord] {
         &self.query_words
     }
 
-    /// The distinct keywords of the query.
+    /// The number of distinct keywords.
     pub fn keywords(&self) -> usize {
         self.keywords
     }
 
-    /// Whether a word stands in the query twice.
+    /// Whether a word occurs twice in the query.
     pub fn has_repeats(&self) -> bool {
         self.has_repeats
     }
@@ -165,23 +166,24 @@ impl Matcher {
         self.last_position
     }
 
-    /// What was changed of the query, in Sphinx's words.
+    /// A warning about a change of the query, in Sphinx's wording.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
 
-    /// The documents that the query can find, and whether it finds each of them.
+    /// The candidate documents, and whether each of them matches.
     pub fn candidates(&self) -> (Candidates, bool) {
         Candidates::of(&self.root)
     }
 
-    /// The words that can add to a weight; `None` where more may be added than they tell.
+    /// The words that can contribute to a weight; `None` if they do not bound it.
     pub fn contributors(&self) -> Option<Contributors> {
         Contributors::of(&self.root, &self.terms)
     }
 
-    /// The terms of a query that is one phrase, each with its position, the rarest first; `None` if it is anything else, or
-    /// several terms stand at one position. Where it matches all of them stand as far from each other as their positions.
+    /// The terms of a query that is a single phrase, with their positions, the rarest first. In a match their
+    /// places have the same distances as these positions. `None` for any other query, or if several terms have
+    /// one position.
     pub fn phrase(&self) -> Option<Vec<(usize, u32)>> {
         let Step::Phrase(words) = &self.root else { return None };
         let place = |step: &Step| match step {
@@ -189,15 +191,16 @@ impl Matcher {
             _ => None,
         };
         let places: Option<Vec<_>> = words.leaves.iter().map(place).collect();
-        // Words behind one that takes no position may stand where it does.
+        // A word that takes no position may have the place of the next one.
         let are_apart = words.positions.is_sorted_by(|before, behind| before < behind);
         places.filter(|places| are_apart && places.len() == words.positions.len())
     }
 
-    /// What the query finds in a document; `None` if it does not find it. `hits` become those that a ranker needs.
+    /// Evaluates the query on a document; `None` if it does not match. `hits` receives the hits that a ranker
+    /// needs.
     ///
     /// # Errors
-    /// What the document says.
+    /// Errors of the document.
     pub fn evaluate(
         &self,
         document: &mut impl Document,
@@ -208,9 +211,9 @@ impl Matcher {
     }
 }
 
-/// What a word of the query is.
+/// A word of the query, looked up.
 struct Known {
-    /// The terms of its own, each with its idf's documents.
+    /// Its terms, with the documents their idf is computed from.
     terms: Vec<usize>,
 }
 
@@ -218,7 +221,7 @@ struct Known {
 struct Expanded {
     word: String,
     counts: Counts,
-    /// Those that it has where it is written once.
+    /// The counts of one occurrence in the query.
     once: Counts,
 }
 
@@ -230,9 +233,9 @@ struct Planner<'a> {
     terms: Vec<Term>,
     plain: Vec<PlannedWord>,
     expanded: Vec<Expanded>,
-    /// The words that have been given their idf.
+    /// The words whose idf has been used.
     weighed: HashSet<String>,
-    /// What stands where; nothing is noted while a part is planned that is excluded.
+    /// The words by position; excluded parts are not recorded.
     positions: Positions,
     is_excluded: bool,
     kind: IdfKind,
@@ -243,7 +246,7 @@ struct Planner<'a> {
     wildcard_warning: Option<String>,
 }
 
-/// What tells a word of the query from others.
+/// The text that identifies a word of the query.
 fn text_of(word: &Word) -> String {
     if word.is_exact { format!("={}", word.text) } else { word.text.clone() }
 }
@@ -273,7 +276,7 @@ impl<'a> Planner<'a> {
         let text = text_of(word);
         if self.known.contains_key(&text) {
             self.has_repeats = true;
-            // A wildcard is told as often as it is written.
+            // A wildcard is reported as often as it is written.
             if let Some(known) = self.expanded.iter_mut().find(|it| it.word == word.text) {
                 known.counts.documents += known.once.documents;
                 known.counts.hits += known.once.hits;
@@ -338,7 +341,8 @@ impl<'a> Planner<'a> {
         Ok(terms)
     }
 
-    /// The step of a word. Where it stands in the query first it has its idf; a wildcard has it everywhere.
+    /// The step of a word. Only its first occurrence in the query has its idf; a wildcard has it at each
+    /// occurrence.
     fn word(&mut self, word: &Word) -> Result<Step> {
         let text = text_of(word);
         let is_first = self.weighed.insert(text.clone());
@@ -385,7 +389,7 @@ impl<'a> Planner<'a> {
         terms.iter().filter_map(|&term| self.terms.get(term)).map(|term| term.documents).sum()
     }
 
-    /// The order in which sums of words are added: the rarest first, of equal ones the last.
+    /// The order in which the sums of words are added: the rarest first; of equal ones the last first.
     fn order(&self, words: &[&Word]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..words.len()).rev().collect();
         order.sort_by_key(|&place| self.documents(words[place]));
@@ -416,7 +420,7 @@ impl<'a> Planner<'a> {
             Node::Before(parts) => Step::Before(self.steps(parts)?),
             Node::AndNot(wanted, unwanted) => {
                 let wanted = self.step(wanted)?;
-                // What is excluded of the excluded is not.
+                // An exclusion within an exclusion is included again.
                 self.is_excluded = !self.is_excluded;
                 let unwanted = self.step(unwanted);
                 self.is_excluded = !self.is_excluded;
@@ -424,7 +428,7 @@ impl<'a> Planner<'a> {
             }
             Node::Near { parts, distance } => {
                 let parts = spliced(parts);
-                // As words of an AND; parts of several words come last.
+                // In the order of an AND; operands of several words come last.
                 let rank = |part: &Node| match part {
                     Node::Word(word) => self.documents(word),
                     _ => u64::MAX,
@@ -514,7 +518,7 @@ fn collect<'n>(node: &'n Node, is_excluded: bool, words: &mut Vec<(&'n Word, boo
     }
 }
 
-/// The parts of a NEAR, words of an AND among them one by one.
+/// The operands of a NEAR; an AND among them is replaced by its words.
 fn spliced(parts: &[Node]) -> Vec<Node> {
     let mut all = Vec::with_capacity(parts.len());
     for part in parts {

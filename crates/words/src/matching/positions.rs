@@ -1,18 +1,18 @@
-//! What stands at each position of a query.
+//! The words at each position of a query.
 
 use std::collections::HashMap;
 
 use crate::rank::QueryWord;
 
-/// The words of a query that are not excluded, while it is planned.
+/// Collects the words of a query, except excluded ones, during planning.
 #[derive(Default)]
 pub(super) struct Positions {
     words: HashMap<String, Noted>,
-    /// What was noted, in its order: positions with the numbers of words.
+    /// Pairs of position and word number, in the order recorded.
     notes: Vec<(u32, usize)>,
 }
 
-/// A word, wherever it stands.
+/// A distinct word.
 struct Noted {
     number: usize,
     /// The least of its positions.
@@ -23,7 +23,7 @@ struct Noted {
 }
 
 impl Positions {
-    /// Notes a term of a word; `idf` where the word is met first.
+    /// Records a term of a word; `idf` is given at the word's first occurrence.
     pub fn note(&mut self, word: &str, position: u32, idf: Option<f32>) {
         if !self.words.contains_key(word) {
             let number = self.words.len();

@@ -2,18 +2,18 @@
 
 use super::hit::{Hit, others};
 
-/// The words of a window, while it is followed.
+/// The sliding window.
 struct Window {
-    /// The latest place of each word, while it is near enough.
+    /// The latest place of each word, if it is within the window.
     seen: Vec<Option<u32>>,
-    /// The word whose place is the least, as far as that is known.
+    /// The word with the least place, if known.
     least: Option<usize>,
-    /// From there on places are to be looked at again.
+    /// The place from which the window must be checked again.
     expected: u32,
 }
 
-/// Appends a hit for each group of all words at `positions` of the query of which the first and the last are less than
-/// the query's own distance plus `distance` apart. `hits` are those of all words, ascending.
+/// Appends a hit for each group of all words whose first and last are less than their distance in the query (by
+/// `positions`) plus `distance` apart. `hits` are the hits of all words, ascending.
 pub(crate) fn find(hits: &[Hit], positions: &[u32], distance: u32, out: &mut Vec<Hit>) {
     let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else { return };
     let reach = last - first + distance;
@@ -63,7 +63,8 @@ impl Window {
     }
 }
 
-/// The sizes of the groups of two and more words that stand to each other as in the query; 1 if there are none.
+/// The sum of the sizes of groups of two or more words with the same relative positions as in the query; 1 if
+/// there are none.
 fn weight(places: &[u32], positions: &[u32], first: u32) -> u32 {
     let shifts = places.iter().zip(positions);
     let mut shifts: Vec<i64> =

@@ -1,30 +1,30 @@
-//! The steps that a query is made of.
+//! The steps of a planned query.
 
 use super::hit::Place;
 use crate::query::Limit;
 
-/// A part of a query whose words are known.
+/// A node of the query with its words looked up.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// One term.
     Leaf(Leaf),
-    /// All of them, in the order their sums are added.
+    /// AND, in the order in which sums are added.
     And(Vec<Step>),
-    /// Any of them.
+    /// OR.
     Or(Vec<Step>),
-    /// The first; the others add to it.
+    /// MAYBE: the first operand must match, the others only contribute.
     Maybe(Vec<Step>),
-    /// The first without the second.
+    /// The first operand and not the second.
     AndNot(Box<Step>, Box<Step>),
-    /// Words at their distances.
+    /// A phrase.
     Phrase(Words),
-    /// Words close together.
+    /// Proximity.
     Proximity(Words, u32),
-    /// So many of the words.
+    /// A quorum: at least so many of the words.
     Quorum(Vec<Repeated>, u32),
-    /// One behind the other.
+    /// Operands in this order.
     Before(Vec<Step>),
-    /// Each close to the one before.
+    /// NEAR: each operand close to the one before.
     Near {
         /// In the order of the query.
         parts: Vec<Step>,
@@ -33,29 +33,28 @@ pub(crate) enum Step {
         /// The greatest distance.
         distance: u32,
     },
-    /// Nothing is found: a phrase of no word.
+    /// Never matches: a phrase without words.
     Nothing,
 }
 
-/// One term at one place of the query.
+/// A term at one position of the query.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
     /// The number of the term.
     pub term: usize,
     /// Its position in the query.
     pub query_position: u32,
-    /// Its position among the parts that a NEAR joins.
+    /// Its position among the operands of a NEAR.
     pub node_position: u32,
-    /// What its share of the sum is multiplied by: 0 where the word stands in the query before.
+    /// The factor of its contribution to the sum; 0 if the word occurred in the query before.
     pub idf: f32,
     /// The fields and positions that count.
     pub limit: Limit,
-    /// As the first of its field.
+    /// Only the first keyword of a field counts.
     pub at_start: bool,
-    /// As the last of its field.
+    /// Only the last keyword of a field counts.
     pub at_end: bool,
-    /// Whether the term is what a wildcard stands for: how often it stands in a document is then how often it
-    /// stands where it counts.
+    /// Whether the term is the expansion of a wildcard. Its term frequency then counts only allowed places.
     pub is_union: bool,
 }
 
@@ -67,7 +66,7 @@ impl Leaf {
 
     /// Whether a place of the term counts.
     pub fn counts(&self, place: Place) -> bool {
-        // A limit of positions leaves nothing of `^` and `$`.
+        // A limit of positions overrides `^` and `$`.
         let is_within = match self.limit.last_position {
             0 => (!self.at_start || place.position() == 1) && (!self.at_end || place.is_last()),
             last => place.position() <= last,
@@ -79,7 +78,7 @@ impl Leaf {
 /// The words of a phrase.
 #[derive(Clone, Debug)]
 pub(crate) struct Words {
-    /// In the order in which their sums are added: several of one position where it is a wildcard's.
+    /// In the order in which their sums are added. A wildcard has several at one position.
     pub leaves: Vec<Step>,
     /// Their positions in the query, ascending.
     pub positions: Vec<u32>,
@@ -88,8 +87,8 @@ pub(crate) struct Words {
 /// A word of a quorum, and how often it was written.
 #[derive(Clone, Debug)]
 pub(crate) struct Repeated {
-    /// The word where it stands first.
+    /// The word at its first occurrence.
     pub step: Step,
-    /// How often.
+    /// The number of times it was written.
     pub times: usize,
 }

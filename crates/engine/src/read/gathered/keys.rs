@@ -11,20 +11,20 @@ use parking_lot::Mutex;
 use super::{Unopened, lie, part::Part};
 use crate::{Error, RequestPart, Result, interrupt::Unless};
 
-/// Most keys that are hidden in the parts of a table together.
+/// Most keys hidden in all parts of a table together.
 pub(in crate::read) const MAX_HIDDEN: usize = if cfg!(test) { 4_096 } else { 1 << 18 };
-/// Most bytes of them.
+/// Most bytes of those keys.
 pub(in crate::read) const MAX_HIDDEN_BYTES: usize = 16 << 20;
-/// Most keys of parts that are compared.
+/// Most keys that are compared to find shared ones.
 const MAX_COMPARED: usize = if cfg!(test) { 20_000 } else { 1 << 22 };
-/// Tables of which it is kept which keys are hidden, and bytes of those keys.
+/// Most tables in the cache of hidden keys.
 const MAX_KNOWN: usize = 64;
 const MAX_KNOWN_BYTES: usize = 2 * MAX_HIDDEN_BYTES;
 
-/// For each part the keys that are hidden in it.
+/// The hidden keys of each part.
 type Hidden = Vec<Vec<Vec<u8>>>;
 
-/// Which keys parts share, by the names and versions of those, as far as it was found out.
+/// A cache of the keys that parts share, by the names and versions of the parts.
 #[derive(Default)]
 pub struct SharedKeys(Mutex<Known>);
 
@@ -47,13 +47,13 @@ impl Known {
 }
 
 impl SharedKeys {
-    /// The parts without the rows whose keys a later one has.
+    /// Hides, in each part, the rows whose keys a later part has too.
     pub(super) fn hidden(
         &self,
         parts: Vec<Arc<dyn Part>>,
         unless: &Unless,
     ) -> std::result::Result<Vec<Arc<dyn Part>>, Unopened> {
-        // A server says itself what it knows its rows by, and may not answer for others.
+        // Each server chooses its own version text, so the key includes the part's name.
         let version = |part: &Arc<dyn Part>| format!("{}\0{}", part.name(), part.version());
         let versions: Vec<String> = parts.iter().map(version).collect();
         let known = self.0.lock().tables.get(&versions).cloned();
@@ -80,7 +80,7 @@ impl SharedKeys {
     }
 }
 
-/// Where the keys of a part overlap with those of others: the least and the greatest that both may have.
+/// The range of a part's keys that can also occur in other parts: least and greatest key.
 fn overlap(parts: &[Arc<dyn Part>], at: usize) -> Option<(Vec<u8>, Vec<u8>)> {
     let (first, last) = parts.get(at)?.ends()?;
     let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
@@ -95,13 +95,13 @@ fn overlap(parts: &[Arc<dyn Part>], at: usize) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((low.clone(), high.clone()))
 }
 
-/// The keys of a part one after the other.
+/// A stream of a part's keys.
 struct Stream<'p> {
     part: &'p Arc<dyn Part>,
-    /// The last key that others may have.
+    /// The greatest key that can occur in another part.
     last: Vec<u8>,
     page: std::vec::IntoIter<Vec<u8>>,
-    /// Where the next page begins.
+    /// The first key of the next page.
     from: Vec<u8>,
     given: u64,
 }
@@ -119,7 +119,7 @@ impl Stream<'_> {
                 return Err(lie(self.part.name(), "it gave keys that it cannot have"));
             }
             if let Some(last) = page.last() {
-                // The least key above it.
+                // The successor of the last key.
                 self.from = [&last[..], &[0]].concat();
             }
             self.page = page.into_iter();
@@ -143,7 +143,7 @@ fn find(parts: &[Arc<dyn Part>], unless: &Unless) -> std::result::Result<Hidden,
     let mut compared = 0_usize;
     let (mut before, mut count, mut bytes): (Option<(Vec<u8>, usize)>, usize, usize) = (None, 0, 0);
     while let Some(Reverse((key, at))) = heap.pop() {
-        // What one part alone has left is nobody else's.
+        // If only one part has keys left, none of them is shared.
         if heap.is_empty() && before.as_ref().is_none_or(|(last, _)| *last != key) {
             break;
         }
@@ -158,7 +158,7 @@ fn find(parts: &[Arc<dyn Part>], unless: &Unless) -> std::result::Result<Hidden,
         }
         let next = stream.next(unless).map_err(|error| Unopened::of(at, error))?;
         heap.extend(next.map(|key| Reverse((key, at))));
-        // Of equal keys the part that is first in the list comes first.
+        // Equal keys come in the order of the parts.
         if let Some((last, part)) = before.take().filter(|(last, _)| *last == key) {
             (count, bytes) = (count + 1, bytes + last.len());
             if count > MAX_HIDDEN || bytes > MAX_HIDDEN_BYTES {

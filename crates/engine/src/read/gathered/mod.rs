@@ -32,21 +32,22 @@ use crate::{
     },
 };
 
-/// Numbers are gathered in so many rounds at most: keywords, sets of them, sets at certain places.
+/// Most rounds in which statistics are gathered: for keywords, for sets of them, for sets at certain positions.
 const MAX_ROUNDS: usize = 16;
-/// Most rows of a table: more than any has, and few enough for all that is planned by it.
+/// Most rows of a table. More than any table has, and small enough for the planner's arithmetic.
 const MAX_ROWS: u64 = 1 << 40;
-/// Queries whose numbers are kept.
+/// Queries whose statistics are cached.
 const MAX_KNOWN: usize = 256;
 
-/// What a query's numbers are kept by: its text, whether occurrences are counted, and whether an expression weighs.
+/// Cached statistics. The key is the query's text, whether occurrences are counted, and whether a ranking
+/// expression is used.
 type Known = HashMap<(String, bool, bool), Arc<KeywordStatistics>>;
 
-/// A table of several parts at the moments of these.
+/// A table of several parts, each at one snapshot.
 pub struct GatheredTable {
     schema: Arc<Schema>,
     parts: Vec<Arc<dyn Part>>,
-    /// Those of all parts together.
+    /// The number of rows of all parts together.
     rows: u64,
     known: Mutex<Known>,
 }
@@ -54,9 +55,9 @@ pub struct GatheredTable {
 /// Why a table could not be opened.
 #[derive(Debug)]
 pub struct Unopened {
-    /// The place of the part that did not answer rightly, if it was one.
+    /// The index of the part that failed or gave a wrong answer, if it was one.
     pub part: Option<usize>,
-    /// What was wrong.
+    /// The error.
     pub error: Box<Error>,
 }
 
@@ -74,12 +75,13 @@ impl From<Error> for Unopened {
 }
 
 impl GatheredTable {
-    /// Opens a table by its declaration and its parts, in the order in which the later one's row of a key counts. Cost: where the keys
-    /// of parts overlap a look at all of those, unless `shared` knows them.
+    /// Opens a table by its declaration and its parts. If several parts have a key, the row of the last one is
+    /// used. Cost: reads all keys in the ranges where the keys of parts overlap, unless `shared` has them cached.
     ///
     /// # Errors
-    /// [`Error::Request`] if the parts are not alike, share too many keys, or overlap in too many; [`Error::Elsewhere`] if one
-    /// does not answer rightly, which is named then: parts that were given may be without some of their rows.
+    /// [`Error::Request`] if the parts have different definitions, share too many keys, or overlap in too many;
+    /// [`Error::Elsewhere`] if a part fails or gives a wrong answer. That part is named; parts passed in may be
+    /// without some of their rows by then.
     pub fn open(
         declared: &Schema,
         parts: Vec<Arc<dyn Part>>,
@@ -113,12 +115,12 @@ impl GatheredTable {
         self.parts.len()
     }
 
-    /// What its rows are known by.
+    /// The version of its rows.
     pub(super) fn version(&self) -> String {
         self.parts.iter().map(|part| part.version()).collect::<Vec<_>>().join(",")
     }
 
-    /// The first and the last key that it may have.
+    /// The least and the greatest key that it may have.
     pub(super) fn ends(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let ends = || self.parts.iter().filter_map(|part| part.ends());
         let first = ends().map(|(first, _)| first).min()?;
@@ -126,7 +128,7 @@ impl GatheredTable {
         Some((first.clone(), last.clone()))
     }
 
-    /// Its first so many keys from one on.
+    /// Its first `limit` keys from `from` on.
     pub(super) fn keys_from(
         &self,
         from: &[u8],
@@ -134,7 +136,7 @@ impl GatheredTable {
         unless: &Unless,
     ) -> Result<Vec<Vec<u8>>> {
         let mut keys = Vec::new();
-        // Behind the end of the shortest page another part may have keys that come sooner than its next ones.
+        // Keys behind the end of the shortest page are not complete: another part may have smaller ones.
         let mut end: Option<Vec<u8>> = None;
         for part in &self.parts {
             let page = part.keys_from(from, unless)?;
@@ -152,7 +154,7 @@ impl GatheredTable {
         Ok(keys)
     }
 
-    /// The same without the rows of these keys.
+    /// The same table without the rows with these keys.
     pub(super) fn hiding(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Self> {
         let parts = self.parts.iter().map(|part| part.hide(keys, unless));
         Self::of(Arc::clone(&self.schema), parts.collect::<Result<_>>()?)
@@ -167,7 +169,7 @@ impl GatheredTable {
         asked.into_iter().map(|(part, answer)| Ok((part, answer()?))).collect()
     }
 
-    /// What all parts together add to the numbers of a query.
+    /// The statistics of a query, summed over all parts.
     pub(super) fn counted(
         &self,
         asked: &KeywordQuery,
@@ -180,7 +182,7 @@ impl GatheredTable {
             return Err(Error::request(RequestPart::Expression, message));
         }
         let mut all = KeywordStatistics::default();
-        // What is given by no part is 0.
+        // Zero for what no part counted.
         let nothing = KeywordStatistics {
             counts: wanted.keywords.iter().map(|it| (it.clone(), (0, 0))).collect(),
             expansions: wanted.patterns.iter().map(|it| (it.clone(), Vec::new())).collect(),
@@ -206,8 +208,8 @@ impl GatheredTable {
         Ok(all)
     }
 
-    /// The numbers that a query is planned by. Cost: a round trip for its keywords, and up to two more for words with
-    /// wildcards; nothing the next time.
+    /// The statistics for a query. Cost: one round trip for its keywords, and up to two more for wildcards; none
+    /// if they are cached.
     fn statistics(
         &self,
         asked: &KeywordQuery,
@@ -238,19 +240,19 @@ impl GatheredTable {
         Err(Error::Elsewhere("the numbers of the query's keywords come to no end".to_owned()))
     }
 
-    /// What a query by keywords is made of.
+    /// The parts of a keyword query.
     pub(super) fn keywords(&self, asked: &KeywordQuery, unless: &Unless) -> Result<KeywordReport> {
         let statistics = self.statistics(asked, true, unless)?;
         Ranked::told(&self.schema, &with(asked, &statistics), unless)
     }
 
-    /// What is passed over or changed of one.
+    /// A warning about what is ignored or changed in a keyword query.
     pub(super) fn warning(&self, asked: &KeywordQuery, unless: &Unless) -> Result<Option<String>> {
         let statistics = self.statistics(asked, false, unless)?;
         Ok(Ranked::told(&self.schema, &with(asked, &statistics), unless)?.warning)
     }
 
-    /// In how many rows a keyword stands, and how often.
+    /// The number of rows that contain a keyword, and of its occurrences.
     pub(super) fn keyword_counts(&self, keyword: &str, unless: &Unless) -> Result<KeywordCounts> {
         let keywords = vec![keyword.to_owned()];
         let wanted = WantedStatistics { keywords, needs_hits: true, ..WantedStatistics::default() };
@@ -258,13 +260,13 @@ impl GatheredTable {
         Ok(counted.counts_of(keyword).unwrap_or_default())
     }
 
-    /// The query with the numbers of the table for each query by keywords in it.
+    /// The query with the table's statistics added to each keyword query in it.
     fn with_statistics(&self, text: TextQuery, unless: &Unless) -> Result<TextQuery> {
         let each = |parts: Vec<TextQuery>| -> Result<Vec<TextQuery>> {
             parts.into_iter().map(|part| self.with_statistics(part, unless)).collect()
         };
         Ok(match text {
-            // Of a table of which this is a part they came with the query.
+            // If this table is itself a part of another, its statistics came with the query.
             TextQuery::Keywords(asked) if asked.statistics.is_some() => TextQuery::Keywords(asked),
             TextQuery::Keywords(asked) => {
                 let statistics = self.statistics(&asked, false, unless)?;
@@ -279,7 +281,7 @@ impl GatheredTable {
         })
     }
 
-    /// How many rows a selection has.
+    /// The number of rows of a selection.
     pub(super) fn count(&self, selection: &Selection, unless: &Unless) -> Result<u64> {
         let mut selection = selection.clone();
         let text = selection.text.take().map(|text| self.with_statistics(text, unless));
@@ -294,7 +296,7 @@ impl GatheredTable {
         Ok(all)
     }
 
-    /// Columns and scores of the rows that match, in the order of keys.
+    /// Reads columns and scores of the matching rows, in key order.
     pub(super) fn scan(
         self: &Arc<Self>,
         mut request: ScanRequest,
@@ -315,7 +317,7 @@ impl GatheredTable {
     }
 }
 
-/// How many rows parts have together.
+/// The number of rows of all parts.
 fn rows_of(parts: &[Arc<dyn Part>]) -> Result<u64> {
     let mut all = 0_u64;
     for part in parts {
@@ -325,12 +327,12 @@ fn rows_of(parts: &[Arc<dyn Part>]) -> Result<u64> {
     Ok(all)
 }
 
-/// A query with numbers.
+/// The query with statistics.
 fn with(asked: &KeywordQuery, statistics: &Arc<KeywordStatistics>) -> KeywordQuery {
     KeywordQuery { statistics: Some(Arc::clone(statistics)), ..asked.clone() }
 }
 
-/// The error for an answer that cannot be.
+/// The error for an impossible answer of a part.
 fn lie(part: &str, what: &str) -> Error {
     Error::Elsewhere(format!("{part} did not answer rightly: {what}"))
 }

@@ -1,4 +1,4 @@
-//! The interface of a part of a table, wherever it lies.
+//! The interface of a part of a table, local or remote.
 
 use std::sync::Arc;
 
@@ -7,42 +7,43 @@ use crate::{
     interrupt::Unless,
 };
 
-/// What was asked for, which calling this waits for: so several are asked before the first has answered.
+/// A pending answer; calling it waits. So all parts can be asked before the first answer arrives.
 pub type Answer<'a, T> = Box<dyn FnOnce() -> Result<T> + 'a>;
 
-/// Rows in the order of keys, some at a time.
+/// Rows in key order, in batches.
 pub type PartRows = Box<dyn Iterator<Item = Result<Vec<Row>>> + Send>;
 
-/// Rows of a table in one place, as they were at a moment. All methods fail with [`crate::Error::Ended`] soon after `unless` says so.
+/// A snapshot of the rows of a table in one place. All methods fail with [`crate::Error::Ended`] soon after
+/// `unless` says so.
 pub trait Part: Send + Sync {
-    /// What people know it by.
+    /// The name shown to users.
     fn name(&self) -> &str;
 
-    /// The table's definition there; it is valid.
+    /// The table's definition at this place. It was validated.
     fn schema(&self) -> &Schema;
 
     /// How many rows it has.
     fn rows(&self) -> u64;
 
-    /// What its rows are known by: two parts of equal versions have the same.
+    /// The version of its rows: parts with equal versions have the same rows.
     fn version(&self) -> &str;
 
-    /// The first and the last key that it may have, in their bytes; `None` without rows.
+    /// The least and the greatest key that it may have, encoded; `None` without rows.
     fn ends(&self) -> Option<&(Vec<u8>, Vec<u8>)>;
 
-    /// Some of its keys in their order, from one on, of which there may be a row or not; none at the end.
+    /// A page of its encoded keys, ascending, from `from` on (included); empty at the end.
     ///
     /// # Errors
     /// [`crate::Error::Elsewhere`] if it does not answer.
     fn keys_from(&self, from: &[u8], unless: &Unless) -> Result<Vec<Vec<u8>>>;
 
-    /// The same part without the rows of these keys, of which it may have some.
+    /// The same part without the rows with these keys. It need not have all of them.
     ///
     /// # Errors
     /// [`crate::Error::Elsewhere`] if it does not answer.
     fn hide(&self, keys: &[Vec<u8>], unless: &Unless) -> Result<Arc<dyn Part>>;
 
-    /// What it adds to the numbers of a query, which has those that are known.
+    /// Its contribution to the statistics of a query. The query contains those already known.
     fn statistics<'a>(
         &'a self,
         asked: &'a KeywordQuery,
@@ -50,12 +51,12 @@ pub trait Part: Send + Sync {
         unless: &'a Unless,
     ) -> Answer<'a, KeywordStatistics>;
 
-    /// How many rows a selection has.
+    /// The number of rows of a selection.
     fn count<'a>(&'a self, selection: Selection, unless: &'a Unless) -> Answer<'a, u64>;
 
-    /// Begins to read columns and scores of the rows that match, in the order of keys.
+    /// Starts to read columns and scores of the matching rows, in key order.
     ///
     /// # Errors
-    /// [`crate::Error::Request`] if it cannot be asked for that, [`crate::Error::Elsewhere`] if it does not answer.
+    /// [`crate::Error::Request`] if the request is invalid, [`crate::Error::Elsewhere`] if it does not answer.
     fn scan(&self, request: ScanRequest, unless: &Unless) -> Result<PartRows>;
 }

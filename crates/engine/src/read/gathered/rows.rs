@@ -19,7 +19,7 @@ use crate::{
     interrupt::Unless,
 };
 
-/// The least that a part's batch may have in strings.
+/// The least size of a part's batch, in bytes of strings.
 const LEAST_BYTES: usize = 64 << 10;
 
 /// The rows of a table of several parts, in the order of their keys.
@@ -28,16 +28,16 @@ pub(crate) struct GatheredRows {
     parts: Vec<Stream>,
     /// The next row of each part.
     next: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
-    /// The asked columns, by their places in the schema.
+    /// The requested columns, by their positions in the schema.
     columns: Vec<usize>,
     scores: Vec<ColumnType>,
     batch_rows: usize,
     batch_bytes: usize,
-    /// How many rows are still wanted.
+    /// The number of rows still to be returned.
     left: u64,
-    /// Whether they were counted, and nothing of them is read.
+    /// Whether only the number of rows is needed, and no values are read.
     is_counted: bool,
-    /// The key that was given out last.
+    /// The key of the last returned row.
     last: Option<Vec<u8>>,
     unless: Unless,
 }
@@ -45,10 +45,10 @@ pub(crate) struct GatheredRows {
 /// The rows of a part.
 struct Stream {
     place: usize,
-    /// Asked from one thread at a time: so that this may be shared among threads.
+    /// In a mutex only so that the type is `Sync`; one thread uses it at a time.
     rows: Mutex<PartRows>,
     ahead: std::vec::IntoIter<Row>,
-    /// The row whose key is the part's next.
+    /// The part's next row.
     row: Row,
     last: Option<Vec<u8>>,
 }
@@ -60,7 +60,7 @@ impl GatheredRows {
         unless: &Unless,
     ) -> Result<Self> {
         let schema = table.schema();
-        // What is wrong with the columns is found here.
+        // Validates the columns.
         let _: Sources = sources(schema, &request.columns)?;
         let columns = request.columns.clone();
         let tells_factors =
@@ -72,7 +72,7 @@ impl GatheredRows {
         let scores = request.scores.iter().map(kind).collect();
         request.columns.extend(&schema.primary_key);
         request.in_key_order = true;
-        // What is read ahead of all parts together has the bytes of one batch.
+        // The batches read ahead from all parts together have the bytes of one batch.
         let batch_bytes = bytes_of(request.batch_bytes);
         request.batch_bytes = Some((batch_bytes / table.parts.len().max(1)).max(LEAST_BYTES));
         let mut all = Self {
@@ -99,7 +99,7 @@ impl GatheredRows {
         Ok(all)
     }
 
-    /// So many rows without columns.
+    /// Rows without columns, of which only the number counts.
     pub(super) fn counted(
         table: &Arc<GatheredTable>,
         count: u64,
@@ -121,7 +121,7 @@ impl GatheredRows {
         }
     }
 
-    /// How many rows there are at most.
+    /// An upper bound of the number of rows.
     pub fn most(&self) -> u64 {
         self.left.min(self.table.rows())
     }

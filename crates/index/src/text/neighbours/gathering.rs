@@ -1,26 +1,25 @@
-//! Collects the documents of many lists at once, which come document by document.
+//! Builds many document lists at once while documents are read in order.
 //!
-//! The ends of so many lists are in no near cache. So what comes is noted in a log, and a full log is
-//! sorted by list before it is taken to the lists: each list is then touched once a log, not once a
-//! document.
+//! Appending directly would miss the cache with each document, because there are so many lists. So entries go
+//! to a log; a full log is sorted by list and then appended to the lists.
 //!
-//! The lists have a bound of memory. Where they pass it, the least worthy ones are dropped and stay so.
+//! Memory is bounded. At the bound, the lists of least worth are dropped for good.
 
 use super::lists::Growing;
 
-/// So much is noted before the lists are touched: 16 MiB with what sorting takes.
+/// Entries of a full log: 16 MiB, including what sorting takes.
 const LOGGED: usize = 1 << 20;
-/// Lists take no more bytes together, but for a log's.
+/// Most bytes of all lists; they may exceed it by one log.
 const MOST_BYTES: usize = 96 << 20;
-/// What a list takes beside its documents, dropped or not.
+/// The overhead of a list, dropped or not, in bytes.
 const LIST_BYTES: usize = 64;
 
-/// Lists on their way.
+/// The lists under construction.
 pub(super) struct Gathering {
     /// (list, document), documents ascending.
     log: Vec<(u32, u32)>,
     sorted: Vec<(u32, u32)>,
-    /// `None` for those that were dropped.
+    /// `None` for dropped lists.
     lists: Vec<Option<Growing>>,
     worths: Vec<u32>,
     bytes: usize,
@@ -38,7 +37,7 @@ impl Gathering {
         Self { log, sorted, lists, worths, bytes: 0, most_bytes }
     }
 
-    /// Begins another list of that worth: its number.
+    /// Begins a list of this worth and returns its number.
     pub fn begin(&mut self, worth: u32) -> u32 {
         self.lists.push(Some(Growing::default()));
         self.worths.push(worth);
@@ -46,7 +45,7 @@ impl Gathering {
         (self.lists.len() - 1) as u32
     }
 
-    /// Adds a document, not below those that were added, to a list; more than once is once.
+    /// Adds a document to a list. Documents must not descend; a repetition is ignored.
     #[inline]
     pub fn add(&mut self, list: u32, doc: u32) {
         self.log.push((list, doc));
@@ -55,12 +54,12 @@ impl Gathering {
         }
     }
 
-    /// Whether there are so many lists that none is kept: what is added from now on is forgotten.
+    /// Whether there are so many lists that none can be kept. Documents added from then on are ignored.
     pub fn is_full(&self) -> bool {
         self.lists.len() * LIST_BYTES > self.most_bytes
     }
 
-    /// The lists, `None` for those that were dropped; none at all if they were too many.
+    /// The lists, with `None` for dropped ones; `None` if there were too many to keep any.
     pub fn finish(mut self) -> Option<Vec<Option<Growing>>> {
         self.take_log();
         (!self.is_full()).then_some(self.lists)
@@ -92,7 +91,8 @@ impl Gathering {
         }
     }
 
-    /// Drops lists until a quarter of the memory of documents is free again, so that it is not done for each log.
+    /// Drops lists until a quarter of the memory for documents is free, so that it is not necessary after
+    /// every log.
     fn drop_least_worthy(&mut self) {
         let heads = self.lists.len() * LIST_BYTES;
         let goal = heads + self.most_bytes.saturating_sub(heads) / 4 * 3;

@@ -1,4 +1,4 @@
-//! Documents of one entry, as a list of gaps or as bits.
+//! The document list of one entry, as Rice-coded gaps or as a bitmap.
 //!
 //! ```text
 //! list := documents:varint k:u8 rice(k)(gap){documents}     gap: document - previous - 1, the first: document
@@ -21,7 +21,7 @@ const BITS: u8 = 255;
 /// `documents` and `k` take no more bytes.
 pub(super) const HEAD_BYTES: usize = 6;
 
-/// Documents that come one by one, ascending; about a byte each.
+/// A growing list of ascending documents; about one byte each.
 #[derive(Default)]
 pub(super) struct Growing {
     gaps: Vec<u8>,
@@ -80,14 +80,14 @@ impl Growing {
     }
 }
 
-/// About how many bytes the list of so many documents takes.
+/// The estimated size of a list of so many documents, in bytes.
 pub(super) fn estimate(count: u32, doc_count: u32) -> usize {
     let gap_bits = (doc_count / count.max(1)).max(1).ilog2() as usize + 2;
     let bits = (count as usize * gap_bits).min(doc_count as usize);
     2 + bits.div_ceil(8)
 }
 
-/// How many documents a list has that begins so.
+/// The number of documents of a list, read from its head.
 pub(super) fn count(head: &[u8], doc_count: u32) -> Result<u32> {
     let count = VarintReader::new(head, 0).next()?;
     if count == 0 || count > doc_count { Err(corrupt()) } else { Ok(count) }

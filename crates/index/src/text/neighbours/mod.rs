@@ -1,16 +1,15 @@
-//! Ready-made neighbours: the documents of what frequent terms stand next to each other.
+//! Precomputed lists for adjacent frequent terms.
 //!
-//! Deciding by positions whether two terms are neighbours costs as much as the rarer one has
-//! documents: nothing where it is rare, milliseconds where both are frequent. So a frequent term is
-//! extended by its neighbours:
+//! Deciding by positions whether two terms are adjacent costs as much as the rarer one has documents: nothing
+//! if it is rare, milliseconds if both are frequent. So the documents of frequent neighbours are stored:
 //! - a **run** of characters whose first and last part, each without one character, are frequent has a list
 //!   of its documents, from three characters on;
 //! - so has a **pair** of frequent words that stand behind each other with a single space between
 //!   them: the documents that hold it as a piece of text, in which the first may end and the second begin a
 //!   longer word.
 //!
-//! What is in no list is decided by positions, in the documents of the parts that are. Of the most frequent words
-//! every pair that stands anywhere has an entry, so that one without stands nowhere.
+//! A sequence without a list is decided by positions, in the documents that the lists of its parts leave. For
+//! the most frequent words every adjacent pair has an entry, so a pair without one occurs nowhere.
 //!
 //! ```text
 //! TNBK := (left:u32 right:u32){entries}   ascending by left, then right
@@ -54,15 +53,15 @@ const COMPLETE: SectionTag = SectionTag(*b"TNBC");
 pub(crate) const NEIGHBOUR_LISTS: SectionTag = SectionTag(*b"TNBL");
 
 const KEY_BYTES: usize = 8;
-/// Most characters of a run that has a list.
+/// Most characters of a run with a list.
 const MOST_CHARACTERS: usize = 8;
 /// Longer words are in no pairs.
 const MOST_WORD_BYTES: usize = 32;
-/// So many runs and pairs of one pattern are looked up at most.
+/// Most runs and pairs of one pattern that are looked up.
 const MOST_LOOKED_UP: usize = 24;
-/// A part of more than one in this many documents narrows nothing.
+/// The list of a part narrows the search only if it has fewer documents than one in this many.
 const NARROW_SHARE: u32 = 32;
-/// Documents of so many parts are intersected before positions are read.
+/// The lists of this many parts are intersected before positions are read.
 const NARROWED_BY: usize = 3;
 
 /// The lists of a text index.
@@ -76,17 +75,17 @@ pub(crate) struct Neighbours {
     doc_count: u32,
 }
 
-/// What is known of a pair.
+/// What the lists say about a pair.
 enum Told {
     /// This entry has its list.
     Entry(u32),
     /// No document holds it.
     Nowhere,
-    /// Nothing.
+    /// Positions must decide.
     Unknown,
 }
 
-/// Terms of a pattern that stand next to each other: what may have a list.
+/// Adjacent terms of a pattern that may have a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Chain {
     /// A word that ends so, a single space, and one that begins so.
@@ -95,7 +94,7 @@ pub(crate) enum Chain {
     Run(Vec<char>),
 }
 
-/// What of a pattern may have lists.
+/// The parts of a pattern that may have lists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chains {
     chains: Vec<Chain>,
@@ -104,7 +103,7 @@ pub(crate) struct Chains {
 }
 
 impl Chains {
-    /// Those of a pattern with these elements.
+    /// The chains of a pattern with these elements.
     pub fn new(elements: &[Element]) -> Self {
         let mut chains = Vec::new();
         let mut run = Run::default();
@@ -162,7 +161,7 @@ pub(super) fn two_characters(term: &str) -> Option<[char; 2]> {
     }
 }
 
-/// Characters that follow each other directly, as elements tell them.
+/// Consecutive characters, collected from elements.
 #[derive(Default)]
 struct Run {
     first: u32,
@@ -178,7 +177,7 @@ impl Run {
         }
     }
 
-    /// Takes the element if it goes on where the run is.
+    /// Adds the element if it continues the run; false if it does not.
     fn continues(&mut self, element: &Element) -> bool {
         let TermMatch::Exact(term) = &element.terms else { return false };
         let Some(two) = two_characters(term) else { return false };
@@ -201,7 +200,7 @@ impl Run {
 }
 
 impl Neighbours {
-    /// Opens those of the text index `id`, whose vocabulary has so many terms, if it has any.
+    /// Opens the lists of the text index `id`, whose vocabulary has `terms` terms; `None` if it has none.
     pub fn open(sections: &Sections, id: u32, terms: u32, doc_count: u32) -> Result<Option<Self>> {
         let Some(keys) = sections.get(KEYS, id) else { return Ok(None) };
         let offsets = Offsets::open(sections.require(LISTS_OFFSETS, id)?)?;
@@ -241,7 +240,7 @@ fn key(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
-/// What is known of the whole pattern.
+/// What the lists say about the whole pattern.
 fn whole<'a>(text: &'a TextIndex, chains: &Chains) -> Result<Option<(&'a Neighbours, Told)>> {
     let Some(neighbours) = &text.neighbours else { return Ok(None) };
     let Some(chain) = chains.chains.first().filter(|_| chains.whole) else { return Ok(None) };
@@ -258,7 +257,7 @@ fn whole<'a>(text: &'a TextIndex, chains: &Chains) -> Result<Option<(&'a Neighbo
     Ok(Some((neighbours, told)))
 }
 
-/// The documents of a pattern, where a list has them.
+/// The documents of a pattern; `None` if no list has them.
 pub(crate) fn documents(text: &TextIndex, chains: &Chains) -> Result<Option<DocSet>> {
     match whole(text, chains)? {
         Some((neighbours, Told::Entry(entry))) => neighbours.documents(entry).map(Some),
@@ -267,7 +266,7 @@ pub(crate) fn documents(text: &TextIndex, chains: &Chains) -> Result<Option<DocS
     }
 }
 
-/// How many documents hold a pattern, where a list tells.
+/// The number of documents that contain a pattern; `None` if no list tells.
 pub(crate) fn count(text: &TextIndex, chains: &Chains) -> Result<Option<u32>> {
     match whole(text, chains)? {
         Some((neighbours, Told::Entry(entry))) => neighbours.count(entry).map(Some),
@@ -276,7 +275,8 @@ pub(crate) fn count(text: &TextIndex, chains: &Chains) -> Result<Option<u32>> {
     }
 }
 
-/// Those of `among` that hold the parts of a pattern that have lists; `None` if that are all.
+/// The documents of `among` that contain the parts of a pattern that have lists; `None` if that narrows
+/// nothing.
 pub(crate) fn narrow(
     text: &TextIndex,
     chains: &Chains,
@@ -297,7 +297,7 @@ pub(crate) fn narrow(
     entries.truncate(MOST_LOOKED_UP);
     let counted = entries.into_iter().map(|entry| Ok((neighbours.count(entry)?, entry)));
     let mut counted = counted.collect::<Result<Vec<_>>>()?;
-    // Many documents are hardly fewer than those of a part, and cost more to go through.
+    // Long lists narrow little and cost more to read.
     counted.retain(|(count, _)| *count <= text.doc_count / NARROW_SHARE);
     counted.sort_unstable();
     counted.dedup();
@@ -312,7 +312,7 @@ pub(crate) fn narrow(
     Ok(docs)
 }
 
-/// Whether the lists, if there are any, are those that its postings give.
+/// Checks the lists, if there are any, against the postings.
 pub(crate) fn are_right(text: &TextIndex) -> Result<bool> {
     let Some(neighbours) = &text.neighbours else { return Ok(true) };
     let mut writer = NeighboursWriter::new(text.doc_count);
@@ -350,7 +350,7 @@ fn entries_of(
         let Some((entry, characters)) = longest(neighbours, vocabulary, &run[start..]) else {
             continue;
         };
-        // What lies within the one before tells nothing more.
+        // A part within the one before adds nothing.
         if start + characters > told {
             entries.push(entry);
             told = start + characters;
@@ -374,7 +374,7 @@ fn pair_told(text: &TextIndex, neighbours: &Neighbours, a: &str, b: &str) -> Res
     Ok(Told::Nowhere)
 }
 
-/// The longest run from the first character on that has a list, and how many characters it has.
+/// The longest prefix of the run that has a list, and its number of characters.
 fn longest(neighbours: &Neighbours, vocabulary: &Vocabulary, run: &[char]) -> Option<(u32, usize)> {
     let mut terms = run.windows(2).map(|two| vocabulary.pair_number(two[0], two[1]));
     let mut entry = neighbours.entry(terms.next()??, terms.next()??)?;

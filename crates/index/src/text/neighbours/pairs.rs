@@ -1,4 +1,4 @@
-//! Which pairs of words have lists, and their documents.
+//! Chooses the pairs of words that have lists, and collects their documents.
 
 use rustc_hash::FxHashMap;
 
@@ -10,10 +10,10 @@ use super::{
     words::FrequentWords,
 };
 
-/// What two words hold is remembered by so many bits of their hash, so many pairs in all.
+/// The cache of the pairs within two words has two to this power of slots, and this many pairs.
 const TOLD_BITS: u32 = 16;
 const MOST_TOLD: usize = 1 << 17;
-/// Marks, among the pairs that two words hold, the one that they are.
+/// Flag of the pair that is the two words themselves.
 const SELF: u32 = 1 << 31;
 
 /// Counts the pairs of frequent words of a document.
@@ -29,13 +29,13 @@ pub(super) fn count(sketch: &mut Sketch, slots: &[Slot]) {
 pub(super) struct Pair {
     /// The terms of its words.
     pub terms: (u32, u32),
-    /// How many documents hold the rarer word.
+    /// The document frequency of the rarer word.
     pub rarer: u32,
-    /// In how many documents positions are read where it is not listed, or what costs as much.
+    /// What the list saves: the number of documents in which positions would be read, or the equivalent cost.
     pub spared: u32,
-    /// How often it stands as two whole words.
+    /// The number of occurrences as two whole words.
     pub exact: u32,
-    /// The documents that hold it; `None` where there was no room for them.
+    /// The documents that contain it; `None` if the list was dropped.
     pub docs: Option<Growing>,
 }
 
@@ -52,8 +52,8 @@ pub(super) struct Pairs<'w> {
 }
 
 impl<'w> Pairs<'w> {
-    /// Of the words, the pairs that stand often, and all pairs of words that are in more than `complete` documents
-    /// each.
+    /// Collects the pairs that are in `often`, and all pairs of two words of which each is in more than
+    /// `complete` documents.
     pub fn new(words: &'w FrequentWords, often: Often, complete: u32) -> Self {
         Self {
             words,
@@ -88,7 +88,8 @@ impl<'w> Pairs<'w> {
         }
     }
 
-    /// The pairs with lists that words hold which end and begin with these.
+    /// Finds the pairs with lists within two adjacent words, the first of which ends with `first` and the
+    /// second of which begins with `second`; caches them.
     fn tell(&mut self, first: u32, second: u32) -> (u32, u32) {
         let start = self.told.begin();
         for a in self.words.ends(first) {
@@ -108,7 +109,7 @@ impl<'w> Pairs<'w> {
         self.told.end(first, second, start)
     }
 
-    /// The pairs, ascending by terms; `None` if they were too much.
+    /// The pairs, ascending by terms; `None` if there were too many.
     pub fn finish(self) -> Option<Vec<Pair>> {
         let words = self.words;
         let all = self.pairs.into_iter().zip(self.exact).zip(self.gathering.finish()?);
@@ -121,29 +122,29 @@ impl<'w> Pairs<'w> {
                 docs,
             })
             .collect();
-        // Of two that share a place of the sketch, one may never stand as whole words.
+        // The sketch has false positives: pairs that never occur as whole words.
         made.retain(|pair| pair.exact > 0 || pair.rarer > self.complete);
         made.sort_unstable_by_key(|pair| pair.terms);
         Some(made)
     }
 }
 
-/// Which pairs two words hold, of those that were asked about of late: most are a few frequent ones.
+/// A cache of the pairs within two words: most look-ups are of a few frequent words.
 struct Told {
-    /// The two words, and where their pairs begin with how many they are.
+    /// The two words, and the start and number of their pairs.
     entries: Vec<(u32, u32)>,
     pairs: Vec<u32>,
 }
 
 impl Told {
-    /// Words that end and begin with eight others each hold 64 pairs, which are the most.
+    /// Each word has at most eight endings or beginnings, so there are at most 64 pairs.
     const COUNT_BITS: u32 = 8;
 
     fn new() -> Self {
         Self { entries: vec![(0, 0); 1 << TOLD_BITS], pairs: Vec::new() }
     }
 
-    /// Of no two words 0: their numbers begin with 1.
+    /// Never 0, because the numbers of words begin with 1.
     #[inline]
     fn key(first: u32, second: u32) -> u32 {
         first << Slot::WORD_BITS | second

@@ -1,8 +1,8 @@
-//! Which runs of characters have lists, and their documents: those of three characters, then the
-//! longer ones.
+//! Chooses the runs of characters that have lists, and collects their documents: first runs of three
+//! characters, then longer ones.
 //!
-//! Two characters that are a term are a symbol here; a run of three is two symbols behind each other. The longer ones
-//! are made of frequent runs of three behind each other.
+//! A term of two characters is a *symbol* here. A run of three characters is two consecutive symbols; longer
+//! runs consist of consecutive frequent runs of three.
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ use super::{
     stream::Slot,
 };
 
-/// So many longer runs are looked at.
+/// Most longer runs that are considered.
 const MOST_LONGER: usize = 1 << 18;
 
 /// Counts the runs of three characters of a document.
@@ -32,7 +32,8 @@ pub(super) struct Run {
     pub left: u32,
     /// The term of its last two characters.
     pub right: u32,
-    /// How many documents positions would be read in without it: those of the rarer of its two parts.
+    /// What the list saves: the number of documents in which positions would be read, those of the rarer of
+    /// the run's two parts.
     pub spared: u32,
     /// The documents that hold it.
     pub docs: Growing,
@@ -51,7 +52,7 @@ pub(super) struct Threes<'s> {
 }
 
 impl<'s> Threes<'s> {
-    /// Those that stand often.
+    /// Collects the runs that are in `often`.
     pub fn new(symbols: &'s Symbols, often: Often) -> Self {
         let (numbers, runs) = (FxHashMap::default(), Vec::new());
         Self { symbols, often, numbers, runs, gathering: Gathering::new() }
@@ -77,7 +78,7 @@ impl<'s> Threes<'s> {
         }
     }
 
-    /// The runs that there was room for, ascending by their terms.
+    /// The runs whose lists were kept, ascending by terms.
     pub fn finish(self) -> Vec<Run> {
         let docs = self.gathering.finish().unwrap_or_default();
         let symbol = |number: u32| self.symbols.get(number as usize).copied().unwrap_or_default();
@@ -96,7 +97,7 @@ impl<'s> Threes<'s> {
 
 /// A frequent run that has a list.
 struct Known {
-    /// Its entry, behind all terms.
+    /// The number of its entry plus the number of all terms.
     number: u32,
     last_term: u32,
     documents: u32,
@@ -122,7 +123,7 @@ pub(super) struct Longer {
     numbers: FxHashMap<(u32, u32), u32>,
     nodes: Vec<Node>,
     gathering: Gathering,
-    /// What stands at each ordinal of a document: one more than the place of a run of three.
+    /// For each ordinal of a document, the index of the run of three there plus one; 0 for none.
     standing: Vec<u32>,
 }
 
@@ -176,7 +177,7 @@ impl Longer {
         }));
         for (&first, start) in standing.iter().zip(1..) {
             let Some(mut node) = first.checked_sub(1) else { continue };
-            // A run of n characters is n - 2 of three behind each other.
+            // A run of n characters consists of n - 2 consecutive runs of three.
             let behind = standing[start..].iter().take(MOST_CHARACTERS - 3);
             for (&next, characters) in behind.zip(4..) {
                 let Some(last) = next.checked_sub(1) else { break };
@@ -204,7 +205,7 @@ impl Longer {
         Some(node)
     }
 
-    /// What was collected.
+    /// Ends the collection.
     pub fn finish(self) -> LongerRuns {
         let docs = self.gathering.finish().unwrap_or_default();
         let mut known: Vec<Option<Known>> = self.threes.into_iter().map(Some).collect();
@@ -214,7 +215,7 @@ impl Longer {
     }
 }
 
-/// The runs of more than three characters, taken length by length.
+/// The runs of more than three characters, to be taken length by length.
 pub(super) struct LongerRuns {
     threes: usize,
     /// Those that have lists: the runs of three, then the nodes.
@@ -247,7 +248,7 @@ impl LongerRuns {
         taken
     }
 
-    /// A node's run got this entry, behind all terms.
+    /// Notes the entry of a node's run, as a number behind all terms.
     pub fn know(&mut self, node: usize, run: &Run, number: u32) {
         let known = Known { number, last_term: run.right, documents: run.docs.count() };
         if let Some(place) = self.known.get_mut(self.threes + node) {

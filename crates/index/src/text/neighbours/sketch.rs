@@ -1,8 +1,9 @@
-//! Counts pairs of numbers roughly, in a table of one size: never too low.
+//! Approximate counts of pairs of numbers in a table of fixed size (a count-min sketch with one row). Counts
+//! are never too low.
 
 /// Least and most bits of the number of cells, which are a byte each.
 const BITS: (u32, u32) = (12, 22);
-/// What a full cell is taken for where bytes are estimated.
+/// The assumed count of a saturated cell in estimates.
 const FULL_CELL: u32 = 1000;
 
 /// How often pairs were seen, up to 255 times.
@@ -12,7 +13,7 @@ pub(super) struct Sketch {
 }
 
 impl Sketch {
-    /// For about so many pairs, the repeated ones counted each time.
+    /// A sketch for about so many pairs, repetitions included.
     pub fn new(pairs: u64) -> Self {
         let bits = (pairs / 4).max(1).ilog2().clamp(BITS.0, BITS.1);
         Self { cells: vec![0; 1 << bits], bits }
@@ -25,7 +26,7 @@ impl Sketch {
         *cell = cell.saturating_add(1);
     }
 
-    /// Which pairs may have been seen so often.
+    /// The set of pairs that may have been seen at least `times` times.
     pub fn often(&self, times: u8) -> Often {
         let word = |cells: &[u8]| {
             cells.iter().rev().fold(0, |word, &cell| word << 1 | u64::from(cell >= times))
@@ -33,9 +34,9 @@ impl Sketch {
         Often { words: self.cells.chunks(64).map(word).collect(), bits: self.bits }
     }
 
-    /// The fewest times, at least `floor`, with which all pairs that were seen so often take about
-    /// `most` bytes together and are about `most_pairs`, and how many bytes those are; `cost` is what a pair takes
-    /// that was seen so often.
+    /// The lowest count, at least `floor`, for which all pairs with at least that count fit the limits of
+    /// about `most` bytes and `most_pairs` pairs; and their estimated bytes. `cost` is the size of a pair
+    /// with a given count.
     pub fn threshold(
         &self,
         floor: u8,
@@ -59,14 +60,14 @@ impl Sketch {
     }
 }
 
-/// Pairs that were seen often, and some others: an eighth of the counts' memory, which is asked at random.
+/// The set of frequent pairs, with false positives: one bit for each cell, an eighth of the counts' memory.
 pub(super) struct Often {
     words: Vec<u64>,
     bits: u32,
 }
 
 impl Often {
-    /// Whether the pair may be one of them.
+    /// Whether the pair may be in the set.
     #[inline]
     pub fn has(&self, a: u32, b: u32) -> bool {
         let cell = hash(a, b, self.bits);
@@ -74,7 +75,7 @@ impl Often {
     }
 }
 
-/// So many bits that both numbers decide.
+/// A hash of so many bits of both numbers.
 #[inline]
 pub(super) fn hash(a: u32, b: u32, bits: u32) -> usize {
     let both = u64::from(a) << 32 | u64::from(b);

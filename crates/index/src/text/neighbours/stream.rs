@@ -1,22 +1,22 @@
-//! The terms of a segment's documents side by side again, made of the postings: no text is read.
+//! Reconstructs the sequence of terms of each document from the postings, without reading texts.
 //!
-//! As much of it is in memory at a time as [`MOST_SLOTS`] says, some documents at once.
+//! Some documents are reconstructed at a time, as many as fit into [`MOST_SLOTS`].
 
 use super::super::postings::{Decoded, Postings, positions};
 use crate::{IndexError, Result, bytes::Stored, text::offsets::Offsets};
 
-/// So many slots are filled at a time: 128 MiB.
+/// Slots in memory at a time: 128 MiB.
 const MOST_SLOTS: usize = 1 << 25;
 
-/// What stands at an ordinal of a document: a word, or two characters, that matter; or nothing that does.
+/// The relevant content of an ordinal of a document: a word, two characters, or nothing.
 ///
-/// Of a word: the number of the longest frequent word that it ends with, the one that it begins with, whether it is that
-/// itself, and whether a single space stands before it. Of characters: their number.
+/// For a word: the number of the longest frequent word that it ends with, of the longest that it begins with,
+/// whether it is that word itself, and whether a single space precedes it. For characters: their number.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Slot(u32);
 
 impl Slot {
-    /// Numbers of words have so many bits.
+    /// The bits of a word's number.
     pub const WORD_BITS: u32 = 14;
     const WORD: u32 = (1 << Self::WORD_BITS) - 1;
     const EXACT: u32 = 1 << 28;
@@ -39,8 +39,8 @@ impl Slot {
         Self(self.0 | if is_word { Self::SPACE } else { 0 })
     }
 
-    /// What of two words behind each other with a single space between them matters: which
-    /// the first ends with, which the second begins with, whether they are those.
+    /// For two words with a single space between them: the frequent word that the first ends with, the one
+    /// that the second begins with, and whether they are exactly these.
     #[inline]
     pub fn words(self, behind: Self) -> Option<(u32, u32, bool)> {
         let (ends, begins) = (self.0 & Self::WORD, behind.0 >> Self::WORD_BITS & Self::WORD);
@@ -49,8 +49,8 @@ impl Slot {
         (are_words && ends != 0 && begins != 0).then_some((ends, begins, are_exact))
     }
 
-    /// The numbers of characters behind each other. Two characters tell what the next ones begin with, so nothing
-    /// stands between them.
+    /// The numbers of two consecutive symbols. A symbol of two characters implies the first character of the
+    /// next, so nothing is between them.
     #[inline]
     pub fn run(self, behind: Self) -> Option<(u32, u32)> {
         let are_characters = self.0 & behind.0 & Self::CHARACTERS != 0;
@@ -58,14 +58,14 @@ impl Slot {
     }
 }
 
-/// Which slots are looked at.
+/// The slots that a pass needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needed {
-    /// All.
+    /// All slots.
     All,
-    /// Those of frequent words and of characters: others may be empty.
+    /// Only those of frequent words and of characters; others may be empty.
     Frequent,
-    /// Those of characters.
+    /// Only those of characters.
     Characters,
 }
 
@@ -85,20 +85,20 @@ impl Needed {
 pub(super) struct Source<'a> {
     /// The records of all terms.
     pub records: &'a [u8],
-    /// Where each begins.
+    /// The offset of each record.
     pub offsets: &'a Offsets,
     /// The places.
     pub positions: Stored,
-    /// What stands where a term does, of the terms that matter, ascending.
+    /// The slots of the relevant terms, ascending by term.
     pub terms: Vec<(u32, Slot)>,
 }
 
-/// What stands at each ordinal of each document.
+/// The slots of all documents.
 pub(super) struct Stream<'a> {
     source: Source<'a>,
     doc_count: u32,
     parts: Vec<Part>,
-    /// The part that the slots are of, and which.
+    /// The part that is in memory, and the slots that were filled.
     filled: Option<(usize, Needed)>,
     slots: Vec<Slot>,
 }
@@ -111,7 +111,7 @@ struct Part {
 }
 
 impl<'a> Stream<'a> {
-    /// Documents with so many ordinals; `None` if one has more than fit.
+    /// `ordinals` is the number of ordinals of each document. `None` if a document exceeds the memory limit.
     pub fn new(ordinals: &[u32], source: Source<'a>) -> Option<Self> {
         Self::in_parts(ordinals, source, MOST_SLOTS)
     }
@@ -141,7 +141,7 @@ impl<'a> Stream<'a> {
 
     /// Visits the slots of each document.
     pub fn for_each(&mut self, needed: Needed, mut visit: impl FnMut(u32, &[Slot])) -> Result<()> {
-        // What is filled at once is filled once.
+        // A single part is filled once for all passes.
         let needed = if self.parts.len() == 1 { Needed::All } else { needed };
         for at in 0..self.parts.len() {
             if self.filled != Some((at, needed)) {

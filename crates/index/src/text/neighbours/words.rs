@@ -1,7 +1,7 @@
-//! The frequent words, and which of them each word ends and begins with.
+//! The frequent words, and which of them are suffixes and prefixes of each word.
 //!
-//! Frequent words that one word ends with are the ends of each other: the longest tells all. So it is with those that
-//! it begins with.
+//! The frequent words that are suffixes of one word are suffixes of each other, so the longest one determines
+//! all. The same holds for prefixes.
 
 use std::cmp::Reverse;
 
@@ -9,9 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::stream::Slot;
 
-/// So many words, the most frequent ones, are in pairs.
+/// Most words in pairs: the most frequent ones.
 const MOST_WORDS: usize = (1 << Slot::WORD_BITS) - 1;
-/// Words with more frequent ones as their ends, or as their beginnings, are in no pairs: each is in the pairs of those.
+/// A word with this many frequent suffixes, or this many frequent prefixes, is in no pairs itself; the pairs
+/// of its suffixes and prefixes cover it.
 const MOST_WITHIN: usize = 8;
 /// Bits of the table of ends.
 const TAIL_BITS: u32 = 16;
@@ -24,7 +25,7 @@ struct Word {
     /// The next shorter frequent words that it ends and begins with; 0 for none.
     ends: u32,
     begins: u32,
-    /// How many words end with it, and how many begin with it.
+    /// The number of words that end with it, and that begin with it.
     ending: u32,
     beginning: u32,
 }
@@ -37,8 +38,8 @@ pub(super) struct FrequentWords {
 }
 
 impl FrequentWords {
-    /// `frequent` are the numbers of frequent words among `all`, with how many documents hold each; `all` are all words
-    /// and separators in the vocabulary's order. Also what stands where a term does that ends or begins
+    /// `frequent` are the frequent words among `all`, by number and with document frequency; `all` are all
+    /// words and separators in the vocabulary's order. Also returns the slot of each term that ends or begins
     /// with a frequent word.
     pub fn new<'a>(
         mut frequent: Vec<(u32, u32)>,
@@ -93,15 +94,15 @@ impl FrequentWords {
         (frequent, slots)
     }
 
-    /// Counts the words that end and begin with each; `longest` are the longest of the others, `lengths` those of
-    /// the frequent ones.
+    /// Counts, for each frequent word, the words that end and that begin with it. `longest` are the longest
+    /// frequent suffix and prefix of the other words, `lengths` the lengths of the frequent words.
     fn count_parts(&mut self, longest: &[(u32, u32)], lengths: &[usize]) {
         let at = |number: u32| (number as usize).checked_sub(1);
         for &(ends, begins) in longest {
             at(ends).into_iter().for_each(|at| self.words[at].ending += 1);
             at(begins).into_iter().for_each(|at| self.words[at].beginning += 1);
         }
-        // The longer ones first, so that each is counted whole before it is added to a shorter one.
+        // Longer words first, so that each count is complete before it is added to that of a shorter word.
         let mut order: Vec<usize> = (0..self.words.len()).collect();
         order.sort_by_key(|&at| Reverse(lengths[at]));
         for word in order {
@@ -111,15 +112,15 @@ impl FrequentWords {
         }
     }
 
-    /// What finding the pair by positions costs, in documents of which they are read: those of the rarer word, and
-    /// about one for each term that ends or begins so.
+    /// The cost of finding the pair by positions, in documents whose positions are read: those of the rarer
+    /// word, plus about one for each term that has the word as suffix or prefix.
     pub fn cost(&self, first: u32, second: u32) -> u32 {
         let (Some(a), Some(b)) = (self.get(first), self.get(second)) else { return 0 };
         a.documents.min(b.documents).saturating_add(a.ending).saturating_add(b.beginning)
     }
 
-    /// At most `most` words are in more documents than this, which is at least `least`, and none of them
-    /// is left out.
+    /// The lowest document frequency, at least `least`, that at most `most` words exceed, none of them left
+    /// out.
     pub fn all_above(&self, least: u32, most: usize) -> u32 {
         let mut documents: Vec<u32> = self.words.iter().map(|word| word.documents).collect();
         documents.sort_unstable_by_key(|&documents| Reverse(documents));
@@ -173,7 +174,7 @@ fn spelled<'a>(frequent: &[(u32, u32)], all: impl Iterator<Item = &'a [u8]>) -> 
     with_bytes.collect()
 }
 
-/// Those that do not have too many of each other as ends or beginnings.
+/// Leaves out words with too many frequent suffixes or prefixes.
 fn apart<'a>(frequent: &[Spelled<'a>]) -> Vec<Spelled<'a>> {
     let mut begins = Begins::default();
     let mut kept = frequent.to_vec();
@@ -185,7 +186,7 @@ fn apart<'a>(frequent: &[Spelled<'a>]) -> Vec<Spelled<'a>> {
         }
         few
     });
-    // How many ends each has, itself included, the shorter ones first.
+    // The number of suffixes of each, itself included, the shorter words first.
     let mut by_length: Vec<&[u8]> = kept.iter().map(|one| one.2).collect();
     by_length.sort_by_key(|word| word.len());
     let mut depths: FxHashMap<&[u8], u32> = FxHashMap::default();
@@ -201,14 +202,14 @@ fn apart<'a>(frequent: &[Spelled<'a>]) -> Vec<Spelled<'a>> {
     kept
 }
 
-/// The frequent words that a word begins with, while words pass by in their order.
+/// The frequent words that are prefixes of the current word, while words are read in order.
 #[derive(Default)]
 struct Begins<'a> {
     words: Vec<(&'a [u8], u32)>,
 }
 
 impl<'a> Begins<'a> {
-    /// Keeps those that the word begins with.
+    /// Keeps those that are prefixes of the word.
     fn keep(&mut self, word: &[u8]) {
         while self.words.last().is_some_and(|(other, _)| !word.starts_with(other)) {
             self.words.pop();
@@ -224,7 +225,7 @@ impl<'a> Begins<'a> {
     }
 }
 
-/// How long the words are that end with the same last bytes: most ends of a word are not even looked up.
+/// A table of the lengths of words with the same last bytes: most suffixes of a word need no look-up.
 struct Tails {
     lengths: Vec<u32>,
 }
@@ -239,7 +240,7 @@ impl Tails {
         self.lengths[Self::place(word, bytes)] |= 1 << (word.len() - 1).min(31);
     }
 
-    /// What is known of the longest known word that this one ends with; 0 for none.
+    /// The value in `known` of the longest known suffix of the word; 0 for none.
     fn longest(&self, word: &[u8], known: &FxHashMap<&[u8], u32>) -> u32 {
         let mut lengths = 0;
         for bytes in 1..=word.len().min(3) {

@@ -1,8 +1,8 @@
 //! Writes the lists of neighbours once all postings are written.
 //!
-//! The documents are gone through three times at most, each time by what stands at their ordinals (`stream`): pairs are
-//! counted roughly, which tells how often one must stand to have a list that there is room for; then the
-//! documents of those are collected; then those of longer runs.
+//! There are at most three passes over the documents (`stream`). The first counts pairs approximately, to
+//! find how frequent a pair must be for the lists to fit in their budget. The second collects the documents
+//! of those pairs. The third collects those of longer runs.
 
 use std::{cmp::Reverse, ops::Range};
 
@@ -25,42 +25,43 @@ use crate::{
     },
 };
 
-/// In segments of fewer documents there is nothing that reading positions is dear for.
+/// Smaller segments have no lists: reading positions is cheap there.
 pub(crate) const MIN_DOCUMENTS: u32 = 1 << 13;
 /// Characters are frequent where more than one in this many documents holds them.
 const FREQUENT_CHARACTERS_SHARE: u32 = 400;
 /// Words are frequent where more than one in this many documents holds them.
 const FREQUENT_WORD_SHARE: u32 = 400;
-/// And more than so many: fewer are gone through in some 50 us, and most pairs of words are of such a one.
+/// And more documents than this: reading the positions of fewer takes some 50 us, and most pairs contain such
+/// a word.
 const LEAST_FREQUENT_WORD: u32 = 1_000;
-/// A run has a list where one in this many documents holds it.
+/// A run has a list if at least one in this many documents contains it.
 const RUN_SHARE: u32 = 60_000;
-/// A pair has a list where it stands as two whole words as often as once in this many documents.
+/// A pair has a list if it occurs as two whole words at least once for each this many documents.
 const PAIR_SHARE: u32 = 12_000;
 /// Lists take at most one in this many bytes of postings and positions.
 const SHARE: usize = 6;
-/// And at most so many bytes, which bounds the memory that is taken while they are chosen.
+/// And at most this many bytes, which bounds the memory while they are chosen.
 const MOST_LIST_BYTES: usize = 48 << 20;
-/// About so many pairs, and so many runs, are collected at most; each takes memory beside its list.
+/// At most about this many pairs, and this many runs, are collected; each takes memory besides its list.
 const MOST_LISTS: usize = 1 << 19;
-/// Every pair of words that are in more than one in this many documents has an entry, if that fits into a part of
-/// the lists' bytes.
+/// If both words of a pair are in more than one in this many documents, the pair gets an entry, as far as a
+/// part of the budget allows ("complete" pairs).
 const COMPLETE_SHARE: u32 = 64;
-/// So many words, the most frequent ones, are in such pairs.
+/// Most words in complete pairs, the most frequent ones.
 const MOST_COMPLETE: usize = 512;
-/// The part of the bytes that those take which have a list for that alone.
+/// One in this many bytes of the budget is for entries that exist only for completeness.
 const COMPLETE_PART: usize = 6;
-/// Longer lists are not made for that alone.
+/// Such an entry has a list only if it is at most this long.
 const SHORT_BYTES: usize = 48;
-/// What an entry takes beside its list.
+/// The size of an entry besides its list.
 const ENTRY_BYTES: usize = 10;
 
-/// Notes what is frequent while terms pass by.
+/// Collects the frequent terms while all terms are written.
 pub(crate) struct NeighboursWriter {
     doc_count: u32,
     term: u32,
     ordinals: Ordinals,
-    /// The frequent ones, with how many documents hold each.
+    /// The frequent words with their document frequencies.
     words: Vec<(u32, u32)>,
     characters: Vec<(u32, u32)>,
 }
@@ -69,9 +70,9 @@ pub(crate) struct NeighboursWriter {
 enum Ordinals {
     /// There are no lists.
     None,
-    /// As they were told.
+    /// Set by the caller.
     Known(Vec<u32>),
-    /// Of the terms that passed by.
+    /// Computed from the postings of the terms so far.
     Seen(Vec<u32>),
 }
 
@@ -85,14 +86,14 @@ impl NeighboursWriter {
         Self { doc_count, term: 0, ordinals, words: Vec::new(), characters: Vec::new() }
     }
 
-    /// Tells one more than the last ordinal of each document, which need not be found out then.
+    /// Sets one more than the last ordinal of each document, so that it is not computed.
     pub fn know_ordinals(&mut self, ordinals: impl Iterator<Item = u32>) {
         if matches!(self.ordinals, Ordinals::Seen(_)) {
             self.ordinals = Ordinals::Known(ordinals.collect());
         }
     }
 
-    /// Takes the next term.
+    /// Adds the next term.
     pub fn push(&mut self, term: &[u8], postings: &Decoded) {
         let number = self.term;
         self.term += 1;
@@ -150,12 +151,12 @@ impl NeighboursWriter {
     }
 }
 
-/// A word is frequent that more documents hold.
+/// A word is frequent if it is in more documents than this.
 fn frequent_word(doc_count: u32) -> u32 {
     (doc_count / FREQUENT_WORD_SHARE).max(LEAST_FREQUENT_WORD)
 }
 
-/// What lists are made of.
+/// The inputs of the lists.
 struct Making<'m> {
     frequent: &'m FrequentWords,
     symbols: &'m runs::Symbols,
@@ -183,7 +184,7 @@ impl Making<'_> {
         let (least_run, bytes) = of_runs.threshold(floor(RUN_SHARE), room(lists.most), cost);
         let for_words = (lists.most - bytes.min(lists.most)).max(lists.most / 3 * 2);
         let (least, bytes) = of_words.threshold(floor(PAIR_SHARE), room(for_words), cost);
-        // Of words that are not frequent nothing is known.
+        // Only frequent words have a number.
         let known = (doc_count / COMPLETE_SHARE).max(frequent_word(doc_count));
         let complete = self.frequent.all_above(known, MOST_COMPLETE);
         let mut pairs = Pairs::new(self.frequent, of_words.often(least), complete);
@@ -206,7 +207,7 @@ impl Making<'_> {
         self.write_runs(stream, &threes.finish(), frequent, lists)
     }
 
-    /// Runs in so many documents are frequent.
+    /// The least number of documents of a frequent run.
     fn frequent_run(doc_count: u32) -> u32 {
         doc_count / FREQUENT_CHARACTERS_SHARE + 1
     }
@@ -245,16 +246,16 @@ impl Making<'_> {
     }
 }
 
-/// The lists as they are written.
+/// The lists being written.
 struct Lists {
     doc_count: u32,
-    /// Most bytes of all.
+    /// The budget in bytes.
     most: usize,
     keys: Vec<u8>,
     offsets: OffsetsWriter,
     lists: Vec<u8>,
     entries: u32,
-    /// All pairs of words in more documents than that have an entry.
+    /// All pairs of two words of which each is in more documents than this have an entry.
     complete: Option<u32>,
 }
 
@@ -279,12 +280,12 @@ impl Lists {
         self.offsets.push(self.lists.len(), "4 GiB of neighbours")
     }
 
-    /// Those that spare the most reading of positions, a byte of them considered; then, where
-    /// both words are in more than `complete` documents, all others as far as they fit.
-    /// `most` bytes are there for all of them.
+    /// Adds the lists that save the most reading of positions per byte. Then, if both words are in more than
+    /// `complete` documents, adds the other pairs as far as they fit. `most` is the budget for both, in
+    /// bytes.
     fn push_pairs(&mut self, pairs: &[Pair], complete: u32, most: usize) -> Result<()> {
         let written = self.written(pairs.iter().map(|pair| pair.docs.as_ref()))?;
-        // As a whole number, which is the same everywhere.
+        // An integer, so that the choice is the same on every machine.
         let worth = |at: usize| {
             let Pair { exact, spared, ref docs, .. } = pairs[at];
             if docs.is_none() {
@@ -321,7 +322,7 @@ impl Lists {
         Ok(())
     }
 
-    /// The same of runs: which ones.
+    /// Adds the lists of runs by the same measure, and returns the indexes of those added.
     fn push_runs<'r>(&mut self, runs: impl Iterator<Item = &'r Run> + Clone) -> Result<Vec<usize>> {
         let written = self.written(runs.clone().map(|run| Some(&run.docs)))?;
         let runs: Vec<&Run> = runs.collect();
@@ -338,7 +339,7 @@ impl Lists {
         Ok(kept)
     }
 
-    /// The lists, empty where there is none.
+    /// Encodes the lists; an absent one is empty.
     fn written<'a>(&self, lists: impl Iterator<Item = Option<&'a Growing>>) -> Result<Written> {
         let mut written = Written::default();
         for list in lists {
@@ -360,7 +361,7 @@ impl Lists {
     }
 }
 
-/// Lists of which some are kept.
+/// Encoded lists, from which some are chosen.
 #[derive(Default)]
 struct Written {
     bytes: Vec<u8>,
@@ -380,7 +381,7 @@ impl Written {
         self.range(at).len() + ENTRY_BYTES
     }
 
-    /// The places, ascending, of the worthiest that take at most so many bytes together.
+    /// The indexes, ascending, of the lists of greatest worth that fit in `most` bytes together.
     fn best(&self, worth: impl Fn(usize) -> u64, mut most: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.ends.len()).collect();
         order.sort_by_key(|&at| Reverse(worth(at)));

@@ -1,14 +1,14 @@
-//! Numbers in as few bits as they need: Rice and Elias gamma codes, lowest bit first.
+//! Bit-level codes of numbers: Rice and Elias gamma codes, lowest bit first.
 //!
 //! ```text
 //! rice(k) := 0{value >> k} 1 low:k
 //! gamma   := 0{n} 1 low:n              value = 1 << n | low, at least 1
 //! ```
-//! Zeros are counted by one instruction: a number takes about 1 ns to read.
+//! One instruction counts the zeros: reading a number takes about 1 ns.
 
 use crate::{IndexError, Result};
 
-/// Bits that a read can see at once.
+/// The least number of valid bits in one read.
 const SEEN_BITS: u32 = 57;
 
 /// Appends numbers to bytes.
@@ -65,7 +65,7 @@ impl<'a> BitWriter<'a> {
     }
 }
 
-/// The `k` with which the numbers take the fewest bits.
+/// The Rice parameter `k` that gives the shortest code.
 pub(crate) fn best_rice(values: impl Iterator<Item = u32> + Clone) -> u32 {
     let count = values.clone().count().max(1) as u64;
     let sum: u64 = values.clone().map(u64::from).sum();
@@ -76,7 +76,7 @@ pub(crate) fn best_rice(values: impl Iterator<Item = u32> + Clone) -> u32 {
     (near.saturating_sub(2)..=(near + 1).min(31)).min_by_key(|&k| bits(k)).unwrap_or(0)
 }
 
-/// Reads numbers from bytes that need not be right.
+/// Reads numbers from bytes that may be damaged.
 #[derive(Clone, Copy)]
 pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],

@@ -1,4 +1,4 @@
-//! Finds documents of one term in ascending order and reads their positions.
+//! Cursors over posting lists: seek documents in ascending order, and read their positions.
 
 use super::{
     bits::BitReader,
@@ -9,9 +9,9 @@ use super::{
 };
 use crate::{IndexError, Result, bytes::Stored};
 
-/// So many documents of a block are looked at one by one before they are searched.
+/// This many documents of a block are checked one by one before a search.
 const NEAR: usize = 4;
-/// A group of more places than this is decoded chunk by chunk, not whole.
+/// A group with more positions than this is decoded chunk by chunk, not as a whole.
 const WHOLE_GROUP: usize = 8192;
 
 /// A cursor over one term's postings.
@@ -23,8 +23,8 @@ pub(crate) enum Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Starts before the first document. `positions` is the section of the places that
-    /// do not stand in the records.
+    /// A cursor before the first document. `positions` is the section of positions that are not in the
+    /// records.
     pub fn new(postings: &Postings<'a>, positions: &'a Stored) -> Result<Self> {
         Ok(match postings.form() {
             Form::Small(small) => Self::Small(SmallCursor::new(small, positions)?),
@@ -32,8 +32,8 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Goes to the first document that is not below `doc`; `None` if there is none. Documents are
-    /// asked in ascending order.
+    /// Goes to the first document that is not below `doc`; `None` if there is none. `doc` must not decrease
+    /// between calls.
     #[inline]
     pub fn advance(&mut self, doc: u32) -> Result<Option<u32>> {
         match self {
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to a document, in any order; whether the term is in it.
+    /// Goes to a document, in any order, and tells whether the term is in it.
     #[inline]
     pub fn seek(&mut self, doc: u32) -> Result<bool> {
         match self {
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// How often the term occurs in the document it stands at.
+    /// The term frequency in the current document.
     pub fn frequency(&mut self) -> Result<u32> {
         match self {
             Self::Small(small) => Ok(small.entries.get(small.index).map_or(0, |entry| entry.1)),
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The places of the document it stands at: `postings::positions` are what they mean.
+    /// The encoded positions in the current document; `postings::positions` decodes them.
     #[inline]
     pub fn places(&mut self) -> Result<&[u32]> {
         match self {
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Over a small record: its documents are decoded at once, its places in order.
+/// A cursor over a small record: all documents are decoded at once, positions in order.
 pub(crate) struct SmallCursor<'a> {
     small: Small<'a>,
     positions: &'a Stored,
@@ -77,10 +77,10 @@ pub(crate) struct SmallCursor<'a> {
     entries: Vec<(u32, u32)>,
     entries_end: BitReader<'a>,
     index: usize,
-    /// The places from those of entry `places_at` on.
+    /// A reader of positions, at those of entry `places_at`.
     places: Option<SmallPlaces<'a>>,
     places_at: usize,
-    /// The places that were asked for last.
+    /// The positions read last.
     found: Vec<u32>,
 }
 
@@ -140,22 +140,22 @@ impl<'a> SmallCursor<'a> {
     }
 }
 
-/// Over a large record: one block at a time; the places of a block once one is asked for.
+/// A cursor over a large record: decodes one block at a time, and its positions when they are first needed.
 pub(crate) struct LargeCursor<'a> {
     docs: DocsReader<'a>,
     places: Places<'a>,
     index: usize,
-    /// The document of the bits form whose ordinal was not looked up yet.
+    /// In the bitmap form, the current document while its ordinal is not looked up.
     standing: Option<u32>,
-    /// Of the bits form, for its ordinals.
+    /// In the bitmap form, the counter for ordinals.
     counted: Counted,
-    /// The block whose `starts` are known.
+    /// The block for which `starts` is filled in.
     group: Option<u32>,
-    /// Whether places of it were asked for before.
+    /// Whether its positions were needed before.
     is_known: bool,
-    /// Whether all places of the block are decoded, not those of one document.
+    /// Whether all positions of the block are decoded, not only those of one document.
     whole: bool,
-    /// Where the places of each posting of the block begin.
+    /// The start of each posting's positions in the block.
     starts: [usize; BLOCK + 1],
     decoded: Vec<u32>,
 }
@@ -214,14 +214,14 @@ impl<'a> LargeCursor<'a> {
             return Ok(None);
         }
         let rest = self.docs.docs().get(self.index..).unwrap_or(&[]);
-        // The next document is mostly the one asked for or close by.
+        // The requested document is usually the next one or near it.
         let near = rest.iter().take(NEAR).position(|&other| other >= doc);
         self.index += near.unwrap_or_else(|| rest.partition_point(|&other| other < doc));
         let reached = self.docs.docs().get(self.index).copied();
         reached.map(Some).ok_or_else(|| IndexError::corrupt("a block's last document"))
     }
 
-    /// Loads the first block that ends at `doc` or behind it; false if there is none.
+    /// Loads the first block whose last document is not below `doc`; false if there is none.
     fn load_block_of(&mut self, doc: u32) -> Result<bool> {
         let large = self.docs.large();
         let mut block = self.docs.block().unwrap_or(0);
@@ -238,7 +238,7 @@ impl<'a> LargeCursor<'a> {
         Ok(true)
     }
 
-    /// The frequencies of the bits form are found by ordinal: the documents are not decoded.
+    /// In the bitmap form frequencies are found by ordinal, without decoding documents.
     fn find_standing(&mut self) -> Result<()> {
         let Some(doc) = self.standing.take() else { return Ok(()) };
         if let Some(ordinal) = self.docs.large().ordinal(doc, &mut self.counted)? {
@@ -260,7 +260,7 @@ impl<'a> LargeCursor<'a> {
             self.load_starts()?;
             (self.group, self.is_known, self.whole) = (Some(block), false, false);
         } else if !self.whole && !self.is_known {
-            // More than one of its documents is asked for.
+            // A second document of the block is needed.
             self.is_known = true;
             self.load_group(block)?;
         }
@@ -275,7 +275,7 @@ impl<'a> LargeCursor<'a> {
         Ok(&self.decoded)
     }
 
-    /// Readies the places of the block: all of them unless they are very many.
+    /// Prepares the positions of the block; decodes all of them unless they are very many.
     fn load_group(&mut self, block: u32) -> Result<()> {
         let total = self.starts[self.docs.len()];
         self.whole = total <= WHOLE_GROUP;

@@ -1,4 +1,4 @@
-//! Postings: for each term the documents that hold it, how often, and where.
+//! Posting lists: for each term the documents that contain it, the frequencies and the positions.
 //!
 //! ```text
 //! record    := small                   when df < 128, see `small`
@@ -12,16 +12,15 @@
 //! docs      := for each 128 postings: [width:u8 packed gaps (list form)] frequencies, see `packing`
 //!              the last, if shorter: [varint(gap){n} (list form)] varint(tf - 1){n}
 //! ```
-//! The places of terms in 16 documents and more stand in a section of their own, which a segment
-//! that was opened from a file leaves there: they are most of the bytes and are asked for by
-//! phrases only.
+//! The positions of terms in 16 or more documents are in a separate section, because they are most of the
+//! bytes and only phrases need them. A segment opened from a file leaves that section in the file.
 //! ```text
 //! TPOS      := (positions | places){records}     places: those of small records, see `small`
 //! positions := for each 128 postings: width:u8{chunks} packed{chunks}
 //!                                      chunks of 128 places, the last of a block shorter
 //! ```
-//! `max_tf` (255: that or more) and `min_length` (see [`length_code`]) bound the score of a block
-//! from above, for ranked search. Offsets are from the start of the docs or the term's positions.
+//! `max_tf` (255 means 255 or more) and `min_length` (see [`length_code`]) give an upper bound of a block's
+//! score for ranked search. Offsets are relative to the start of the docs or of the term's positions.
 
 mod bits;
 mod cursor;
@@ -38,12 +37,12 @@ pub(crate) use writer::PostingsWriter;
 
 /// Bytes of one skip entry.
 const SKIP_BYTES: usize = 14;
-/// A term in more than one of this many documents is held as bits.
+/// A term in more than one in this many documents is stored as a bitmap.
 const BITS_THRESHOLD: u32 = 16;
 /// Documents between two ranks.
 const RANK_DOCS: usize = 512;
 
-/// Whether a term in `df` of `doc_count` documents is held as bits.
+/// Whether a term in `df` of `doc_count` documents is stored as a bitmap.
 pub(crate) fn is_bits(df: usize, doc_count: u32) -> bool {
     df >= packing::BLOCK && df as u32 > doc_count / BITS_THRESHOLD
 }

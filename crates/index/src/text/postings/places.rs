@@ -1,25 +1,25 @@
-//! The places of large records: bit-packed in groups that belong to 128 postings each.
+//! Positions of large records: bit-packed in groups of 128 postings each.
 
 use std::borrow::Cow;
 
 use super::packing::{self, BLOCK};
 use crate::{IndexError, Result, bytes::Stored};
 
-/// A term's places up to this many bytes are read whole: one read costs more than their bytes.
+/// Positions of a term up to this many bytes are read at once: one read costs more than the bytes.
 const WHOLE_BYTES: usize = 1 << 15;
 /// Most bytes read ahead.
 const AHEAD_BYTES: usize = 1 << 16;
 
-/// The places of one term.
+/// The positions of one term.
 ///
-/// What is in memory is borrowed. What is in a file is read by windows that grow while the reads
-/// follow each other, and are no larger than what is asked for where they do not.
+/// Bytes in memory are borrowed. Bytes in a file are read in windows, which grow while reads are sequential
+/// and otherwise are as small as the request.
 pub(crate) struct Places<'a> {
     stored: &'a Stored,
     start: u64,
     bytes: usize,
     window: Vec<u8>,
-    /// Where the window begins.
+    /// The start of the window.
     window_start: usize,
     ahead: usize,
 }

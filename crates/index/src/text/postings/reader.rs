@@ -1,4 +1,4 @@
-//! Reads postings.
+//! Decodes posting lists.
 
 use super::{
     RANK_DOCS, SKIP_BYTES,
@@ -12,8 +12,8 @@ use crate::{
     varint::VarintReader,
 };
 
-/// All postings of a term, decoded: `places` as the format has them (the first position of a
-/// document, then gaps).
+/// The decoded posting list of a term. `places` are as in the format: the first position of a document, then
+/// gaps.
 #[derive(Default)]
 pub(crate) struct Decoded {
     pub docs: Vec<u32>,
@@ -22,7 +22,7 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    /// Empties it, keeping the memory.
+    /// Clears it, and keeps the buffers.
     pub fn clear(&mut self) {
         self.docs.clear();
         self.tfs.clear();
@@ -40,8 +40,8 @@ impl Decoded {
         }
     }
 
-    /// What a writer relies on, of postings from there on: documents ascend, each has an
-    /// occurrence, positions ascend.
+    /// Checks the invariants of the postings from there on: documents ascend, each has an occurrence,
+    /// positions ascend.
     fn check(&self, docs: usize, places: usize) -> Result<()> {
         let corrupt = || IndexError::corrupt("postings that no writer wrote");
         let mut places = &self.places[places..];
@@ -59,7 +59,7 @@ impl Decoded {
     }
 }
 
-/// The positions, ascending, of a document that has these places.
+/// The absolute positions, ascending, of a document with these encoded ones.
 #[inline]
 pub(crate) fn positions(places: &[u32]) -> impl Iterator<Item = u32> {
     places.iter().scan(0u32, |position, place| {
@@ -95,7 +95,7 @@ pub(super) struct Large<'a> {
     positions_bytes: u32,
 }
 
-/// The documents as bits.
+/// The documents as a bitmap.
 #[derive(Clone, Copy)]
 struct BitsForm<'a> {
     ranks: &'a [u8],
@@ -133,18 +133,18 @@ impl<'a> Postings<'a> {
         &self.form
     }
 
-    /// Whether decoding it whole costs next to nothing.
+    /// Whether decoding all of it is almost free.
     #[inline]
     pub fn is_small(&self) -> bool {
         matches!(self.form, Form::Small(_))
     }
 
-    /// Whether the documents are held as bits.
+    /// Whether the documents are stored as a bitmap.
     pub fn is_bits(&self) -> bool {
         matches!(&self.form, Form::Large(large) if large.bits.is_some())
     }
 
-    /// The documents as bits, if they are held so: a copy of `documents / 8` bytes.
+    /// A copy of the bitmap, if the documents are stored so: `documents / 8` bytes.
     pub fn to_bitmap(self) -> Option<Bitmap> {
         match self.form {
             Form::Large(Large { bits: Some(bits), .. }) => Some(bits.to_bitmap()),
@@ -190,8 +190,8 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// As [`Postings::for_each`], but leaves out blocks of documents of which `may_have` says no to the most
-    /// occurrences that one of them has.
+    /// As [`Postings::for_each`], but skips a block of documents if `may_have` is false for the block's
+    /// greatest term frequency.
     #[inline]
     pub fn for_each_with(
         &self,
@@ -219,12 +219,12 @@ impl<'a> Postings<'a> {
         out.check(docs, places)
     }
 
-    /// Appends everything to `out`, for a caller that relies on nothing.
+    /// Appends everything to `out` without checking invariants.
     pub fn decode_unchecked(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
         self.decode_covering(&(0..=u32::MAX), positions, out)
     }
 
-    /// The same of some documents and of others near them, which cost less than to leave them out.
+    /// The same for some documents; nearby ones are included where that is cheaper than leaving them out.
     pub fn decode_covering(
         &self,
         documents: &std::ops::RangeInclusive<u32>,
@@ -327,7 +327,7 @@ impl<'a> Large<'a> {
         self.skip_u32(block, 0)
     }
 
-    /// At most how often the term stands in a document of the block.
+    /// The greatest term frequency in the block.
     fn most_occurrences(&self, block: u32) -> u32 {
         match self.skip.get(block as usize * SKIP_BYTES + 12) {
             Some(&most) if most < u8::MAX => most.into(),
@@ -349,15 +349,15 @@ impl<'a> Large<'a> {
         Places::new(positions, self.positions_start, self.positions_bytes)
     }
 
-    /// Which bytes of them belong to the block.
+    /// The range of the term's position bytes that belongs to the block.
     pub fn group_range(&self, block: u32) -> Result<(u32, u32)> {
         let next = block + 1;
         let end = if next < self.blocks() { self.skip_u32(next, 8)? } else { u32::MAX };
         Ok((self.skip_u32(block, 8)?, end))
     }
 
-    /// The first block after `block` whose last document is not below `doc`: gallops, since the
-    /// next document asked is mostly near.
+    /// The first block after `block` whose last document is not below `doc`. Gallops, because the next
+    /// document is usually near.
     pub fn find_block(&self, block: u32, doc: u32) -> Result<u32> {
         let (mut low, mut step, blocks) = (block + 1, 1, self.blocks());
         while low + step < blocks && self.last_doc(low + step)? < doc {
@@ -430,8 +430,8 @@ impl BitsForm<'_> {
         Some(index as u32 * 64 + word.trailing_zeros())
     }
 
-    /// The number of documents before `doc` that hold the term, if `doc` does. Who asks ascending
-    /// keeps `counted`: then few words are counted a call.
+    /// The ordinal of `doc`: the number of documents before it with the term; `None` if `doc` does not have
+    /// it. With ascending calls that share `counted`, each call counts only a few words.
     #[inline]
     fn ordinal(&self, doc: u32, counted: &mut Counted) -> Option<u32> {
         let index = doc as usize / 64;
@@ -455,12 +455,12 @@ impl BitsForm<'_> {
     }
 }
 
-/// Up to where the documents of the bits form are counted.
+/// The progress of counting documents in the bitmap form.
 #[derive(Default)]
 pub(super) struct Counted {
-    /// A word's index.
+    /// The index of a word.
     word: usize,
-    /// The documents before it.
+    /// The number of documents before it.
     before: u32,
 }
 
@@ -471,7 +471,7 @@ pub(super) struct DocsReader<'a> {
     len: usize,
     docs: [u32; BLOCK],
     tfs: [u32; BLOCK],
-    /// Where the block's frequencies begin; `usize::MAX` once they are decoded.
+    /// The start of the block's frequencies; `usize::MAX` once they are decoded.
     tfs_at: usize,
     /// The next document to visit of the bits form, for sequential loading.
     bits_next: u32,
@@ -566,8 +566,8 @@ impl<'a> DocsReader<'a> {
         Ok(reader.position())
     }
 
-    /// Blocks of the bits form are read in order, each from where the last one ended; after a
-    /// jump from the last document of the block before.
+    /// Blocks of the bitmap form are decoded in sequence, each from the end of the last one. After a jump,
+    /// decoding starts at the last document of the block before.
     fn load_bits(&mut self, block: u32) -> Result<()> {
         let Some(bits) = self.large.bits else { return Ok(()) };
         if self.block.map(|last| last + 1) != Some(block) {

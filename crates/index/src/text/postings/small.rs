@@ -1,4 +1,4 @@
-//! Records of terms in fewer than 128 documents: a run of bits.
+//! Records of terms in fewer than 128 documents: one run of bits.
 //!
 //! ```text
 //! small  := 1 entry places                                     df = 1
@@ -8,7 +8,7 @@
 //!                                                              first: document
 //! places := first_k:5 [gap_k:5 if any tf > 1] (rice(first) rice(gap){tf - 1}){df}
 //! ```
-//! The code is that of `bits`, filled to whole bytes. The gaps' parameter follows from df and the
+//! The codes are those of `bits`, padded to whole bytes. The parameter of the gaps is derived from df and the
 //! number of documents.
 
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{IndexError, Result, bytes::Stored};
 
-/// From this many documents on the places stand in TPOS.
+/// From this many documents on, the positions are in TPOS.
 const PLACES_APART: u32 = 16;
 
 /// Appends the record of a term, its places to `positions` if it has many documents.
@@ -85,7 +85,7 @@ fn write_places(term: &Decoded, out: &mut BitWriter<'_>) {
     }
 }
 
-/// The Rice parameter for gaps of `df` documents that lie anywhere among `doc_count`.
+/// The Rice parameter for gaps of `df` documents that are spread evenly over `doc_count`.
 fn gap_parameter(df: u32, doc_count: u32) -> u32 {
     // The logarithm of the mean gap times about ln 2, rounded down, without a division.
     let (documents, gaps) = (doc_count - doc_count / 4, df + 1);
@@ -99,7 +99,7 @@ pub(super) struct Small<'a> {
     df: u32,
     gap_parameter: u32,
     entries: BitReader<'a>,
-    /// Where the places lie in TPOS and their bytes, if they do.
+    /// The offset and size of the positions in TPOS, if they are there.
     apart: Option<(u32, u32)>,
 }
 
