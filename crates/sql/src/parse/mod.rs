@@ -1,6 +1,7 @@
 //! What a statement is: split, classified, parsed.
 
 mod call;
+mod cast;
 mod classify;
 mod depth;
 mod dialect;
@@ -9,9 +10,11 @@ mod factors;
 mod found;
 mod groups;
 mod highlight;
+mod interval;
 mod keywords;
 mod lex;
 mod options;
+mod refused;
 mod split;
 mod syntax;
 mod tokens;
