@@ -29,6 +29,7 @@ use super::{
     factors::factors,
     highlight::highlight,
     interval::placed,
+    json_value::{has_clauses, json_value},
 };
 use crate::parse::{KEYWORDS, MATCH_OF, Unit, function_call};
 
@@ -162,6 +163,7 @@ impl Dialect for MySql {
                 return Some(parser.parse_function(ObjectName::from(vec![name])));
             }
             Keyword::SUBSTR | Keyword::SUBSTRING => return Some(parser.parse_substring()),
+            _ if is_word(word, "JSON_VALUE") && has_clauses(parser) => json_value,
             _ if is_word(word, "HIGHLIGHT") => highlight,
             _ if is_word(word, "PACKEDFACTORS") || is_word(word, "FACTORS") => factors,
             _ => return None,
