@@ -212,6 +212,12 @@ error_codes! {
     OldClient = 1251 "08004",
     /// A collation of another character set.
     CollationCharsetMismatch = 1253 "42000",
+    /// What is to be uncompressed says that it is larger than texts may be.
+    UncompressTooLarge = 1256 "HY000",
+    /// What is uncompressed is longer than it says.
+    UncompressRoom = 1258 "HY000",
+    /// What is to be uncompressed is none that was compressed.
+    UncompressData = 1259 "HY000",
     /// GROUP_CONCAT was cut.
     CutByGroupConcat = 1260 "HY000",
     /// A number outside of the column's range.
@@ -312,6 +318,8 @@ error_codes! {
     TransactionOpen = 1568 "25001",
     /// The number of parameters of a function.
     WrongParameterCount = 1582 "42000",
+    /// An option that changes nothing.
+    OptionIgnored = 1618 "HY000",
     /// A variable that sessions only read.
     SessionVariable = 1621 "HY000",
     /// A number outside of its type's range.
@@ -336,6 +344,8 @@ error_codes! {
     MalformedPacket = 1835 "HY000",
     /// An expired password of a client that cannot change it.
     PasswordExpiredAtLogin = 1862 "HY000",
+    /// An initialization vector that is too short.
+    ShortVector = 1882 "HY000",
     /// MariaDB: the connection was killed.
     ConnectionKilled = 1927 "70100",
     /// A number that has no logarithm.
@@ -384,6 +394,14 @@ error_codes! {
     SecureTransportRequired = 3159 "HY000",
     /// A path that leads to no cell of an array.
     JsonPathNoCell = 3165 "42000",
+    /// No method that makes a key of a password.
+    KeyMethod = 3235 "HY000",
+    /// Too few or too many rounds of such a method.
+    KeyIterations = 3236 "HY000",
+    /// A key that is longer than the cipher's.
+    KeySize = 3237 "HY000",
+    /// An option of such a method that is NULL or too long.
+    KeyOption = 3238 "HY000",
     /// Another geometry than a function takes.
     UnexpectedGeometry = 3516 "22S01",
     /// A longitude beyond half a turn.
@@ -446,6 +464,10 @@ error_codes! {
     FunctionalIndexNeedsColumn = 3837 "HY000",
     /// LOCAL INFILE is switched off.
     LocalInfileDisabled = 3948 "42000",
+    /// JSON_VALUE: there is no value.
+    JsonValueMissing = 3966 "22035",
+    /// JSON_VALUE: there are several values.
+    JsonValueSeveral = 3967 "22034",
     /// A table without columns.
     TableNeedsColumns = 4028 "HY000",
     /// The client was silent for too long.

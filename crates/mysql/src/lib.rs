@@ -4,6 +4,7 @@
 //! It knows no tables and no sockets, and imports none of our other crates. The SQL crate, the protocol and the binlog
 //! reader use it, so that all of them read MySQL's text and bytes alike.
 
+mod block_mode;
 mod charset;
 mod collation;
 mod error;
@@ -12,6 +13,7 @@ mod lex;
 mod sql_mode;
 mod zone;
 
+pub use block_mode::{BlockMode, Chaining};
 pub use charset::Charset;
 pub use collation::{
     CHARSETS, COLLATIONS, CharsetInfo, Collation, CollationInfo, charset_default,

@@ -176,6 +176,11 @@ impl Access {
         }
     }
 
+    /// The table that rows are put into.
+    pub fn of_inserted(called: Option<&String>) -> Self {
+        Self { select: 1, table: called.cloned(), kind: Some("ALL"), ..Self::default() }
+    }
+
     /// No table is read.
     pub fn of_no_table(why: impl Into<String>) -> Self {
         Self { select: 1, extra: vec![why.into()], ..Self::default() }

@@ -1,7 +1,8 @@
 //! EXPLAIN and EXPLAIN ANALYZE: how the tables of a statement would be read now.
 //!
 //! ```text
-//! explain := ("EXPLAIN" | "DESCRIBE" | "DESC") ("EXTENDED" | "ANALYZE")? ("FORMAT" "=" format)? select
+//! explain := ("EXPLAIN" | "DESCRIBE" | "DESC") ("EXTENDED" | "ANALYZE")? ("FORMAT" "=" format)? (select | write)
+//! write   := insert | replace | update | delete
 //! format  := "TRADITIONAL" | "TREE" | "JSON"
 //! ```
 
@@ -9,28 +10,51 @@ use std::sync::Arc;
 
 use remora_mysql::Collation;
 
-use super::{access::Access, analyzed, explained, shapes};
+use super::{access::Access, analyzed, planned_accesses, shapes};
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
     meaning::types::ExprType,
-    parse::{Source, Statement, split},
+    parse::{Kind, Source, Statement, split},
     state::SessionState,
 };
 
 /// In which form it is asked for.
 #[derive(Clone, Copy, PartialEq)]
-enum Format {
+pub(crate) enum Format {
     Traditional,
     Tree,
     Json,
 }
 
-/// Runs EXPLAIN of a statement.
-pub(crate) async fn explain<R: Reply>(
-    session: &mut SessionState,
-    statement: &Statement<'_>,
-    reply: &mut R,
-) -> Result<Outcome> {
+/// What EXPLAIN is asked of, and how it is to tell it.
+pub(crate) struct Asked<'a> {
+    /// The statement.
+    pub statement: Statement<'a>,
+    /// In which form.
+    pub format: Format,
+    /// Whether it runs.
+    pub is_analysis: bool,
+}
+
+/// How a statement that writes finds its rows.
+pub(crate) struct Writing<'w> {
+    /// INSERT, REPLACE, UPDATE or DELETE.
+    pub verb: &'static str,
+    /// What the tables are called whose rows it changes.
+    pub targets: Vec<String>,
+    /// The SELECT of its rows, unless they stand in its text.
+    pub select: Option<Statement<'w>>,
+}
+
+/// How the tables of a SELECT are read.
+struct Told {
+    accesses: Vec<Access>,
+    tree: Vec<String>,
+    selects: usize,
+}
+
+/// Reads an EXPLAIN.
+pub(crate) fn explained<'a>(statement: &Statement<'a>) -> Result<Asked<'a>> {
     let source = &statement.source;
     let mut from = 1;
     let is_analysis = source.is_word(from, "ANALYZE");
@@ -47,38 +71,121 @@ pub(crate) async fn explain<R: Reply>(
     }
     let start = source.tokens.get(from).ok_or_else(|| source.syntax_error(from))?.start;
     let inner = inner(statement, start)?;
-    if is_analysis {
-        if format != Format::Tree {
+    match inner.kind() {
+        Kind::Select | Kind::Rows => Ok(Asked { statement: inner, format, is_analysis }),
+        _ if source.is_word(from, "FOR") => Err(Error::unsupported("EXPLAIN FOR CONNECTION")),
+        _ => Err(source.syntax_error(from)),
+    }
+}
+
+/// Runs EXPLAIN of a SELECT.
+pub(crate) async fn explain<R: Reply>(
+    session: &mut SessionState,
+    asked: &Asked<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    let statement = &asked.statement;
+    if asked.is_analysis {
+        if asked.format != Format::Tree {
             return Err(Error::unsupported("EXPLAIN ANALYZE of another FORMAT than TREE"));
         }
-        let answered = shapes::analyze(session, &inner.source, inner.parameters).await?;
+        let answered = shapes::analyze(session, &statement.source, statement.parameters).await?;
         let lines = match answered {
             Some(lines) => lines,
-            None => analyzed(session, &inner).await?,
+            None => analyzed(session, statement).await?,
         };
         session.warnings.clear();
         single(reply, &lines.join("\n"))?;
         return Ok(Outcome::default());
     }
-    let answered = shapes::explain(session, &inner.source, inner.parameters).await?;
-    let (accesses, tree, selects) = match answered {
+    let told = tell(session, statement).await?;
+    session.warnings.clear();
+    match asked.format {
+        Format::Traditional => traditional(reply, &told, None)?,
+        Format::Tree => single(reply, &told.tree.join("\n"))?,
+        Format::Json => single(reply, &json(&told, None))?,
+    }
+    Ok(Outcome::default())
+}
+
+/// Runs EXPLAIN of a statement that writes.
+pub(crate) async fn explain_write<R: Reply>(
+    session: &mut SessionState,
+    format: Format,
+    writing: &Writing<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    let mut told = match &writing.select {
+        Some(select) => tell(session, select).await?,
+        None => Told { accesses: Vec::new(), tree: Vec::new(), selects: 1 },
+    };
+    session.warnings.clear();
+    if told.tree.is_empty() || writing.reads_no_table(&told) {
+        told.tree = vec!["-> Rows fetched before execution".to_owned()];
+    }
+    let head = format!("-> {}", writing.line());
+    let below = told.tree.iter().map(|line| format!("    {line}"));
+    told.tree = std::iter::once(head).chain(below).collect();
+    if writing.inserts() {
+        // The SELECT of expressions reads no table, the queries in them do.
+        told.accesses.retain(|access| access.select > 1 || access.table.is_some());
+        told.accesses.insert(0, Access::of_inserted(writing.targets.first()));
+    }
+    match format {
+        Format::Traditional => traditional(reply, &told, Some(writing))?,
+        Format::Tree => single(reply, &told.tree.join("\n"))?,
+        Format::Json => single(reply, &json(&told, Some(writing)))?,
+    }
+    Ok(Outcome::default())
+}
+
+impl Writing<'_> {
+    fn inserts(&self) -> bool {
+        matches!(self.verb, "INSERT" | "REPLACE")
+    }
+
+    /// The first line of a tree.
+    fn line(&self) -> String {
+        let targets = self.targets.join(", ");
+        match self.verb {
+            "INSERT" => format!("Insert into {targets}"),
+            "REPLACE" => format!("Replace into {targets}"),
+            // All rows are found before the first changes.
+            "DELETE" => format!("Delete from {} (buffered)", self.targets.join(" (buffered), ")),
+            _ => format!("Update {} (buffered)", self.targets.join(" (buffered), ")),
+        }
+    }
+
+    /// Whether the rows are those of the text.
+    fn reads_no_table(&self, told: &Told) -> bool {
+        self.inserts() && told.accesses.iter().all(|access| access.table.is_none())
+    }
+
+    /// The verb, for a table that changes.
+    fn verb_of(&self, nth: usize, access: &Access) -> Option<&'static str> {
+        let is_target = match &access.table {
+            _ if self.inserts() => nth == 0,
+            None => nth == 0,
+            Some(table) => self.targets.iter().any(|target| target.eq_ignore_ascii_case(table)),
+        };
+        (access.select == 1 && is_target).then_some(self.verb)
+    }
+}
+
+/// How a SELECT would read its tables.
+async fn tell(session: &mut SessionState, statement: &Statement<'_>) -> Result<Told> {
+    let answered = shapes::explain(session, &statement.source, statement.parameters).await?;
+    Ok(match answered {
         Some(shapes::Explained { accesses, selects }) => {
             let lines = accesses.iter().map(|access| format!("-> {}", access.estimated_line()));
             let tree = lines.collect();
-            (accesses, tree, selects)
+            Told { accesses, tree, selects }
         }
         None => {
-            let (lines, accesses, selects) = explained(session, &inner).await?;
-            (accesses, lines, selects)
+            let (tree, accesses, selects) = planned_accesses(session, statement).await?;
+            Told { accesses, tree, selects }
         }
-    };
-    session.warnings.clear();
-    match format {
-        Format::Traditional => traditional(reply, &accesses, selects)?,
-        Format::Tree => single(reply, &tree.join("\n"))?,
-        Format::Json => single(reply, &json(&accesses, &tree))?,
-    }
-    Ok(Outcome::default())
+    })
 }
 
 /// The statement that stands from a place of the text on.
@@ -97,7 +204,7 @@ fn shown(text: &Option<String>) -> Cell<'_> {
 }
 
 /// MySQL's table of twelve columns.
-fn traditional<R: Reply>(reply: &mut R, accesses: &[Access], selects: usize) -> Result<()> {
+fn traditional<R: Reply>(reply: &mut R, told: &Told, writing: Option<&Writing<'_>>) -> Result<()> {
     const NAMES: [&str; 12] = [
         "id",
         "select_type",
@@ -122,7 +229,8 @@ fn traditional<R: Reply>(reply: &mut R, accesses: &[Access], selects: usize) -> 
         .collect();
     reply.columns(&columns)?;
     let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-    for access in accesses {
+    for (nth, access) in told.accesses.iter().enumerate() {
+        let verb = writing.and_then(|writing| writing.verb_of(nth, access));
         let (table, key) = (text(&access.table), text(&access.key));
         let (length, compared) = (text(&access.key_len), text(&access.compared));
         let possible = text(&Some(access.possible.join(",")));
@@ -130,7 +238,7 @@ fn traditional<R: Reply>(reply: &mut R, accesses: &[Access], selects: usize) -> 
         let whole = |number: u64| Cell::Int(i64::try_from(number).unwrap_or(i64::MAX));
         reply.row(&[
             whole(access.select as u64),
-            Cell::Text(access.select_type(selects)),
+            Cell::Text(verb.unwrap_or_else(|| access.select_type(told.selects))),
             shown(&table),
             shown(&access.parts),
             access.kind.map_or(Cell::Null, Cell::Text),
@@ -151,10 +259,12 @@ fn single<R: Reply>(reply: &mut R, text: &str) -> Result<()> {
     reply.row(&[Cell::Text(text)])
 }
 
-fn json(accesses: &[Access], tree: &[String]) -> String {
-    let tables: Vec<serde_json::Value> = accesses
+fn json(told: &Told, writing: Option<&Writing<'_>>) -> String {
+    let tables: Vec<serde_json::Value> = told
+        .accesses
         .iter()
-        .map(|access| {
+        .enumerate()
+        .map(|(nth, access)| {
             let mut table = serde_json::json!({
                 "table_name": access.table,
                 "access_type": access.kind,
@@ -170,12 +280,16 @@ fn json(accesses: &[Access], tree: &[String]) -> String {
                 let parts: Vec<&str> = parts.split(',').collect();
                 said.insert("partitions".to_owned(), parts.into());
             }
+            let verb = writing.and_then(|writing| writing.verb_of(nth, access));
+            if let (Some(verb), Some(said)) = (verb, table.as_object_mut()) {
+                said.insert(verb.to_lowercase(), true.into());
+            }
             table
         })
         .collect();
     let block = match tables.as_slice() {
         [table] => serde_json::json!({ "select_id": 1, "table": table }),
-        tables => serde_json::json!({ "select_id": 1, "nested_loop": tables, "plan": tree }),
+        tables => serde_json::json!({ "select_id": 1, "nested_loop": tables, "plan": told.tree }),
     };
     let whole = serde_json::json!({ "query_block": block });
     serde_json::to_string_pretty(&whole).unwrap_or_default()

@@ -25,7 +25,7 @@ use crate::{
     state::SessionState,
 };
 
-pub(crate) use explain::explain;
+pub(crate) use explain::{Writing, explain, explain_write, explained};
 use remora_mysql::{ErrorCode, Token};
 pub(crate) use run::collect;
 pub(crate) use shapes::{PreparedShape, named_keys, prepare, run_prepared, run_text};
@@ -132,7 +132,7 @@ fn is_binary_operator(source: &Source, at: usize) -> bool {
 }
 
 /// What a SELECT would do, a line for each step, and how it would read its tables, of how many SELECTs.
-async fn explained(
+async fn planned_accesses(
     session: &mut SessionState,
     statement: &Statement<'_>,
 ) -> Result<(Vec<String>, Vec<access::Access>, usize)> {

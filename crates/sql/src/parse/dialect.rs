@@ -24,7 +24,13 @@ use datafusion::sql::sqlparser::{
     tokenizer::{Token, Word},
 };
 
-use super::{factors::factors, highlight::highlight};
+use super::{
+    cast::{cast, convert},
+    factors::factors,
+    highlight::highlight,
+    interval::placed,
+    json_value::{has_clauses, json_value},
+};
 use crate::parse::{KEYWORDS, MATCH_OF, Unit, function_call};
 
 /// MySQL, as the parser should have it.
@@ -136,8 +142,8 @@ impl Dialect for MySql {
             Keyword::EXTRACT => extract,
             Keyword::MATCH => matching,
             Keyword::EXISTS => |parser| parser.parse_exists_expr(false),
-            Keyword::CAST => |parser| parser.parse_cast_expr(CastKind::Cast),
-            Keyword::CONVERT => |parser| parser.parse_convert_expr(false),
+            Keyword::CAST => cast,
+            Keyword::CONVERT => convert,
             Keyword::POSITION => position,
             Keyword::TRIM => |parser| parser.parse_trim_expr(),
             Keyword::CEIL => |parser| parser.parse_ceil_floor_expr(true),
@@ -157,6 +163,7 @@ impl Dialect for MySql {
                 return Some(parser.parse_function(ObjectName::from(vec![name])));
             }
             Keyword::SUBSTR | Keyword::SUBSTRING => return Some(parser.parse_substring()),
+            _ if is_word(word, "JSON_VALUE") && has_clauses(parser) => json_value,
             _ if is_word(word, "HIGHLIGHT") => highlight,
             _ if is_word(word, "PACKEDFACTORS") || is_word(word, "FACTORS") => factors,
             _ => return None,
@@ -303,6 +310,7 @@ fn binary(parser: &mut Parser) -> Result<Expr, ParserError> {
 
 /// `INTERVAL size unit`, or the function: `INTERVAL(value, limit, …)`.
 fn interval(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let place = parser.get_current_index();
     let in_parentheses = parser.peek_token_ref().token == Token::LParen;
     let size = match in_parentheses && !begins_query(&parser.peek_nth_token_ref(1).token) {
         true => {
@@ -319,13 +327,14 @@ fn interval(parser: &mut Parser) -> Result<Expr, ParserError> {
         }
         false => parser.parse_expr()?,
     };
-    Ok(Expr::Interval(Interval {
+    let span = Expr::Interval(Interval {
         value: Box::new(size),
         leading_field: Some(unit(parser)?),
         leading_precision: None,
         last_field: None,
         fractional_seconds_precision: None,
-    }))
+    });
+    placed(parser, span, place)
 }
 
 /// The operators behind an operand that was read.

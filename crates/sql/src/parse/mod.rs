@@ -1,6 +1,7 @@
 //! What a statement is: split, classified, parsed.
 
 mod call;
+mod cast;
 mod classify;
 mod depth;
 mod dialect;
@@ -9,9 +10,12 @@ mod factors;
 mod found;
 mod groups;
 mod highlight;
+mod interval;
+mod json_value;
 mod keywords;
 mod lex;
 mod options;
+mod refused;
 mod split;
 mod syntax;
 mod tokens;
@@ -33,6 +37,7 @@ pub(crate) use factors::FACTORS;
 pub(crate) use found::{Counting, counting};
 pub(crate) use groups::{GroupRows, take_group_rows};
 pub(crate) use highlight::{BETWEEN_OPTIONS, HIGHLIGHT};
+pub(crate) use json_value::{DEFAULT, ERROR, JSON_VALUE_OF};
 pub(crate) use keywords::{KEYWORDS, UNKNOWN_RANKER};
 pub(crate) use lex::{near, sent_bytes, tokens};
 pub(crate) use options::{MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, check_option};

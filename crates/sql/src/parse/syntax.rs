@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::{
 use remora_engine::Value;
 use remora_mysql::{Token, TokenKind, unquoted};
 
-use super::{Source, depth, dialect::MySql, groups, keywords, near, sent_bytes};
+use super::{Source, depth, dialect::MySql, groups, keywords, near, refused, sent_bytes};
 use crate::{Error, Result};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
@@ -69,6 +69,8 @@ struct Converter<'a> {
     end: usize,
     /// Where orders within groups end.
     ordered: Vec<usize>,
+    /// Where `ROLLUP(…)` among the groups ends.
+    rollups: Vec<usize>,
     out: Vec<TokenWithSpan>,
 }
 
@@ -76,7 +78,8 @@ impl<'a> Converter<'a> {
     fn new(source: &'a Source, parameters: &'a [Value]) -> Self {
         let out = Vec::with_capacity(source.tokens.len() + 1);
         let (wrapped, ordered, end) = (Vec::new(), Vec::new(), source.tokens.len());
-        Self { source, parameters: parameters.iter(), wrapped, end, ordered, out }
+        let rollups = Vec::new();
+        Self { source, parameters: parameters.iter(), wrapped, end, ordered, rollups, out }
     }
 
     /// Converts the tokens before that place.
@@ -103,6 +106,7 @@ impl<'a> Converter<'a> {
 
     /// Converts what begins at a token; says how many tokens that is.
     fn one(&mut self, at: usize, token: &Token) -> Result<usize> {
+        refused::check(self.source, at)?;
         if let Some(taken) = self.phrase(at, token) {
             return Ok(taken);
         }
@@ -179,6 +183,17 @@ impl<'a> Converter<'a> {
             self.push(token, Out::make_word(&source.plain(at)?, Some('`')));
             return Some(1);
         }
+        if words(&["OFFSET"]) && !refused::is_offset(source, at) {
+            self.push(token, Out::make_word(&source.plain(at)?, Some('`')));
+            return Some(1);
+        }
+        if words(&["SIGNED", "INT"]) || words(&["UNSIGNED", "INT"]) {
+            self.push(token, Out::make_keyword(&source.plain(at)?.to_uppercase()));
+            return Some(2);
+        }
+        if let Some(taken) = self.rollup(at, token) {
+            return Some(taken);
+        }
         if words(&["DISTINCTROW"]) {
             self.push(token, Out::make_keyword("DISTINCT"));
             return Some(1);
@@ -187,6 +202,27 @@ impl<'a> Converter<'a> {
         tokens.into_iter().for_each(|each| self.push(token, each));
         self.ordered.extend(closes_at);
         Some(taken)
+    }
+
+    /// `GROUP BY ROLLUP(a, b)` as `GROUP BY a, b WITH ROLLUP`.
+    fn rollup(&mut self, at: usize, token: &Token) -> Option<usize> {
+        const OPENS: usize = 3;
+        let source = self.source;
+        if self.rollups.last() == Some(&at) {
+            self.rollups.pop();
+            self.push(token, Out::make_keyword("WITH"));
+            self.push(token, Out::make_keyword("ROLLUP"));
+            return Some(1);
+        }
+        let mut words = ["GROUP", "BY", "ROLLUP"].into_iter().enumerate();
+        let begins = words.all(|(nth, word)| source.is_word(at + nth, word));
+        if !begins || !source.is(at + OPENS, "(") {
+            return None;
+        }
+        self.rollups.push(refused::closing(source, at + OPENS)?);
+        self.push(token, Out::make_keyword("GROUP"));
+        self.push(token, Out::make_keyword("BY"));
+        Some(OPENS + 1)
     }
 
     /// `FOR UPDATE OF a, b` as `FOR UPDATE OF a FOR UPDATE OF b`: the parser knows one table of each.
@@ -229,21 +265,10 @@ impl<'a> Converter<'a> {
         if after_query || !["SELECT", "WITH"].iter().any(|word| source.is_word(first, word)) {
             return None;
         }
-        let inner = self.closing(at + 1)?;
+        let inner = refused::closing(source, at + 1)?;
         let unites =
             ["UNION", "EXCEPT", "INTERSECT"].iter().any(|word| source.is_word(inner + 1, word));
-        if unites { self.closing(at) } else { None }
-    }
-
-    /// The parenthesis that closes the one here.
-    fn closing(&self, at: usize) -> Option<usize> {
-        let mut depth = 0_usize;
-        (at..self.source.tokens.len()).find(|&place| {
-            depth += usize::from(self.source.is(place, "("));
-            let closes = self.source.is(place, ")");
-            depth = depth.saturating_sub(usize::from(closes));
-            closes && depth == 0
-        })
+        if unites { refused::closing(source, at) } else { None }
     }
 
     /// Texts that follow each other are one.

@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, Ident, Query, Values, VisitMut, VisitorMut, visit_expressions,
+    BinaryOperator, Expr, Function, Ident, Query, Values, VisitMut, VisitorMut, visit_expressions,
 };
 use remora_mysql::ErrorCode;
 
 use super::{
-    Env, Resolver, factors, highlight, keywords,
+    Env, Resolver, assigned, factors, highlight, keywords,
     places::{SelectKind, Standing},
     scope::{Clause, Scope},
     sets, sphinx,
@@ -202,13 +202,29 @@ impl Walk<'_, '_> {
         outer && !own
     }
 
+    /// Whether expressions are evaluated one after the other here: those that are selected of no table.
+    fn is_in_turn(&self) -> bool {
+        let is_alone = self.scope.parent.is_none() && !self.resolver.has_queries;
+        let is_selected = matches!(self.place.clause, Clause::Fields) && self.aggregates == 0;
+        is_alone && is_selected && self.scope.relations.is_empty() && self.resolver.selects <= 1
+    }
+
     fn one(&mut self, expr: &mut Expr) -> Result<Option<Expr>> {
         match expr {
             Expr::Identifier(ident) if ident.quote_style.is_none() && is_variable(ident) => {
                 if self.resolver.is_sphinx() {
                     sphinx::check_variable(&ident.value)?;
                 }
-                self.resolver.variable(&ident.value)
+                match self.resolver.variable(&ident.value)? {
+                    None if self.is_in_turn() => Ok(Some(assigned::read(&ident.value))),
+                    meant => Ok(meant),
+                }
+            }
+            Expr::BinaryOp { left, op: BinaryOperator::Assignment, right } => {
+                if !self.is_in_turn() {
+                    return Err(Error::unsupported(assigned::REFUSED));
+                }
+                assigned::assignment(left, right).map(Some)
             }
             Expr::Identifier(ident) => self.noted_name(std::slice::from_ref(ident)).map(Some),
             Expr::CompoundIdentifier(name) => self.noted_name(name).map(Some),

@@ -3,6 +3,7 @@
 //!
 //! This module does not use types; `meaning` does.
 
+mod assigned;
 mod clauses;
 mod distinct;
 mod expr;

@@ -398,7 +398,7 @@ impl SessionState {
                 execute::run(self, statement, reply).await
             }
             Kind::Do => execute::run_do(self, statement).await,
-            Kind::Explain => execute::explain(self, statement, reply).await,
+            Kind::Explain => write::explain(self, statement, reply).await,
             Kind::Rows | Kind::Definition | Kind::Transaction => write::run(self, statement).await,
             Kind::Set if statement.source.is_word(1, "STATEMENT") => {
                 set::run_for(self, statement, reply).await

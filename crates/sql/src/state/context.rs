@@ -22,7 +22,7 @@ use datafusion::{
 use jiff::{Timestamp, tz::TimeZone};
 use parking_lot::Mutex;
 use remora_engine::{Ending, Interrupt, Value};
-use remora_mysql::{Collation, ErrorCode, SqlMode};
+use remora_mysql::{BlockMode, Collation, ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
 use super::{Chances, Level, SessionState, Warning, Warnings};
@@ -115,6 +115,8 @@ pub(crate) struct Context {
     pub division_digits: u8,
     /// `default_week_format`.
     pub week_format: u8,
+    /// `block_encryption_mode`.
+    pub block_mode: BlockMode,
     /// `max_allowed_packet`: longer texts become NULL with a warning.
     pub max_text_bytes: u64,
     /// LAST_INSERT_ID().
@@ -232,6 +234,7 @@ impl Context {
             group_concat_max_bytes: variables.group_concat_max_len,
             division_digits: variables.div_precision_increment,
             week_format: variables.default_week_format,
+            block_mode: variables.block_mode,
             max_text_bytes: variables.max_allowed_packet,
             last_insert_id: session.last_insert_id,
             found_rows: session.found_rows,

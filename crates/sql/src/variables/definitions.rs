@@ -112,8 +112,9 @@ const fn of(scope: Scope, name: &'static str, kind: Kind, default: &'static str)
 }
 
 /// Those that change what a session does. The others are known because clients set and read them.
-const EFFECTIVE: [&str; 29] = [
+const EFFECTIVE: [&str; 30] = [
     "autocommit",
+    "block_encryption_mode",
     "character_set_client",
     "character_set_connection",
     "character_set_database",
@@ -168,6 +169,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     both("binlog_format", Text, "ROW"),
     both("binlog_row_image", Text, "FULL"),
     global("binlog_row_metadata", Text, "MINIMAL"),
+    both("block_encryption_mode", Text, "aes-128-ecb"),
     both("character_set_client", Text, "utf8mb4"),
     both("character_set_connection", Text, "utf8mb4"),
     both("character_set_database", Text, "utf8mb4"),

@@ -8,7 +8,7 @@ mod time_zone;
 use std::sync::Arc;
 
 use remora_engine::Value;
-use remora_mysql::{Charset, Collation, ErrorCode, SqlMode};
+use remora_mysql::{BlockMode, Charset, Collation, ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
 pub(crate) use definitions::{DEFINITIONS, Definition, Kind, Scope, definition};
@@ -49,6 +49,8 @@ pub(crate) struct Variables {
     pub div_precision_increment: u8,
     /// The mode of WEEK().
     pub default_week_format: u8,
+    /// The mode of AES_ENCRYPT.
+    pub block_mode: BlockMode,
     /// Most rounds of a recursive common table expression.
     pub cte_max_recursion_depth: u64,
     /// Bytes of a packet, and of a text that a function makes.
@@ -95,6 +97,7 @@ impl Variables {
             group_concat_max_len: 1_024,
             div_precision_increment: 4,
             default_week_format: 0,
+            block_mode: BlockMode::DEFAULT,
             cte_max_recursion_depth: 1_000,
             max_allowed_packet: 67_108_864,
             sql_notes: true,

@@ -1,7 +1,9 @@
 //! A variable gets a value: checked, and made typed where it is hot.
 
 use remora_engine::Value;
-use remora_mysql::{Charset, Collation, Comments, ErrorCode, LexMode, SqlMode, charset_default};
+use remora_mysql::{
+    BlockMode, Charset, Collation, Comments, ErrorCode, LexMode, SqlMode, charset_default,
+};
 
 use super::{Kind, SessionTimeZone, Variables, definition, unknown};
 use crate::{Error, Result, ResultCharset};
@@ -43,6 +45,12 @@ impl Variables {
             "group_concat_max_len" => self.group_concat_max_len = number().max(4),
             "div_precision_increment" => self.div_precision_increment = small().min(30),
             "default_week_format" => self.default_week_format = small().min(7),
+            "block_encryption_mode" => {
+                let name = text().to_ascii_lowercase();
+                self.block_mode = BlockMode::parse(&name)
+                    .ok_or_else(|| wrong_value("block_encryption_mode", &text()))?;
+                return Ok(Some(Value::Text(name.into())));
+            }
             "max_allowed_packet" => {
                 self.max_allowed_packet = number().clamp(1 << 10, MAX_PACKET_BYTES) >> 10 << 10;
                 return Ok(Some(Value::Uint(self.max_allowed_packet)));

@@ -7,7 +7,7 @@ mod transaction;
 mod unique;
 
 pub(crate) use define::COMPUTING;
-pub(crate) use rows::{check, protect};
+pub(crate) use rows::{check, explain, protect};
 
 use crate::{
     Outcome, Result,

@@ -19,8 +19,9 @@ use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 
 /// The scripts.
-const SCRIPTS: [&str; 14] = [
+const SCRIPTS: [&str; 15] = [
     "insert",
+    "derived",
     "duplicate",
     "update",
     "transactions",
@@ -190,6 +191,11 @@ fn scripts_say_what_mysql_did() {
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn updates_beside_rows_of_no_table() {
+    check("derived").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -365,3 +365,80 @@ async fn indexes_count_their_answers() {
     let told = rows(session, usage).await;
     assert!(told.contains("user_made equality 2"), "{told}");
 }
+
+/// The columns select_type, table, type, key and Extra of each row, as one text.
+async fn written(session: &mut Session, statement: &str) -> String {
+    let found = explained(session, statement).await;
+    let shown = |row: &Vec<String>| [1, 2, 3, 5].map(|column| row[column].as_str()).join(" ");
+    found.iter().map(shown).collect::<Vec<_>>().join("; ")
+}
+
+/// select_type and the tables are those that MySQL 9.7 answered; how rows are found is what happens here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explain_tells_how_statements_that_write_find_their_rows() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    let session = &mut session;
+    let counted = "SELECT COUNT(*), SUM(total) FROM orders";
+    let before = rows(session, counted).await;
+    for (statement, told) in [
+        ("INSERT INTO users VALUES (9000, 'a', 'de')", "INSERT users ALL NULL"),
+        ("REPLACE INTO users SET id = 1, mail = 'a'", "REPLACE users ALL NULL"),
+        (
+            "INSERT INTO users (id, mail) VALUES (9000, (SELECT mail FROM users u WHERE id = 1))",
+            "INSERT users ALL NULL; SUBQUERY u const PRIMARY",
+        ),
+        (
+            "INSERT INTO orders SELECT id + 90000, user, state, made, total FROM orders o WHERE user = 5",
+            "INSERT orders ALL NULL; SIMPLE o ref user_made",
+        ),
+        ("UPDATE orders SET total = 1 WHERE id = 7", "UPDATE orders const PRIMARY"),
+        ("UPDATE orders o SET total = 1 WHERE user = 5", "UPDATE o ref user_made"),
+        ("UPDATE orders SET total = total + 1", "UPDATE orders ALL NULL"),
+        ("DELETE FROM orders WHERE state = 1", "DELETE orders ref state"),
+        (
+            "UPDATE users u JOIN orders o ON u.id = o.user SET o.total = 0 WHERE o.state = 1",
+            "UPDATE o ref state; SIMPLE u eq_ref PRIMARY",
+        ),
+        (
+            "DELETE o FROM orders o JOIN users u ON u.id = o.user WHERE o.state = 1",
+            "DELETE o ref state; SIMPLE u eq_ref PRIMARY",
+        ),
+    ] {
+        assert_eq!(written(session, statement).await, told, "{statement}");
+    }
+    assert_eq!(rows(session, counted).await, before, "nothing was written");
+    for (statement, told) in [
+        (
+            "FORMAT=TREE INSERT INTO users VALUES (9000, 'a', 'de')",
+            "-> Insert into users\n    -> Rows fetched before execution",
+        ),
+        (
+            "FORMAT=TREE DELETE FROM orders WHERE user = 5",
+            "-> Delete from orders (buffered)\n    -> Index lookup on orders using user_made",
+        ),
+    ] {
+        let tree = rows(session, &format!("EXPLAIN {statement}")).await;
+        assert!(tree.starts_with(told), "{statement}: {tree}");
+    }
+    let json =
+        rows(session, "EXPLAIN FORMAT=JSON UPDATE orders SET total = 1 WHERE user = 5").await;
+    assert!(json.contains("\"update\": true"), "{json}");
+    for (statement, error) in [
+        ("EXPLAIN INSERT INTO nosuch VALUES (1)", "1146 Table 'test.nosuch' doesn't exist"),
+        (
+            "EXPLAIN INSERT INTO users VALUES (1)",
+            "1136 Column count doesn't match value count at row 1",
+        ),
+        ("EXPLAIN UPDATE users SET nosuch = 1", "1054 Unknown column 'nosuch' in 'field list'"),
+        ("EXPLAIN UPDATE users SET mail = nosuch", "1054 Unknown column 'nosuch' in 'field list'"),
+        (
+            "EXPLAIN DELETE FROM users WHERE nosuch = 1",
+            "1054 Unknown column 'nosuch' in 'where clause'",
+        ),
+    ] {
+        assert_eq!(rows(session, statement).await, error, "{statement}");
+    }
+    let analysis = rows(session, "EXPLAIN ANALYZE DELETE FROM orders").await;
+    assert!(analysis.starts_with("1235 "), "{analysis}");
+}

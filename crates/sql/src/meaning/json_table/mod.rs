@@ -115,6 +115,11 @@ impl JsonTable {
     }
 }
 
+/// The text of which a cast makes a value of a type, as columns have it: NULL has none. `None` if it does not fit.
+pub(super) fn fitted(value: &Json, kind: &DataType) -> Option<Option<String>> {
+    cell::fitted(value, kind).ok()
+}
+
 /// About how many bytes the document of a text takes: each value of it a node, and what it says.
 fn document_bytes(text: &str) -> usize {
     // A node of our tree, and one of the parser's beside it.

@@ -20,7 +20,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("->>", 2, 2, long_text, extract_unquoted),
     Definition::new("json_unquote", 1, 1, unquote_type, unquote),
     Definition::new("json_quote", 1, 1, quote_type, quote),
-    Definition::new("json_value", 2, 2, value_type, value),
     Definition::new("json_object", 0, MANY, json_type, object),
     Definition::new("json_array", 0, MANY, json_type, array),
     Definition::new("json_contains", 2, 3, truth_type, contains),
@@ -79,10 +78,6 @@ fn unquote_type(typing: &Typing<'_>) -> Result<ExprType> {
         return long_text(typing);
     }
     Ok(document_text(kind.characters()))
-}
-
-fn value_type(_typing: &Typing<'_>) -> Result<ExprType> {
-    Ok(ExprType::text(512, Collation::UTF8MB4_0900_AI_CI))
 }
 
 fn type_type(_typing: &Typing<'_>) -> Result<ExprType> {
@@ -170,13 +165,6 @@ fn unquote<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 
 fn quote<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(V::or_null(args.first().and_then(V::string), |text| V::text(json::quoted(&text))))
-}
-
-fn value<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let found = extract_json(args)?;
-    let scalar =
-        found.filter(|found| !matches!(found, Json::Array(_) | Json::Object(_) | Json::Null));
-    Ok(V::or_null(scalar, |found| V::text(plain_text(&found))))
 }
 
 /// What an argument is inside a document: truths stay truths.

@@ -3,13 +3,16 @@
 mod arithmetic;
 mod bits;
 mod casts;
+mod ciphers;
 mod comparison;
+mod compressed;
 mod control;
 mod dates;
 mod groups;
 mod highlight;
 mod intervals;
 mod json;
+mod json_value;
 mod literals;
 mod locks;
 mod multi;
@@ -21,6 +24,7 @@ mod session;
 mod snippet;
 mod spatial;
 mod text;
+mod units;
 mod waiting;
 
 use super::function::Definition;
@@ -36,13 +40,16 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     arithmetic::FUNCTIONS,
     bits::FUNCTIONS,
     casts::FUNCTIONS,
+    ciphers::FUNCTIONS,
     comparison::FUNCTIONS,
+    compressed::FUNCTIONS,
     control::FUNCTIONS,
     dates::FUNCTIONS,
     groups::FUNCTIONS,
     highlight::FUNCTIONS,
     intervals::FUNCTIONS,
     json::FUNCTIONS,
+    json_value::FUNCTIONS,
     literals::FUNCTIONS,
     locks::FUNCTIONS,
     multi::FUNCTIONS,
@@ -54,5 +61,6 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     snippet::FUNCTIONS,
     spatial::FUNCTIONS,
     text::FUNCTIONS,
+    units::FUNCTIONS,
     waiting::FUNCTIONS,
 ];

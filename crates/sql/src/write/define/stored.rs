@@ -6,7 +6,9 @@ use remora_mysql::{ErrorCode, LexMode, Token, TokenKind};
 use crate::{Error, Result, parse::tokens};
 
 /// Functions that ask for a session or change one.
-const OF_SESSIONS: [&str; 13] = [
+const OF_SESSIONS: [&str; 15] = [
+    "aes_decrypt",
+    "aes_encrypt",
     "benchmark",
     "found_rows",
     "get_lock",

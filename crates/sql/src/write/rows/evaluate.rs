@@ -77,6 +77,11 @@ impl Query {
         Ok(Some(keys))
     }
 
+    /// Its text and the values of its `?`.
+    pub(super) fn into_parts(self) -> (Vec<u8>, Vec<Value>) {
+        (self.text, self.parameters)
+    }
+
     /// Makes it ready without running it: what is wrong with it, or is not for this user.
     pub(crate) async fn check(self, session: &mut SessionState) -> Result<()> {
         let sources = split(&self.text, false, session.lex_mode())?;

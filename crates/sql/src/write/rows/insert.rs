@@ -13,8 +13,10 @@ use remora_mysql::ErrorCode;
 use super::{
     duplicate::{OnDuplicate, update_duplicate},
     evaluate::Query,
+    explained::Explained,
     literal::{Given, Parameters, given},
     target::{TargetTable, table_name},
+    update::queries_within,
     values::{GivenRows, RowMaker},
 };
 use crate::{
@@ -50,25 +52,10 @@ pub(super) async fn run(
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
 ) -> Result<Outcome> {
-    let replace = tokens.accept("REPLACE");
-    if !replace {
-        tokens.expect("INSERT")?;
-    }
-    while tokens.accept_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]) {}
-    let ignore = tokens.accept("IGNORE");
-    session.refuses_warnings &= !ignore;
-    tokens.accept("INTO");
-    let name = table_name(tokens, session)?;
-    let verb = if replace { Verb::Replace } else { Verb::Insert };
-    let target = TargetTable::find(session, &name, verb)?;
-    let columns = column_list(tokens, &target)?;
-    let policy = match (replace, ignore) {
-        (true, _) => Policy::Replace,
-        (false, true) => Policy::Ignore,
-        (false, false) => Policy::Refuse,
-    };
-    let source = read_source(session, tokens, parameters, &target, columns).await?;
+    let Head { policy, ignore, target, columns } = Head::read(session, tokens)?;
+    let source = read_source(tokens, parameters, &target, columns)?;
     let Source { rows, alias, several, from_query } = source;
+    let rows = rows.given(session).await?;
     let on_duplicate = OnDuplicate::parse(session, tokens, parameters, &target, alias)?;
     tokens.expect_end()?;
     let mut inserter = Inserter::new(session, &target, policy, ignore).await?;
@@ -78,14 +65,107 @@ pub(super) async fn run(
     Ok(inserter.outcome(session, several))
 }
 
+/// Where INSERT or REPLACE has its rows from.
+pub(super) fn explained(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+) -> Result<Explained> {
+    let Head { policy, target, columns, .. } = Head::read(session, tokens)?;
+    let source = read_source(tokens, parameters, &target, columns)?;
+    OnDuplicate::parse(session, tokens, parameters, &target, source.alias)?;
+    tokens.expect_end()?;
+    let verb = if policy == Policy::Replace { "REPLACE" } else { "INSERT" };
+    let query = match source.rows {
+        Rows::Read(query, _) => Some(query),
+        Rows::Given(given) => queries_of(tokens, parameters, &given),
+    };
+    Ok(Explained { verb, targets: vec![target.name.table], query })
+}
+
+/// The expressions of rows that read tables, as a SELECT of no table.
+fn queries_of(
+    tokens: &Tokens<'_>,
+    parameters: &Parameters<'_>,
+    given: &GivenRows,
+) -> Option<Query> {
+    let mut query = Query::new("SELECT 1");
+    let mut reads = false;
+    for given in given.rows.iter().flatten() {
+        let Given::Expression(range) = given else { continue };
+        if !queries_within(tokens, range.clone()).is_empty() {
+            reads = true;
+            query.push(",");
+            query.push_tokens(tokens, range.clone(), parameters);
+        }
+    }
+    reads.then_some(query)
+}
+
+/// What stands before the rows of INSERT and REPLACE.
+struct Head {
+    policy: Policy,
+    ignore: bool,
+    target: TargetTable,
+    columns: Option<Vec<usize>>,
+}
+
+impl Head {
+    fn read(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Self> {
+        let replace = tokens.accept("REPLACE");
+        if !replace {
+            tokens.expect("INSERT")?;
+        }
+        while tokens.accept_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]) {}
+        let ignore = tokens.accept("IGNORE");
+        session.refuses_warnings &= !ignore;
+        tokens.accept("INTO");
+        let name = table_name(tokens, session)?;
+        let verb = if replace { Verb::Replace } else { Verb::Insert };
+        let target = TargetTable::find(session, &name, verb)?;
+        let columns = column_list(tokens, &target)?;
+        let policy = match (replace, ignore) {
+            (true, _) => Policy::Replace,
+            (false, true) => Policy::Ignore,
+            (false, false) => Policy::Refuse,
+        };
+        Ok(Self { policy, ignore, target, columns })
+    }
+}
+
 /// The rows of a statement.
 struct Source {
-    rows: GivenRows,
+    rows: Rows,
     alias: Option<Alias>,
     /// Whether it counts its records for the reply.
     several: bool,
     /// Whether it is a query.
     from_query: bool,
+}
+
+/// Rows as a statement has them.
+enum Rows {
+    /// In its text.
+    Given(GivenRows),
+    /// By a query, for these columns.
+    Read(Query, Vec<usize>),
+}
+
+impl Rows {
+    /// What is given for the columns; of a query what it finds.
+    async fn given(self, session: &mut SessionState) -> Result<GivenRows> {
+        let (query, columns) = match self {
+            Self::Given(given) => return Ok(given),
+            Self::Read(query, columns) => (query, columns),
+        };
+        let found = query.rows(session).await?;
+        if found.first().is_some_and(|row| row.len() != columns.len()) {
+            return Err(count_error(1));
+        }
+        let given = |row: Vec<Value>| row.into_iter().map(Given::Value).collect();
+        let rows = found.into_iter().map(given).collect();
+        Ok(GivenRows { columns, rows })
+    }
 }
 
 /// `AS new(a, b)`.
@@ -98,8 +178,7 @@ pub(super) struct Alias {
     pub positions: Vec<usize>,
 }
 
-async fn read_source(
-    session: &mut SessionState,
+fn read_source(
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
     target: &TargetTable,
@@ -108,7 +187,7 @@ async fn read_source(
     if columns.is_none() && tokens.accept("SET") {
         let (columns, row) = assignments(tokens, parameters, target)?;
         let alias = alias(tokens, &columns)?;
-        let rows = GivenRows { columns, rows: vec![row] };
+        let rows = Rows::Given(GivenRows { columns, rows: vec![row] });
         return Ok(Source { rows, alias, several: false, from_query: false });
     }
     let columns = columns.unwrap_or_else(|| all_columns(target));
@@ -117,7 +196,7 @@ async fn read_source(
         let rows = rows(tokens, parameters, columns.len())?;
         let alias = alias(tokens, &columns)?;
         let several = rows.len() > 1;
-        let rows = GivenRows { columns, rows };
+        let rows = Rows::Given(GivenRows { columns, rows });
         return Ok(Source { rows, alias, several, from_query: false });
     }
     let query = tokens.skip_until(|tokens| {
@@ -129,14 +208,7 @@ async fn read_source(
     }
     let mut select = Query::new("");
     select.push_tokens(tokens, query, parameters);
-    let found = select.rows(session).await?;
-    if let Some(row) = found.first().filter(|row| row.len() != columns.len()) {
-        let _ = row;
-        return Err(count_error(1));
-    }
-    let given = |row: Vec<Value>| row.into_iter().map(Given::Value).collect();
-    let rows = found.into_iter().map(given).collect();
-    let rows = GivenRows { columns, rows };
+    let rows = Rows::Read(select, columns);
     Ok(Source { rows, alias: None, several: true, from_query: true })
 }
 

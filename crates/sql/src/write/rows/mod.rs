@@ -4,8 +4,11 @@
 //! session's snapshot. The commit hands them to the engine.
 
 pub(crate) mod computed;
+mod delete;
+mod derived;
 mod duplicate;
 mod evaluate;
+mod explained;
 mod fields;
 mod in_turn;
 mod insert;
@@ -21,6 +24,7 @@ mod values;
 use remora_engine::Value;
 
 pub(crate) use evaluate::Query;
+pub(crate) use explained::explain;
 pub(crate) use preparable::check;
 use remora_mysql::TokenKind;
 pub(crate) use target::{TargetTable, check_local, table_name, table_of};
@@ -60,7 +64,7 @@ pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
             insert::run(session, &mut tokens, &parameters).await
         }
         () if tokens.is_word("UPDATE") => update::update(session, &mut tokens, &parameters).await,
-        () if tokens.is_word("DELETE") => update::delete(session, &mut tokens, &parameters).await,
+        () if tokens.is_word("DELETE") => delete::delete(session, &mut tokens, &parameters).await,
         () if tokens.is_word("LOAD") => load::run(session, &mut tokens, &parameters).await,
         () => Err(crate::Error::unsupported(source.shown())),
     };

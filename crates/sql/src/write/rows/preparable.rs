@@ -7,10 +7,11 @@
 use std::ops::Range;
 
 use super::{
+    delete::{deleted_tables, is_deleted},
     evaluate::Query,
     literal::Parameters,
     target::{table_name, table_of},
-    update::{Named, assigned_column, deleted_tables, is_deleted, is_rest, named_tables},
+    update::{Named, assigned_column, is_rest, named_tables},
 };
 use crate::{
     Result,

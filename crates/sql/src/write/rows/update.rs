@@ -1,10 +1,7 @@
-//! UPDATE and DELETE, of one table or of several: a SELECT finds the keys and the new values, then
-//! the rows are changed one by one.
+//! UPDATE of one table or of several: a SELECT finds the keys and the new values, then the rows are changed one by one.
 //!
 //! ```text
 //! update := "UPDATE" ["LOW_PRIORITY"] ["IGNORE"] tables "SET" assignment,* rest
-//! delete := "DELETE" word* ["IGNORE"] ("FROM" table [["AS"] alias] rest
-//!           | table,* "FROM" tables rest | "FROM" table,* "USING" tables rest)
 //! rest   := ["WHERE" …] ["ORDER" "BY" …] ["LIMIT" …]
 //! ```
 
@@ -15,7 +12,9 @@ use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
 use super::{
+    derived::check_assigned,
     evaluate::Query,
+    explained::Explained,
     in_turn::{InTurn, evaluated_in_turn, mentions},
     insert::check_found,
     literal::{Given, Parameters, given},
@@ -52,29 +51,72 @@ pub(super) async fn update(
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
 ) -> Result<Outcome> {
-    tokens.expect("UPDATE")?;
-    tokens.accept("LOW_PRIORITY");
-    let ignore = tokens.accept("IGNORE");
-    session.refuses_warnings &= !ignore;
-    let tables = tokens.skip_until(|tokens| tokens.is_word("SET"))?;
-    let named = named_tables(session, tokens, tables.clone())?;
-    tokens.expect("SET")?;
-    let mut targets: Vec<Option<TargetTable>> = vec![None; named.len()];
-    let assignments = assignments(session, tokens, parameters, &named, &mut targets)?;
-    let rest = rest(tokens)?;
-    let in_turn = match (&named[..], &targets[..]) {
-        ([named], [Some(target)]) if is_one_table(tokens, tables.clone()) => {
-            evaluated_in_turn(tokens, named, target, &assignments)
-        }
-        _ => vec![false; assignments.len()],
-    };
+    let read = ReadUpdate::of(session, tokens, parameters).await?;
+    let ReadUpdate { ignore, named, targets, assignments, in_turn, tables, rest } = read;
     let mut update = Update { session, tokens, parameters, ignore, in_turn };
     let found = update.find(&named, &targets, &assignments, tables, rest).await?;
     update.change(&named, &targets, &assignments, found).await
 }
 
+/// How UPDATE finds its rows.
+pub(super) async fn explained_update(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+) -> Result<Explained> {
+    let read = ReadUpdate::of(session, tokens, parameters).await?;
+    let ReadUpdate { ignore, named, targets, assignments, in_turn, tables, rest } = read;
+    let update = Update { session, tokens, parameters, ignore, in_turn };
+    let query = update.query(&named, &targets, &assignments, tables, rest);
+    Ok(Explained { verb: "UPDATE", targets: changed(&named, &targets), query: Some(query) })
+}
+
+/// What the tables are called whose rows change.
+pub(super) fn changed(named: &[Named], targets: &[Option<TargetTable>]) -> Vec<String> {
+    let pairs = named.iter().zip(targets);
+    pairs.filter(|(_, target)| target.is_some()).map(|(named, _)| named.alias.clone()).collect()
+}
+
+/// What an UPDATE says.
+struct ReadUpdate {
+    ignore: bool,
+    named: Vec<Named>,
+    targets: Vec<Option<TargetTable>>,
+    assignments: Vec<Assignment>,
+    in_turn: Vec<bool>,
+    tables: Range<usize>,
+    rest: Range<usize>,
+}
+
+impl ReadUpdate {
+    async fn of(
+        session: &mut SessionState,
+        tokens: &mut Tokens<'_>,
+        parameters: &Parameters<'_>,
+    ) -> Result<Self> {
+        tokens.expect("UPDATE")?;
+        tokens.accept("LOW_PRIORITY");
+        let ignore = tokens.accept("IGNORE");
+        session.refuses_warnings &= !ignore;
+        let tables = tokens.skip_until(|tokens| tokens.is_word("SET"))?;
+        let named = named_tables(session, tokens, tables.clone())?;
+        tokens.expect("SET")?;
+        check_assigned(session, tokens, parameters, tables.clone(), &named).await?;
+        let mut targets: Vec<Option<TargetTable>> = vec![None; named.len()];
+        let assignments = assignments(session, tokens, parameters, &named, &mut targets)?;
+        let rest = rest(tokens)?;
+        let in_turn = match (&named[..], &targets[..]) {
+            ([named], [Some(target)]) if is_one_table(tokens, tables.clone()) => {
+                evaluated_in_turn(tokens, named, target, &assignments)
+            }
+            _ => vec![false; assignments.len()],
+        };
+        Ok(Self { ignore, named, targets, assignments, in_turn, tables, rest })
+    }
+}
+
 /// The tokens of the queries in an expression.
-fn queries_within(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
+pub(super) fn queries_within(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
     const BEGIN: [&str; 4] = ["SELECT", "WITH", "VALUES", "TABLE"];
     let mut ahead = tokens.within(range.clone());
     let mut found = Vec::new();
@@ -124,6 +166,18 @@ impl Update<'_, '_> {
         if let Some(found) = quick {
             return Ok(found);
         }
+        self.query(named, targets, assignments, tables, rest).rows(self.session).await
+    }
+
+    /// The SELECT of what [`Update::find`] finds.
+    fn query(
+        &self,
+        named: &[Named],
+        targets: &[Option<TargetTable>],
+        assignments: &[Assignment],
+        tables: Range<usize>,
+        rest: Range<usize>,
+    ) -> Query {
         let mut query = Query::new("SELECT ");
         let mut items: Vec<Query> = Vec::new();
         for (named, target) in named.iter().zip(targets) {
@@ -155,7 +209,7 @@ impl Update<'_, '_> {
         query.push(" FROM ");
         query.push_tokens(self.tokens, tables, self.parameters);
         query.push_tokens(self.tokens, rest, self.parameters);
-        query.rows(self.session).await
+        query
     }
 
     /// What [`Update::find`] finds, where the rows are named by their keys and nothing needs a plan.
@@ -421,71 +475,8 @@ impl Changer {
     }
 }
 
-/// Runs DELETE.
-pub(super) async fn delete(
-    session: &mut SessionState,
-    tokens: &mut Tokens<'_>,
-    parameters: &Parameters<'_>,
-) -> Result<Outcome> {
-    tokens.expect("DELETE")?;
-    while tokens.accept_any(&["LOW_PRIORITY", "QUICK"]) {}
-    session.refuses_warnings &= !tokens.accept("IGNORE");
-    let (listed, tables) = deleted_tables(session, tokens)?;
-    let named = named_tables(session, tokens, tables.clone())?;
-    let rest = rest(tokens)?;
-    let targets = deleted_targets(session, &named, listed.as_deref())?;
-    if let ([named], [Some(target)]) = (&named[..], &targets[..]) {
-        let mut query = key_query(named, target);
-        query.push_tokens(tokens, tables.clone(), parameters);
-        query.push_tokens(tokens, rest.clone(), parameters);
-        if let Some(keys) = query.keys(session, target)? {
-            return delete_keys(session, target, &keys);
-        }
-    }
-    let mut query = Query::new("SELECT ");
-    let items = named.iter().zip(&targets).flat_map(|(named, target)| {
-        target.iter().flat_map(|target| key_items(named, target)).collect::<Vec<_>>()
-    });
-    for (index, item) in items.enumerate() {
-        query.push(if index > 0 { "," } else { "" });
-        query.push_query(&item);
-    }
-    query.push(" FROM ");
-    query.push_tokens(tokens, tables, parameters);
-    query.push_tokens(tokens, rest, parameters);
-    let found = query.rows(session).await?;
-    let mut deleted = 0;
-    let mut at = 0;
-    for target in targets.iter().flatten() {
-        let length = target.table.schema.primary_key.len();
-        for row in &found {
-            let Some(key) = key_of(row, at, length) else { continue };
-            session.check_progress()?;
-            if let Some(old) = target.row(session, &key)? {
-                target.delete(session, &old);
-                deleted += 1;
-            }
-        }
-        at += length;
-    }
-    Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
-}
-
-/// Takes away the rows of these keys.
-fn delete_keys(session: &mut SessionState, target: &TargetTable, keys: &[Key]) -> Result<Outcome> {
-    let mut deleted = 0;
-    for key in keys {
-        session.check_progress()?;
-        if let Some(old) = target.row(session, key)? {
-            target.delete(session, &old);
-            deleted += 1;
-        }
-    }
-    Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
-}
-
 /// A SELECT of a table's key, up to its FROM.
-fn key_query(named: &Named, target: &TargetTable) -> Query {
+pub(super) fn key_query(named: &Named, target: &TargetTable) -> Query {
     let mut query = Query::new("SELECT ");
     for (index, item) in key_items(named, target).iter().enumerate() {
         query.push(if index > 0 { "," } else { "" });
@@ -495,81 +486,12 @@ fn key_query(named: &Named, target: &TargetTable) -> Query {
     query
 }
 
-/// A table as a list names it.
-pub(super) type Listed = (Option<String>, String);
-
-/// The tables that rows are deleted from, where they are listed apart, and the tokens of the tables
-/// that are read.
-pub(super) fn deleted_tables(
-    session: &SessionState,
-    tokens: &mut Tokens<'_>,
-) -> Result<(Option<Vec<Listed>>, Range<usize>)> {
-    let first_from = tokens.accept("FROM");
-    let mut ahead = *tokens;
-    table_name(&mut ahead, session)?;
-    if ahead.take(".") {
-        ahead.need("*")?;
-    }
-    if first_from && !ahead.is(",") && !ahead.is_word("USING") {
-        return Ok((None, tokens.skip_until(is_rest)?));
-    }
-    let mut listed = Vec::new();
-    loop {
-        listed.push(listed_table(tokens)?);
-        if !tokens.take(",") {
-            break;
-        }
-    }
-    if !tokens.accept("USING") {
-        tokens.expect("FROM")?;
-    }
-    Ok((Some(listed), tokens.skip_until(is_rest)?))
-}
-
-/// Whether a listed table is this one.
-pub(super) fn is_deleted(named: &Named, (database, table): &Listed) -> bool {
-    let same = *table == named.alias || *table == named.name.table;
-    same && database.as_ref().is_none_or(|database| *database == named.name.database)
-}
-
-/// The targets among the tables that are read: those listed, or all.
-fn deleted_targets(
-    session: &SessionState,
-    named: &[Named],
-    listed: Option<&[Listed]>,
-) -> Result<Vec<Option<TargetTable>>> {
-    let missing = listed.into_iter().flatten();
-    let mut missing = missing.filter(|listed| !named.iter().any(|named| is_deleted(named, listed)));
-    if let Some((_, missing)) = missing.next() {
-        let message = format!("Unknown table '{missing}' in MULTI DELETE");
-        return Err(Error::new(ErrorCode::UnknownTableInDelete, message));
-    }
-    let wanted = |named: &Named| {
-        listed.is_none_or(|listed| listed.iter().any(|listed| is_deleted(named, listed)))
-    };
-    let target = |named: &Named| TargetTable::find(session, &named.name, Verb::Delete);
-    named.iter().map(|named| wanted(named).then(|| target(named)).transpose()).collect()
-}
-
-/// `[db.]table[.*]`.
-fn listed_table(tokens: &mut Tokens<'_>) -> Result<Listed> {
-    let first = tokens.name()?;
-    if !tokens.take(".") || tokens.take("*") {
-        return Ok((None, first));
-    }
-    let table = tokens.name()?;
-    if tokens.take(".") {
-        tokens.need("*")?;
-    }
-    Ok((Some(first), table))
-}
-
 pub(super) fn is_rest(tokens: &Tokens<'_>) -> bool {
     ["WHERE", "ORDER", "LIMIT"].iter().any(|word| tokens.is_word(word))
 }
 
 /// Takes all that is left.
-fn rest(tokens: &mut Tokens<'_>) -> Result<Range<usize>> {
+pub(super) fn rest(tokens: &mut Tokens<'_>) -> Result<Range<usize>> {
     if !tokens.at_end() && !is_rest(tokens) {
         return Err(tokens.syntax_error());
     }
@@ -643,7 +565,7 @@ pub(super) fn named_tables(
 }
 
 /// What stands behind a query in parentheses or a JSON_TABLE, of which no row is changed.
-fn behind_rows<'t>(tokens: &Tokens<'t>) -> Result<Option<Tokens<'t>>> {
+pub(super) fn behind_rows<'t>(tokens: &Tokens<'t>) -> Result<Option<Tokens<'t>>> {
     const BEGIN: [&str; 3] = ["SELECT", "WITH", "VALUES"];
     let mut inner = *tokens;
     inner.next();

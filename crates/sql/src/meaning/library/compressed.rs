@@ -1,0 +1,127 @@
+//! COMPRESS and its inverse: four bytes that say how long the bytes are, then what zlib makes of them.
+
+use std::io::{Read, Write};
+
+use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
+use remora_mysql::ErrorCode;
+
+use super::super::{
+    call::{Call, Typing},
+    function::Definition,
+    types::{ExprType, UNBOUNDED},
+    value::V,
+};
+use crate::Result;
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("compress", 1, 1, compressed_type, compress),
+    Definition::new("uncompress", 1, 1, uncompressed_type, uncompress),
+    Definition::new("uncompressed_length", 1, 1, length_type, uncompressed_length),
+];
+
+/// Bytes that say the length.
+const HEAD: usize = 4;
+/// Of those the bits that do.
+const LENGTH_BITS: u32 = 0x3FFF_FFFF;
+/// What stands behind a last space, which some columns would cut.
+const BEHIND_SPACE: u8 = b'.';
+
+/// As zlib's bound has it.
+fn compressed_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let length = typing.get(0).characters().saturating_mul(4);
+    Ok(ExprType::binary(length.saturating_add(length / 1_000).saturating_add(120)))
+}
+
+fn uncompressed_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::binary(UNBOUNDED))
+}
+
+fn length_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(10))
+}
+
+fn compress<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+    if bytes.is_empty() {
+        return Ok(V::bytes(Vec::new()));
+    }
+    if bytes.len() as u64 > call.longest_text() {
+        return Ok(call.too_long("compress"));
+    }
+    let length = u32::try_from(bytes.len()).unwrap_or(LENGTH_BITS) & LENGTH_BITS;
+    let made = ZlibEncoder::new(length.to_le_bytes().to_vec(), Compression::default());
+    // Writing to memory does not fail.
+    let written = written(made, &bytes);
+    let Ok(mut made) = written else { return Ok(V::Null) };
+    if made.last() == Some(&b' ') {
+        made.push(BEHIND_SPACE);
+    }
+    Ok(V::bytes(made))
+}
+
+fn written(mut encoder: ZlibEncoder<Vec<u8>>, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+/// How long it says that it was; `None` where it says nothing.
+fn said_length(bytes: &[u8]) -> Option<u32> {
+    let head: [u8; HEAD] = bytes.get(..HEAD)?.try_into().ok()?;
+    (bytes.len() > HEAD).then(|| u32::from_le_bytes(head) & LENGTH_BITS)
+}
+
+fn warn_of_data(call: &Call<'_>) {
+    call.warn(ErrorCode::UncompressData, || "ZLIB: Input data corrupted".to_owned());
+}
+
+fn uncompress<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+    if bytes.is_empty() {
+        return Ok(V::bytes(Vec::new()));
+    }
+    let Some(length) = said_length(&bytes) else {
+        warn_of_data(call);
+        return Ok(V::Null);
+    };
+    let most = call.longest_text();
+    if u64::from(length) > most {
+        call.warn(ErrorCode::UncompressTooLarge, || {
+            format!(
+                "Uncompressed data size too large; the maximum size is {most} (probably, length of \
+                 uncompressed data was corrupted)"
+            )
+        });
+        return Ok(V::Null);
+    }
+    let mut made = Vec::new();
+    let body = bytes.get(HEAD..).unwrap_or_default();
+    // One byte more tells that it is too long.
+    let read = ZlibDecoder::new(body).take(u64::from(length) + 1).read_to_end(&mut made);
+    if made.len() as u64 > u64::from(length) {
+        call.warn(ErrorCode::UncompressRoom, || {
+            "ZLIB: Not enough room in the output buffer (probably, length of uncompressed data was \
+             corrupted)"
+                .to_owned()
+        });
+        return Ok(V::Null);
+    }
+    if read.is_err() {
+        warn_of_data(call);
+        return Ok(V::Null);
+    }
+    Ok(V::bytes(made))
+}
+
+fn uncompressed_length<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+    if bytes.is_empty() {
+        return Ok(V::Int(0));
+    }
+    Ok(V::Int(match said_length(&bytes) {
+        Some(length) => i64::from(length),
+        None => {
+            warn_of_data(call);
+            0
+        }
+    }))
+}

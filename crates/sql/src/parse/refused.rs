@@ -1,0 +1,111 @@
+//! What the parser takes and MySQL refuses, by the tokens that stand there.
+
+use super::Source;
+use crate::{Error, Result};
+
+/// Words before a query.
+const BEFORE_QUERY: [&str; 8] =
+    ["ALL", "AS", "DISTINCT", "EXCEPT", "FROM", "INTERSECT", "JOIN", "UNION"];
+/// Literals that look like a column's name.
+const LITERALS: [&str; 3] = ["NULL", "TRUE", "FALSE"];
+
+/// 1064 where MySQL's grammar knows no such words, 1235 for what only its other engines do.
+pub(super) fn check(source: &Source, at: usize) -> Result<()> {
+    let is = |word: &str| source.is_word(at, word);
+    if is("VALUES") {
+        return values(source, at);
+    }
+    if is("FETCH") && ["FIRST", "NEXT"].iter().any(|word| source.is_word(at + 1, word)) {
+        return Err(source.syntax_error(at));
+    }
+    let behind_offset = at >= 2 && source.is_word(at - 2, "OFFSET");
+    if behind_offset && is_offset(source, at - 2) && (is("ROW") || is("ROWS")) {
+        return Err(source.syntax_error(at));
+    }
+    let is_named = source.is_word(at + 2, "AS") || source.is(at + 2, "(");
+    if is("WITH") && source.is_word(at + 1, "CUBE") && !is_named {
+        return Err(source.syntax_error(at));
+    }
+    if is("GROUP") && source.is_word(at + 1, "BY") {
+        let by = |words: &[&str]| {
+            words.iter().enumerate().all(|(nth, word)| source.is_word(at + 2 + nth, word))
+        };
+        if by(&["CUBE"]) && source.is(at + 3, "(") {
+            return Err(Error::unsupported("GROUP BY CUBE"));
+        }
+        if by(&["GROUPING", "SETS"]) && source.is(at + 4, "(") {
+            return Err(Error::unsupported("GROUP BY GROUPING SETS"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether OFFSET stands behind LIMIT and a number: anywhere else it is a name.
+pub(super) fn is_offset(source: &Source, at: usize) -> bool {
+    at >= 2 && source.is_word(at - 2, "LIMIT")
+}
+
+/// `VALUES ROW(…), ROW(…)`: each row says so. `VALUES(column)` is a function.
+fn values(source: &Source, at: usize) -> Result<()> {
+    if source.is_word(at + 1, "ROW") {
+        return rows(source, at + 1);
+    }
+    if !source.is(at + 1, "(") {
+        return Ok(());
+    }
+    let Some(before) = at.checked_sub(1) else { return Err(source.syntax_error(at + 1)) };
+    let is_query = |at: usize| BEFORE_QUERY.iter().any(|word| source.is_word(at, word));
+    let in_parentheses = source.is(before, "(");
+    if is_query(before) || source.is(before, ")") {
+        return if is_of_column(source, at + 1) {
+            Ok(())
+        } else {
+            Err(source.syntax_error(at + 1))
+        };
+    }
+    if !in_parentheses || is_of_column(source, at + 1) {
+        return Ok(());
+    }
+    // Where a value may stand it is the function, which is of a column.
+    let begins = before.checked_sub(1).is_none_or(|place| is_query(place) || source.is(place, "("));
+    Err(source.syntax_error(if begins { at + 1 } else { at + 2 }))
+}
+
+/// Whether the parentheses hold a column's name alone.
+fn is_of_column(source: &Source, open: usize) -> bool {
+    let is_name = |at: usize| {
+        let is_word = source.tokens.get(at).is_some_and(|token| {
+            use remora_mysql::TokenKind::{Quoted, Word};
+            matches!(token.kind, Word | Quoted)
+        });
+        is_word && !LITERALS.iter().any(|word| source.is_word(at, word))
+    };
+    let mut at = open + 1;
+    while is_name(at) && source.is(at + 1, ".") {
+        at += 2;
+    }
+    is_name(at) && source.is(at + 1, ")")
+}
+
+fn rows(source: &Source, mut at: usize) -> Result<()> {
+    loop {
+        if !source.is_word(at, "ROW") {
+            return Err(source.syntax_error(at));
+        }
+        match closing(source, at + 1) {
+            Some(end) if source.is(end + 1, ",") => at = end + 2,
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// The parenthesis that closes the one here.
+pub(super) fn closing(source: &Source, at: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    (at..source.tokens.len()).find(|&place| {
+        depth += usize::from(source.is(place, "("));
+        let closes = source.is(place, ")");
+        depth = depth.saturating_sub(usize::from(closes));
+        closes && depth == 0
+    })
+}

@@ -1,0 +1,116 @@
+//! Rows that UPDATE reads and cannot change: those of queries in parentheses and of JSON_TABLE. A column's name that
+//! they have too is ambiguous, and one that they alone have is not assigned.
+
+use std::ops::Range;
+
+use remora_mysql::ErrorCode;
+
+use super::{
+    evaluate::Query,
+    literal::{Parameters, given},
+    update::{Named, assigned_column, behind_rows, is_rest},
+};
+use crate::{Error, Result, catalog::quoted_name, parse::Tokens, state::SessionState};
+
+/// Checks what is assigned, from behind SET on, where not all rows are of tables: 1052, 1054, 1288.
+pub(super) async fn check_assigned(
+    session: &mut SessionState,
+    tokens: &Tokens<'_>,
+    parameters: &Parameters<'_>,
+    tables: Range<usize>,
+    named: &[Named],
+) -> Result<()> {
+    let derived = aliases(tokens, tables.clone())?;
+    if derived.is_empty() {
+        return Ok(());
+    }
+    let read = Read { tokens, parameters, tables };
+    let mut ahead = *tokens;
+    loop {
+        let mut path = vec![ahead.name()?];
+        while ahead.take(".") {
+            path.push(ahead.name()?);
+        }
+        read.find(session, &path).await?;
+        if assigned_column(session, &path, named).is_err()
+            && let Some(alias) = read.alias_of(session, &path, &derived).await
+        {
+            let message = format!("The target table {alias} of the UPDATE is not updatable");
+            return Err(Error::new(ErrorCode::NotUpdatable, message));
+        }
+        if !ahead.take("=") {
+            ahead.need(":=")?;
+        }
+        given(&mut ahead, parameters, is_rest)?;
+        if !ahead.take(",") {
+            return Ok(());
+        }
+    }
+}
+
+/// What UPDATE reads.
+struct Read<'r, 't> {
+    tokens: &'r Tokens<'t>,
+    parameters: &'r Parameters<'r>,
+    tables: Range<usize>,
+}
+
+impl Read<'_, '_> {
+    /// What is wrong with a column's name, as a SELECT says it.
+    async fn find(&self, session: &mut SessionState, path: &[String]) -> Result<()> {
+        let quoted: Vec<String> = path.iter().map(|part| quoted_name(part)).collect();
+        let mut query = Query::new(&format!("SELECT {} FROM ", quoted.join(".")));
+        query.push_tokens(self.tokens, self.tables.clone(), self.parameters);
+        query.push(" LIMIT 0");
+        query.rows(session).await.map(|_| ())
+    }
+
+    /// Which of these has a column of that name.
+    async fn alias_of<'a>(
+        &self,
+        session: &mut SessionState,
+        path: &[String],
+        derived: &'a [String],
+    ) -> Option<&'a String> {
+        let [name] = path else {
+            let said = path.first()?;
+            return derived.iter().find(|alias| *alias == said);
+        };
+        for alias in derived {
+            if self.find(session, &[alias.clone(), name.clone()]).await.is_ok() {
+                return Some(alias);
+            }
+        }
+        None
+    }
+}
+
+/// What queries in parentheses and JSON_TABLEs of a FROM clause are called.
+fn aliases(tokens: &Tokens<'_>, range: Range<usize>) -> Result<Vec<String>> {
+    let end = range.end;
+    let mut ahead = tokens.within(range);
+    let mut aliases = Vec::new();
+    let mut expects_table = true;
+    while ahead.place() < end {
+        if expects_table {
+            ahead.accept("LATERAL");
+            if let Some(mut behind) = behind_rows(&ahead)? {
+                behind.accept("AS");
+                aliases.extend(behind.accept_name());
+                ahead = behind;
+                expects_table = false;
+                continue;
+            }
+        }
+        if ahead.is("(") && !expects_table {
+            ahead.parenthesised()?;
+            continue;
+        }
+        // Parentheses around joined tables have a table behind them.
+        let opens = ahead.is("(");
+        let joins = ahead.is(",") || ahead.is_word("JOIN") || ahead.is_word("STRAIGHT_JOIN");
+        ahead.next();
+        expects_table = opens || joins;
+    }
+    Ok(aliases)
+}

@@ -1,0 +1,65 @@
+//! EXPLAIN of statements that write: the SELECT by which they find their rows is explained, and none runs.
+
+use std::sync::Arc;
+
+use super::{delete, evaluate::Query, insert, parameters, update};
+use crate::{
+    Error, Outcome, Reply, Result,
+    execute::{self, Writing},
+    parse::{Kind, Statement, Tokens, split},
+    state::SessionState,
+};
+
+/// What EXPLAIN tells of a statement that writes.
+pub(super) struct Explained {
+    /// INSERT, REPLACE, UPDATE or DELETE.
+    pub verb: &'static str,
+    /// What the tables are called whose rows it changes.
+    pub targets: Vec<String>,
+    /// The SELECT that finds its rows, unless they stand in its text.
+    pub query: Option<Query>,
+}
+
+/// Runs EXPLAIN of any statement.
+pub(crate) async fn explain<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    let asked = execute::explained(statement)?;
+    if asked.statement.kind() != Kind::Rows {
+        return execute::explain(session, &asked, reply).await;
+    }
+    if asked.is_analysis {
+        return Err(Error::unsupported("EXPLAIN ANALYZE of a statement that writes"));
+    }
+    let told = tell(session, &asked.statement).await?;
+    let (text, values) = match told.query {
+        Some(query) => query.into_parts(),
+        None => (Vec::new(), Vec::new()),
+    };
+    let source = split(&text, false, session.lex_mode())?.pop();
+    let select = source.map(|source| Statement { source: Arc::new(source), parameters: &values });
+    let writing = Writing { verb: told.verb, targets: told.targets, select };
+    execute::explain_write(session, asked.format, &writing, reply).await
+}
+
+/// Reads a statement and checks it as if it were to run.
+async fn tell(session: &mut SessionState, statement: &Statement<'_>) -> Result<Explained> {
+    let source = &statement.source;
+    let parameters = parameters(statement);
+    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    match () {
+        () if tokens.is_word("INSERT") || tokens.is_word("REPLACE") => {
+            insert::explained(session, &mut tokens, &parameters)
+        }
+        () if tokens.is_word("UPDATE") => {
+            update::explained_update(session, &mut tokens, &parameters).await
+        }
+        () if tokens.is_word("DELETE") => {
+            delete::explained_delete(session, &mut tokens, &parameters)
+        }
+        () if tokens.is_word("LOAD") => Err(source.syntax_error(0)),
+        () => Err(Error::unsupported(source.shown())),
+    }
+}
