@@ -95,7 +95,7 @@ pub struct FoundBy {
 /// The access path of a request: how its rows are found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessPath {
-    /// The indexes used; empty for a full scan.
+    /// The key and secondary indexes used to find rows; empty if there are none, as in a full scan.
     pub found_by: Vec<FoundBy>,
     /// Whether several indexes are the alternatives of an OR. Otherwise several mean that segments differ in which
     /// index is the most selective.

@@ -221,8 +221,8 @@ impl Database {
         write::index_ahead(&self.handle.shared, definition)
     }
 
-    /// The names of all tables, sorted. Names that begin with `#` are hidden tables: they can be used as any
-    /// other, but lists for users leave them out.
+    /// The names of all tables, sorted, without hidden tables. These have names that begin with `#`; they can be
+    /// used as any other, but are not listed.
     pub fn tables(&self) -> Vec<String> {
         self.reader().tables()
     }

@@ -20,7 +20,7 @@ pub struct Options {
     pub durability: Durability,
     /// Bytes of the row store's cache of blocks, and as many of its cache of rows.
     pub row_cache_bytes: u64,
-    /// A checkpoint is due after this many bytes of text in memory segments.
+    /// A checkpoint is due after this many bytes of indexed text and of changes that are in no file yet.
     pub checkpoint_bytes: u64,
     /// Most changes of one batch.
     pub max_batch_changes: usize,

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{Result, Row, Schema};
 
-/// Most bytes of text in one segment; this bounds the memory of building.
+/// A segment is finished once it has this many bytes of text, which bounds the memory of building. The last row may
+/// exceed it.
 const SEGMENT_TEXT_BYTES: usize = 16 << 20;
 /// Most documents in one segment.
 const SEGMENT_DOCUMENTS: usize = 100_000;

@@ -150,7 +150,8 @@ pub(crate) fn index_for<'s>(
     segment.index(spec).or_else(|| longer.find_map(|other| segment.index(other)))
 }
 
-/// The indexes of a set, each with the specification of the stored index that serves it.
+/// The indexes of a set, and the table's longer indexes that have one of them as a prefix and may be stored in its
+/// place. Each has its own specification.
 pub(crate) fn allowed_specs(schema: &Schema, allowed: IndexSet) -> Vec<(TableIndex, IndexSpec)> {
     let specs = placed_specs(schema);
     let named = |spec: &IndexSpec| {

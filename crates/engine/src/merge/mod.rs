@@ -171,8 +171,8 @@ fn is_checkpoint_due(shared: &DatabaseState) -> bool {
         || shared.checkpoint_failure.lock().is_some()
 }
 
-/// Runs a checkpoint; true if it succeeded or the database is closed. After a failure everything stays in memory
-/// and in the log.
+/// Runs a checkpoint; false if it failed and must be retried. True also if the database is closed or poisoned.
+/// After a failure everything stays in memory and in the log.
 fn try_checkpoint(shared: &DatabaseState) -> bool {
     match checkpoint(shared) {
         Ok(()) | Err(Error::Closed | Error::Poisoned(_)) => true,
@@ -214,7 +214,8 @@ pub(crate) fn failure_of(table: &str, why: &str) -> String {
     format!("a merge of table {table:?} failed, and is tried again: {why}")
 }
 
-/// The message about a table with a segment that lacks the index of a path; `None` if there is no such segment.
+/// The message about a table with a segment that is left without the index of a path, because a document has too
+/// much there; `None` if there is no such segment. Segments that a merge will still index do not count.
 pub(crate) fn without_path(table: &TableView) -> Option<String> {
     if table.schema.paths.is_empty() {
         return None;

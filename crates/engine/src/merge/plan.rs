@@ -36,7 +36,8 @@ const QUIET_SHARE: u64 = 4;
 /// The assumed size of a document whose paths are indexed from its row, which may be far larger than its part of a
 /// segment.
 const PATH_ROW_BYTES: u64 = 64;
-/// With this many segments the writer of a table stops to merge and wait (backpressure).
+/// From this many segments on, the writer of a table pauses: it merges, or waits for merges (backpressure). Segments
+/// near the size limit do not count.
 pub(crate) const SEGMENTS_MAX: usize = 64;
 
 /// The size limit of merged segments. It is far below the format's offset limits, and bounds the memory of a

@@ -175,7 +175,7 @@ impl Condition {
     }
 
     /// The candidate documents by the indexes of paths, and whether all of them satisfy the condition. `None` if
-    /// it has no conditions on paths.
+    /// paths do not narrow it: no conjunct is about a path, or an alternative of an OR is not.
     pub fn left_by_paths(&self, segment: &Segment) -> Result<Option<(DocSet, bool)>> {
         let len = segment.doc_count();
         match self {

@@ -26,7 +26,7 @@ const CANDIDATE_SHARE: u32 = 32;
 /// order the unit is a sort key instead.
 const SEARCH_COST: usize = 512;
 pub(super) const KEYED_SEARCH_COST: usize = 32;
-/// The same for an index with a text order, where the alternative computes a sort key for each text.
+/// As [`CANDIDATE_SHARE`], for an index with a text order, where the alternative computes a sort key for each text.
 pub(super) const KEYED_CANDIDATE_SHARE: u32 = 2;
 
 /// A condition as ranges of each usable index.

@@ -79,7 +79,8 @@ impl KeyRanges {
         Some(docs)
     }
 
-    /// The smallest range of documents that contains all candidates. Cost: two searches.
+    /// A range of documents that contains all candidates, by the least and the greatest value of each part. Cost:
+    /// two searches.
     pub fn hull(&self, segment: &Segment) -> Option<Range<u32>> {
         let keys = segment.keys();
         let mut least = Vec::with_capacity(8 * self.values.len() + 8);

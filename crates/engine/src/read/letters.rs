@@ -271,7 +271,7 @@ fn single(letter: char, normalization: &Normalization, images: &Images) -> Optio
     (*normalization.apply(image.encode_utf8(&mut [0; 4])) == *image.to_string()).then_some(image)
 }
 
-/// Whether all characters with the same lower case as a letter are equal to it.
+/// Whether, for each letter, all characters whose lower case is in the letter's set are equal to that letter.
 fn case_is_one(
     letters: &[char],
     sets: &[HashSet<char>],

@@ -105,7 +105,7 @@ impl Narrowing {
         by_key.into_iter().chain(by_index).min()
     }
 
-    /// The smallest range of documents that contains all candidates; `None` if the key does not help.
+    /// A range of documents that contains all candidates; `None` if the key does not help.
     pub fn hull(&self, segment: &Segment) -> Option<Range<u32>> {
         self.keys.as_ref()?.hull(segment)
     }

@@ -54,7 +54,7 @@ pub trait Elsewhere: Send + Sync {
     fn table(&self, declared: &Schema, reader: &Reader) -> Result<Arc<GatheredTable>>;
 }
 
-/// A reader may hide this many times as many keys as one server hides in its parts.
+/// A reader may hide this many times as many keys, and bytes of keys, as one server hides in all parts of a table.
 const HIDING_SERVERS: usize = 4;
 
 /// A table with some of its rows hidden.
@@ -89,7 +89,7 @@ fn without(table: &TableView, keys: &[Vec<u8>]) -> TableView {
 ///
 /// Cheap to create and to clone. It keeps what it can read in memory and on disk: replaced rows, and segments that
 /// were merged since. All methods can be called from any thread; none waits for a writer. After the database is
-/// closed they return [`crate::Error::Closed`].
+/// closed, methods that read a local table return [`crate::Error::Closed`].
 #[derive(Clone)]
 pub struct Reader {
     shared: Arc<DatabaseState>,
@@ -112,8 +112,9 @@ impl Reader {
         Self { shared, snapshot, unless: Unless::NEVER, elsewhere: None, narrowed: None }
     }
 
-    /// The same snapshot, with a way to interrupt keyword searches. They end with [`crate::Error::Ended`] soon
-    /// after `interrupt` says so: after a few thousand postings and positions, or the documents of a few keywords.
+    /// The same snapshot, with a way to interrupt keyword searches, [`Reader::values_in_order`] and reads of tables
+    /// with rows on other servers. They end with [`crate::Error::Ended`] soon after `interrupt` says so: a keyword
+    /// search after a few thousand postings and positions, or the documents of a few keywords.
     pub fn unless(self, interrupt: Arc<dyn Interrupt>) -> Self {
         Self { unless: Unless::new(interrupt), ..self }
     }
@@ -177,7 +178,9 @@ impl Reader {
         Ok(Self { narrowed, ..self.clone() })
     }
 
-    /// The first `limit` encoded keys of a table, ascending, from `from` on, which need not be the key of a row.
+    /// The first encoded keys of a table, ascending, from `from` on (included), which need not be the key of a row:
+    /// at most `limit`. Only an empty result means the end: for a table with rows on other servers there may be
+    /// fewer than `limit` although more follow.
     ///
     /// # Errors
     /// Those of [`Reader::row_count`].
@@ -271,8 +274,8 @@ impl Reader {
         &self.snapshot.sources
     }
 
-    /// The names of all tables, sorted. Names that begin with `#` are hidden tables: they can be used as any
-    /// other, but lists for users leave them out.
+    /// The names of all tables, sorted, without hidden tables. These have names that begin with `#`; they can be
+    /// used as any other, but are not listed.
     pub fn tables(&self) -> Vec<String> {
         let listed = self.snapshot.tables.keys().filter(|name| !name.starts_with(HIDDEN));
         let mut names: Vec<String> = listed.map(|name| name.to_string()).collect();
@@ -472,8 +475,9 @@ impl Reader {
         Ok(reply)
     }
 
-    /// The rows of a page along an index with its order, without reading other rows and without the total. `None`
-    /// if [`Reader::search`] is cheaper.
+    /// The rows of a page along the key or an index with its order, without the total, and without reading more rows
+    /// than the page needs. `None` if neither has the order, if [`Reader::search`] is cheaper, or if the request has
+    /// a text condition, a cursor or highlights.
     ///
     /// # Errors
     /// As in [`Reader::search`].
@@ -482,9 +486,9 @@ impl Reader {
         first(&found, request)
     }
 
-    /// The top rows by weight of a keyword query ([`crate::TextQuery::Keywords`]), and a report. It does not weigh
-    /// all matching rows, and gives no total. `None` if the request has other conditions; use [`Reader::search`]
-    /// for those.
+    /// The top rows by weight of a keyword query ([`crate::TextQuery::Keywords`]), and a report. It need not weigh
+    /// all matching rows, and gives no total. `None` if the request has another condition, a cursor, highlights or
+    /// an order that does not begin with the highest score; use [`Reader::search`] for those.
     ///
     /// # Errors
     /// As in [`Reader::search`].
@@ -595,9 +599,9 @@ impl Reader {
     /// The first distinct values of a column in order, each with its number of rows and the least or greatest
     /// value of another column, by a loose index scan. `None` if no index has them, that is, if: the condition
     /// does not fix each column before to one value, or has conditions on other columns; the other column is not
-    /// the next one of the index; there is a text condition; there are more than some thousand values; or texts
-    /// that are equal in their order have different bytes. Cost: two searches in each segment for each value; if
-    /// rows are deleted, also reads each row of these values.
+    /// the next one of the index; there is a text condition; more than some thousand values are requested and
+    /// exist; or texts that are equal in their order have different bytes, or are too many to compare. Cost: two
+    /// searches in each segment for each value; if rows are deleted, also looks at each row of these values.
     ///
     /// # Errors
     /// As in [`Reader::facet`].

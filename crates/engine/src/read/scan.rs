@@ -373,7 +373,7 @@ impl SegmentWalk {
         Ok(())
     }
 
-    /// Appends columns from the row store until the batch is large enough; returns the number of rows.
+    /// Appends the columns that segments do not have until the batch is large enough; returns the number of rows.
     fn gather_rows(
         &self,
         view: &TableView,

@@ -81,7 +81,8 @@ pub(crate) fn search(
     })
 }
 
-/// The rows of a page along an index with its order, without their total; `None` if [`search`] is cheaper.
+/// The rows of a page along the key or an index with its order, without their total; `None` if that is not possible
+/// or [`search`] is cheaper.
 pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
     let Some(FirstPage { places, index, .. }) = FirstPage::find(view, request)? else {
         return Ok(None);

@@ -9,7 +9,7 @@ use crate::{Result, snapshot::SegmentView};
 /// that many values of a column.
 const WALKED_SHARE: u32 = 64;
 const MIN_WALKED: u32 = 1_024;
-/// The number of documents on which the condition is evaluated at once.
+/// The least and the most documents on which the condition is evaluated at once; at first as many as are wanted.
 pub(super) const MIN_CHUNK: usize = 32;
 const MAX_CHUNK: usize = 4_096;
 

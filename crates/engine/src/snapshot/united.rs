@@ -147,8 +147,9 @@ impl United {
     /// keys of new segments.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if a table does not exist; [`Error::Request`] if one is itself distributed, or their
-    /// definitions differ.
+    /// [`Error::NotFound`] if a listed table does not exist; [`Error::Request`] if one has rows on other servers, a
+    /// part of a distributed table does not exist or is itself distributed, there are too many, or their definitions
+    /// differ.
     pub fn view(&self, snapshot: &Snapshot, name: &str) -> Result<Arc<TableView>> {
         if let Some(view) = snapshot.united.get(name) {
             return Ok(view);

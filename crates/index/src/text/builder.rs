@@ -20,7 +20,8 @@ const MAX_TEXT_BYTES: usize = 1 << 29;
 
 /// Terms are looked up in batches of this size, so that the cache misses of independent look-ups overlap.
 const LOOKED_UP_AT_ONCE: usize = 16;
-/// The least bytes of text per term, used to reserve capacity: three for a Han character.
+/// The assumed bytes of text per term, used to reserve capacity: three, as for a Han character. Most words have
+/// more; if terms are shorter, the buffers grow.
 const BYTES_OF_TERM: usize = 3;
 
 /// Collects the texts of a segment's documents in order.

@@ -225,8 +225,8 @@ impl TextIndex {
     }
 
     /// The documents that contain a special character for which `wanted` is true. Special characters are
-    /// those that become anything but their own lower case, and marks that joined the character before them.
-    /// `None` if the index has no list of them.
+    /// those that become anything but their own lower case, framed letters, and marks that joined the
+    /// character before them. `None` if the index has no list of them.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if the list of characters is damaged.

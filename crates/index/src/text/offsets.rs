@@ -142,7 +142,7 @@ impl Offsets {
         (found, begin..begin + self.bytes(found))
     }
 
-    /// For each multiple of `step` up to `bytes`, the group that covers that byte.
+    /// For each multiple of `step` below `bytes`, the group that covers that byte.
     pub fn samples(&self, step: usize, bytes: usize) -> Vec<u8> {
         let mut group = 0;
         let samples = (0..bytes).step_by(step).flat_map(|offset| {

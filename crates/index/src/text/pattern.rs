@@ -78,8 +78,8 @@ impl Pattern {
     }
 
     /// A sequence of whole-word runs. The last word may be the beginning of a longer one if `open_end`. Each
-    /// element of `gaps` is one alternative: a bit for each pair of neighbours tells whether there is a
-    /// separator between them.
+    /// element of `gaps` is one alternative: a bit for each pair of neighbours, set if a separator other than a
+    /// single space is between them.
     pub(crate) fn of_runs(
         runs: &[Run<'_>],
         gaps: impl IntoIterator<Item = u32>,
@@ -123,8 +123,8 @@ pub(super) fn chains(alternatives: &[Vec<Element>]) -> Chains {
     }
 }
 
-/// The elements of consecutive runs. Two runs are separated by a separator if the bit of `gaps` is set, else
-/// by a single space.
+/// The elements of consecutive runs. Between two runs there is a separator with an ordinal of its own if the
+/// bit of `gaps` is set, else a single space.
 fn place_runs(runs: &[Run<'_>], gaps: u32, open_end: bool) -> Vec<Element> {
     let mut placed: Vec<Element> = Vec::new();
     let mut distance = 0;

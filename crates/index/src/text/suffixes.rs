@@ -104,7 +104,8 @@ impl Suffixes {
         }
     }
 
-    /// Whether some term contains the piece behind its first code point.
+    /// Whether some term contains the piece behind its first code point. If the vocabulary is scanned, also true
+    /// if a term begins with it.
     pub fn any(&self, blob: &[u8], piece: &[u8]) -> bool {
         if self.width == 0 {
             return memmem::find(blob, piece).is_some();

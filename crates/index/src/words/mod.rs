@@ -51,7 +51,8 @@ pub struct WordsIndex {
     positions: Stored,
     lengths: Lengths,
     totals: Vec<u64>,
-    /// Posting lists by field; `None` with one field, or if the segment was written before they existed.
+    /// Posting lists by field; `None` with one field or more than [`MOST_FIELDS`], or if the segment was
+    /// written before they existed.
     lists: Option<Fields>,
 }
 
@@ -159,8 +160,8 @@ impl WordsIndex {
         self.postings(keyword)?.for_each_with(|_| !has_ended.get(), visit)
     }
 
-    /// As [`WordsIndex::for_each_posting`], but skips a block of documents if `may_have` is false for the
-    /// block's greatest term frequency.
+    /// As [`WordsIndex::for_each_posting`], but skips a block of documents if `may_have` is false for an upper
+    /// bound of the block's term frequencies.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged.
@@ -186,7 +187,8 @@ impl WordsIndex {
         self.lists.as_ref().map(Fields::longest)
     }
 
-    /// The documents that contain the keyword in a field other than the longest; `None` if there is no list.
+    /// The documents that contain the keyword in a field, by its list or, for a rare keyword, by positions.
+    /// `None` for the longest field, and for all fields if the segment has no lists by field.
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if postings are damaged; [`IndexError::Io`] if they cannot be read.

@@ -25,10 +25,10 @@ pub struct Contributors {
     pub is_all: bool,
     /// Whether every occurrence of each word counts, so that a negative idf certainly lowers the sum.
     pub is_certain: bool,
-    /// For words that must be close together, their number: each group of them in a document is a run of its
-    /// own, and a run may continue in the next group. 1 for phrases whose matches may continue in each other:
-    /// then a run has no more words than the total of their occurrences. Otherwise a word is in a run at most
-    /// as often as in the query.
+    /// For words that must be close together (proximity), their number: each group of them in a document is a
+    /// run of its own, and a run may continue in the next group. 1 for phrases whose matches may continue in
+    /// each other: then a run has no more words than the total of their occurrences. `None` otherwise: then a
+    /// word is in a run at most as often as in the query.
     pub window: Option<u32>,
     /// Whether each hit is one of these words at its position of the query, so that runs consist of nothing
     /// else.
@@ -36,7 +36,8 @@ pub struct Contributors {
 }
 
 impl Contributors {
-    /// The words of a step; `None` if a word may be in a run more often than in the query.
+    /// The words of a step; `None` if a word may be in a run more often than in the query, and
+    /// [`Contributors::window`] does not describe how.
     pub(super) fn of(step: &Step, terms: &[Term]) -> Option<Self> {
         let mut words = Vec::new();
         if let Step::Proximity(near, _) = step {

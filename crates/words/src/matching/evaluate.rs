@@ -121,7 +121,7 @@ pub fn saturated(occurrences: u32) -> f32 {
     occurrences / (occurrences + SATURATION)
 }
 
-/// Sorts the hits behind `start` by place; the order of hits at one place is stable.
+/// Sorts the hits from `start` on by place, then by query position; hits equal in both keep their order.
 fn merge(out: &mut [Hit], start: usize) {
     out[start..].sort_by_key(Hit::order);
 }

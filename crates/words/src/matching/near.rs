@@ -5,8 +5,8 @@
 
 use super::hit::{Hit, others};
 
-/// Appends a hit for each chain of hits of all `parts` in which each begins less than `distance` positions
-/// behind the end of the one before. `hits` are the hits of all operands, ascending, with the operand in
+/// Appends a hit for each chain of hits of all `parts` in which each begins at most `distance` positions behind
+/// the last position of the one before. `hits` are the hits of all operands, ascending, with the operand in
 /// `node_position`.
 pub(crate) fn find(hits: &[Hit], parts: usize, distance: u32, out: &mut Vec<Hit>) {
     if parts == 2 { pairs(hits, distance, out) } else { chains(hits, parts, distance, out) }

@@ -176,7 +176,7 @@ impl Matcher {
         Candidates::of(&self.root)
     }
 
-    /// The words that can contribute to a weight; `None` if they do not bound it.
+    /// The words that can contribute to a weight; `None` if no upper bound follows from them.
     pub fn contributors(&self) -> Option<Contributors> {
         Contributors::of(&self.root, &self.terms)
     }
@@ -213,7 +213,7 @@ impl Matcher {
 
 /// A word of the query, looked up.
 struct Known {
-    /// Its terms, with the documents their idf is computed from.
+    /// The numbers of its terms.
     terms: Vec<usize>,
 }
 

@@ -128,7 +128,8 @@ impl GatheredTable {
         Some((first.clone(), last.clone()))
     }
 
-    /// Its first `limit` keys from `from` on.
+    /// Its first keys from `from` on (included), at most `limit`; empty only at the end. There may be fewer although
+    /// more follow, because each part gives one page.
     pub(super) fn keys_from(
         &self,
         from: &[u8],

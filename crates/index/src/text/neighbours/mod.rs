@@ -59,7 +59,7 @@ const MOST_CHARACTERS: usize = 8;
 const MOST_WORD_BYTES: usize = 32;
 /// Most runs and pairs of one pattern that are looked up.
 const MOST_LOOKED_UP: usize = 24;
-/// The list of a part narrows the search only if it has fewer documents than one in this many.
+/// The list of a part is used to narrow the search only if it has at most one in this many documents.
 const NARROW_SHARE: u32 = 32;
 /// The lists of this many parts are intersected before positions are read.
 const NARROWED_BY: usize = 3;

@@ -11,8 +11,8 @@ use super::stream::Slot;
 
 /// Most words in pairs: the most frequent ones.
 const MOST_WORDS: usize = (1 << Slot::WORD_BITS) - 1;
-/// A word with this many frequent suffixes, or this many frequent prefixes, is in no pairs itself; the pairs
-/// of its suffixes and prefixes cover it.
+/// A word with this many other frequent words as suffixes, or as prefixes, is in no pairs itself; the pairs of
+/// those cover it.
 const MOST_WITHIN: usize = 8;
 /// Bits of the table of ends.
 const TAIL_BITS: u32 = 16;

@@ -280,9 +280,9 @@ impl Lists {
         self.offsets.push(self.lists.len(), "4 GiB of neighbours")
     }
 
-    /// Adds the lists that save the most reading of positions per byte. Then, if both words are in more than
-    /// `complete` documents, adds the other pairs as far as they fit. `most` is the budget for both, in
-    /// bytes.
+    /// Adds the lists that save the most reading of positions per byte, and entries for the other pairs of two
+    /// words that are in more than `complete` documents each, as far as they fit, the most frequent first; such
+    /// an entry has a list only if that is short. `most` is the budget for both, in bytes.
     fn push_pairs(&mut self, pairs: &[Pair], complete: u32, most: usize) -> Result<()> {
         let written = self.written(pairs.iter().map(|pair| pair.docs.as_ref()))?;
         // An integer, so that the choice is the same on every machine.

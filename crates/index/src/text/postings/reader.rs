@@ -190,8 +190,8 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// As [`Postings::for_each`], but skips a block of documents if `may_have` is false for the block's
-    /// greatest term frequency.
+    /// As [`Postings::for_each`], but skips a block of documents if `may_have` is false for an upper bound of
+    /// the block's term frequencies (`u32::MAX` from 255 on). Small records have no blocks to skip.
     #[inline]
     pub fn for_each_with(
         &self,
@@ -327,7 +327,8 @@ impl<'a> Large<'a> {
         self.skip_u32(block, 0)
     }
 
-    /// The greatest term frequency in the block.
+    /// An upper bound of the term frequencies in the block: the greatest one if it is below 255, else
+    /// `u32::MAX`.
     fn most_occurrences(&self, block: u32) -> u32 {
         match self.skip.get(block as usize * SKIP_BYTES + 12) {
             Some(&most) if most < u8::MAX => most.into(),
