@@ -197,11 +197,10 @@ impl PathIndex {
     /// [`IndexError::Corrupt`] if the values are damaged.
     pub fn from(&self, low: Bound<&[u8]>) -> Result<PathEntries<'_>> {
         let mut entries = self.at_block(self.block_before(low)?);
-        while let Some(()) = entries.step()? {
-            if !is_below(&entries.value, low) {
-                entries.waits = true;
-                break;
-            }
+        match low {
+            Bound::Unbounded => {}
+            Bound::Included(low) => entries.seek(low, Ordering::is_ge)?,
+            Bound::Excluded(low) => entries.seek(low, Ordering::is_gt)?,
         }
         Ok(entries)
     }
@@ -361,14 +360,71 @@ impl PathEntries<'_> {
         Ok((!is_above(value, high)).then_some(doc))
     }
 
+    /// Goes to the first entry whose value is not below `target` (`stops` is [`Ordering::is_ge`]) or is above it
+    /// ([`Ordering::is_gt`]); to the end if there is none. No entry of the current block may have been read.
+    ///
+    /// Values before that are not put together. All of them are below the target, so each differs from it at `equal`, the
+    /// length of the prefix that both have. An entry that shares more bytes than that with the one before is below it
+    /// too, and one that shares fewer is above it. Only where it shares just as many is it compared.
+    fn seek(&mut self, target: &[u8], stops: fn(Ordering) -> bool) -> Result<()> {
+        while self.begin_block()? {
+            let length = self.reader.next()? as usize;
+            let (mut equal, mut order) = compare_from(0, self.bytes(length)?, target);
+            let (mut shared, mut suffix) =
+                (0, self.reader.position() - length..self.reader.position());
+            self.doc = self.reader.next()?;
+            loop {
+                if self.doc >= self.index.doc_count || self.reader.position() > self.left {
+                    return Err(damaged());
+                }
+                if stops(order) {
+                    self.value.clear();
+                    self.value.extend_from_slice(target.get(..shared).ok_or_else(damaged)?);
+                    self.value
+                        .extend_from_slice(self.index.entries.get(suffix).unwrap_or_default());
+                    self.waits = true;
+                    return Ok(());
+                }
+                if self.reader.position() >= self.left {
+                    break;
+                }
+                let length = self.reader.next()? as usize;
+                if length == 0 {
+                    let ahead = self.reader.next()?;
+                    self.doc = self.doc.checked_add(ahead).ok_or_else(damaged)?;
+                    continue;
+                }
+                let with_last = self.reader.next()? as usize;
+                let bytes = self.bytes(length)?;
+                match with_last.cmp(&equal) {
+                    Ordering::Greater => {}
+                    Ordering::Less => order = Ordering::Greater,
+                    Ordering::Equal => (equal, order) = compare_from(equal, bytes, target),
+                }
+                (shared, suffix) =
+                    (with_last, self.reader.position() - length..self.reader.position());
+                self.doc = self.reader.next()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes to the next block; false behind the last.
+    fn begin_block(&mut self) -> Result<bool> {
+        if self.block >= self.index.block_count {
+            return Ok(false);
+        }
+        self.left = self.index.end(self.block) as usize;
+        self.reader.go_to(self.index.start(self.block));
+        self.block += 1;
+        Ok(true)
+    }
+
     fn step(&mut self) -> Result<Option<()>> {
         if self.reader.position() >= self.left {
-            if self.block >= self.index.block_count {
+            if !self.begin_block()? {
                 return Ok(None);
             }
-            self.left = self.index.end(self.block) as usize;
-            self.reader.go_to(self.index.start(self.block));
-            self.block += 1;
             let length = self.reader.next()? as usize;
             self.value.clear();
             self.take(length)?;
@@ -398,10 +454,33 @@ impl PathEntries<'_> {
 
     /// Appends the next bytes to the value.
     fn take(&mut self, length: usize) -> Result<()> {
-        let bytes = self.reader.take(length).ok_or_else(damaged)?;
+        let bytes = self.bytes(length)?;
         self.value.extend_from_slice(bytes);
         Ok(())
     }
+}
+
+impl<'i> PathEntries<'i> {
+    /// The next bytes.
+    fn bytes(&mut self, length: usize) -> Result<&'i [u8]> {
+        self.reader.take(length).ok_or_else(damaged)
+    }
+}
+
+/// Compares a value whose first `equal` bytes are the target's, and of which these are the rest, with the target; gives
+/// the length of the prefix that both have, and the order.
+fn compare_from(equal: usize, rest: &[u8], target: &[u8]) -> (usize, Ordering) {
+    let other = target.get(equal..).unwrap_or_default();
+    let more = common_prefix(rest, other);
+    (equal + more, rest.get(more).cmp(&other.get(more)))
+}
+
+/// How many bytes both begin with.
+fn common_prefix(one: &[u8], other: &[u8]) -> usize {
+    let (words, others) = (one.chunks_exact(8), other.chunks_exact(8));
+    let equal = words.zip(others).take_while(|(one, other)| one == other).count() * 8;
+    let rest = one.iter().zip(other).skip(equal);
+    equal + rest.take_while(|(one, other)| one == other).count()
 }
 
 fn is_below(value: &[u8], low: Bound<&[u8]>) -> bool {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{BLOCK_ENTRIES, ENTRIES, HEAD, PathSpec, SINGLE};
+use super::{BLOCK_ENTRIES, ENTRIES, HEAD, PathSpec, SINGLE, compare_from};
 use crate::{Bitmap, IndexError, Result, SectionWriter, varint};
 
 /// Writes entries, which must come in the order of value and document.
@@ -41,7 +41,10 @@ impl PathWriter {
             return Err(IndexError::corrupt("a path has a document that is not there"));
         }
         let is_first = self.entry_count == 0;
-        let order = if is_first { Ordering::Greater } else { value.cmp(&self.value) };
+        let (shared, order) = match is_first {
+            true => (0, Ordering::Greater),
+            false => compare_from(0, value, &self.value),
+        };
         let is_same = order.is_eq();
         if is_same && doc == self.doc {
             return Ok(());
@@ -62,16 +65,14 @@ impl PathWriter {
             varint::push(&mut self.entries, 0);
             varint::push(&mut self.entries, doc - self.doc);
         } else {
-            let shared = self.value.iter().zip(value).take_while(|(one, other)| one == other);
-            let shared = shared.count();
             varint::push(&mut self.entries, length - shared as u32);
             varint::push(&mut self.entries, shared as u32);
             self.entries.extend_from_slice(&value[shared..]);
             varint::push(&mut self.entries, doc);
         }
         if !is_same {
-            self.value.clear();
-            self.value.extend_from_slice(value);
+            self.value.truncate(shared);
+            self.value.extend_from_slice(&value[shared..]);
         }
         self.doc = doc;
         self.in_block += 1;
