@@ -101,6 +101,8 @@ pub(crate) struct DiskStore {
     moments: Moments,
     /// What moments must not be older than to show the rows as they are.
     last_rows: AtomicU64,
+    /// The same for the last drop of a small table's rows, which does not wait for who writes.
+    last_drop: AtomicU64,
     /// How often it was opened anew, or rows were dropped to make room.
     openings: AtomicU64,
     /// Tables whose rows could not be dropped yet, for the disk is full.
@@ -134,6 +136,7 @@ impl DiskStore {
         let moments = Moments::new(RowVersions::new(options.cache_bytes));
         Ok(Self {
             last_rows: AtomicU64::new(opened.database.visible_seqno()),
+            last_drop: AtomicU64::new(0),
             opened: RwLock::new(Some(opened)),
             directory: directory.to_owned(),
             options,
@@ -254,7 +257,7 @@ impl DiskStore {
             let oldest = match asked {
                 None => last_rows,
                 Some(asked) if asked.has_rows && there >= asked.number => SeqNo::MAX,
-                Some(asked) => asked.last_rows,
+                Some(asked) => asked.last_rows.max(self.last_drop.load(Ordering::Acquire)),
             };
             // Before a reader finds its moment gone, so that he can know why.
             self.openings.fetch_add(1, Ordering::AcqRel);
@@ -263,6 +266,7 @@ impl DiskStore {
         let unended = || Error::Busy("a read of the row store does not end".to_owned());
         let (again, (there, now)) = self.moments.exchange(open).ok_or_else(unended)??;
         self.last_rows.store(now, Ordering::Release);
+        self.last_drop.store(0, Ordering::Release);
         *opened = Some(again);
         Ok(there)
     }
@@ -301,13 +305,25 @@ impl DiskStore {
     /// those of a small table, that is empty.
     fn drop_where_they_are(&self, opened: &Opened, table: u32) -> fjall::Result<bool> {
         let had_own = opened.drop_own(table, &self.options)?;
+        // This writes to the journal and frees nothing: on a full disk it would stop fjall once more.
+        let is_full = || self.refusal().is_some() && !room::has_room(&self.directory);
+        if opened.is_small(table) && is_full() {
+            self.undropped.lock().insert(table);
+            return Ok(had_own);
+        }
+        let note = |at: SeqNo| {
+            self.last_rows.fetch_max(at, Ordering::AcqRel);
+            self.last_drop.fetch_max(at, Ordering::AcqRel);
+        };
         // A moment from before does not show them once the database is opened anew, also if nobody knows
-        // whether they were dropped.
-        let was_small = opened.drop_small(table).inspect_err(|_| {
-            self.last_rows.store(SeqNo::MAX, Ordering::Release);
+        // whether they were dropped. A database that had stopped before has written nothing.
+        let was_small = opened.drop_small(table).inspect_err(|error| {
+            if !matches!(error, fjall::Error::Poisoned) {
+                note(SeqNo::MAX);
+            }
         })?;
         if was_small {
-            self.last_rows.fetch_max(opened.database.visible_seqno(), Ordering::AcqRel);
+            note(opened.database.visible_seqno());
         }
         Ok(had_own || was_small)
     }

@@ -142,6 +142,11 @@ impl Opened {
         Ok(true)
     }
 
+    /// Whether the table is a small one.
+    pub fn is_small(&self, table: u32) -> bool {
+        self.small.contains(table)
+    }
+
     /// Drops the rows of a small table; false if it is none.
     pub fn drop_small(&self, table: u32) -> fjall::Result<bool> {
         if !self.small.contains(table) {

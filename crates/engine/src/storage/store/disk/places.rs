@@ -32,6 +32,8 @@ use crate::{
 pub(super) const SMALL: &str = "small";
 /// In "meta", before the number of a table whose rows are in [`SMALL`].
 const MARK: &[u8] = b"small/";
+/// Rows of small tables up to so many bytes get keyspaces of their own by one batch; the next batch of a table goes on.
+const MOST_MOVED_BYTES: u64 = 8 << 20;
 /// Bytes of a table's number before its keys in [`SMALL`].
 const NUMBER_BYTES: usize = size_of::<u32>();
 
@@ -157,14 +159,17 @@ impl SmallTables {
 
     /// The bytes that a table had and that were written to it since.
     pub fn bytes(&self, database: &Database, keyspaces: &Keyspaces, table: u32) -> u64 {
+        match self.0.lock().get(&table) {
+            None => return 0,
+            Some(Some(bytes)) => return *bytes,
+            Some(None) => {}
+        }
+        // What cannot be read is told to who reads it.
+        let (rows, _) = rows_of(database, keyspaces, table);
+        let bytes = rows.iter().map(|(key, row)| bytes_of(key, row)).sum();
         match self.0.lock().get_mut(&table) {
             None => 0,
-            Some(Some(bytes)) => *bytes,
-            Some(unknown) => {
-                // What cannot be read is told to who reads it.
-                let (rows, _) = rows_of(database, keyspaces, table);
-                *unknown.insert(rows.iter().map(|(key, row)| bytes_of(key, row)).sum())
-            }
+            Some(known) => *known.get_or_insert(bytes),
         }
     }
 
@@ -177,17 +182,20 @@ impl SmallTables {
         batch: &StoreBatch,
         small_table_bytes: u64,
     ) -> fjall::Result<Moves> {
-        let mut moves = Moves::default();
+        let (mut moves, mut moved_bytes) = (Moves::default(), 0);
         for (table, written) in written(keyspaces, batch) {
             let was_small = self.contains(table);
             let bytes = self.bytes(database, keyspaces, table).saturating_add(written.bytes);
-            if bytes > small_table_bytes || written.has_long_key {
+            let has_room = !was_small || moved_bytes < MOST_MOVED_BYTES;
+            if (bytes > small_table_bytes && has_room) || written.has_long_key {
                 let (rows, damage) = match was_small {
                     true => rows_of(database, keyspaces, table),
                     false => (Vec::new(), None),
                 };
                 match damage {
                     None => {
+                        moved_bytes +=
+                            rows.iter().map(|(key, row)| bytes_of(key, row)).sum::<u64>();
                         moves.grown.push(Grown { table, rows, was_small });
                         continue;
                     }
