@@ -85,7 +85,11 @@ impl Opened {
             let lost = Error::Corrupt("the rows of small tables are missing".to_owned());
             return Err(in_directory(lost, directory));
         }
-        let small = open_small(&database, options).map_err(store_error)?;
+        // An empty database is small: this one is made when there are rows for it.
+        let small = match database.keyspace_exists(SMALL) {
+            true => Some(open_small(&database, options).map_err(store_error)?),
+            false => None,
+        };
         let keyspaces = RwLock::new(Arc::new(Keyspaces { own, small }));
         Ok(Self { keyspaces, small: tables, database })
     }
@@ -153,7 +157,7 @@ impl Opened {
             return Ok(false);
         }
         let keyspaces = self.keyspaces();
-        for tree in keyspaces.own.get(&Keyspace::Meta).into_iter().chain([&keyspaces.small]) {
+        for tree in keyspaces.own.get(&Keyspace::Meta).into_iter().chain(&keyspaces.small) {
             self.wait_for_tree(tree)?;
         }
         let mut writes = self.database.batch().durability(Some(PersistMode::Buffer));
@@ -187,6 +191,7 @@ impl Opened {
         let before = self.keyspaces();
         let bytes = options.small_table_bytes;
         let moves = self.small.moves(&self.database, &before, &batch, bytes)?;
+        let before = if moves.has_small() { self.with_small(options)? } else { before };
         let mut writes = self.database.batch().durability(Some(PersistMode::Buffer));
         if moves.grown.is_empty() {
             moves.write(&mut writes, &before, &before);
@@ -209,6 +214,18 @@ impl Opened {
         }
         self.small.moved(moves);
         Ok(())
+    }
+
+    /// The keyspaces, with that of small tables, which is made if it is not there.
+    fn with_small(&self, options: &StoreOptions) -> fjall::Result<Arc<Keyspaces>> {
+        let keyspaces = self.keyspaces();
+        if keyspaces.small.is_some() {
+            return Ok(keyspaces);
+        }
+        let small = open_small(&self.database, options)?;
+        let mut keyspaces = self.keyspaces.write();
+        Arc::make_mut(&mut keyspaces).small = Some(small);
+        Ok(Arc::clone(&keyspaces))
     }
 
     /// Closes the database, of which nobody holds a moment any more. False if a thread of it still

@@ -42,8 +42,8 @@ const NUMBER_BYTES: usize = size_of::<u32>();
 pub(super) struct Keyspaces {
     /// Those that hold one keyspace of the store each.
     pub own: BTreeMap<Keyspace, fjall::Keyspace>,
-    /// That of all tables that have none.
-    pub small: fjall::Keyspace,
+    /// That of all tables that have none; made with the first row of such a table.
+    pub small: Option<fjall::Keyspace>,
 }
 
 impl Keyspaces {
@@ -51,14 +51,16 @@ impl Keyspaces {
     pub fn place(&self, keyspace: Keyspace) -> Option<Place<'_>> {
         match (self.own.get(&keyspace), keyspace) {
             (Some(tree), _) => Some(Place { tree, small: None }),
-            (None, Keyspace::Rows(table)) => Some(Place { tree: &self.small, small: Some(table) }),
+            (None, Keyspace::Rows(table)) => {
+                Some(Place { tree: self.small.as_ref()?, small: Some(table) })
+            }
             (None, Keyspace::Meta | Keyspace::Log) => None,
         }
     }
 
     /// All trees.
     pub fn trees(&self) -> impl Iterator<Item = &fjall::Keyspace> {
-        self.own.values().chain([&self.small])
+        self.own.values().chain(self.small.as_ref())
     }
 }
 
@@ -237,7 +239,9 @@ impl SmallTables {
             // No table gets this number again.
             tracing::warn!(table, %error, "rows of a dropped table stay: they cannot be read");
         }
-        rows.into_iter().for_each(|(key, _)| writes.remove(&keyspaces.small, key));
+        if let Some(small) = &keyspaces.small {
+            rows.into_iter().for_each(|(key, _)| writes.remove(small, key));
+        }
         unmark(writes, keyspaces, table);
     }
 
@@ -248,6 +252,11 @@ impl SmallTables {
 }
 
 impl Moves {
+    /// Whether it writes rows of small tables.
+    pub fn has_small(&self) -> bool {
+        !self.stay.is_empty()
+    }
+
     /// Writes them, before what else is in the batch: marks, and rows to the keyspaces that they get.
     pub fn write(&self, writes: &mut OwnedWriteBatch, before: &Keyspaces, after: &Keyspaces) {
         for table in &self.new {
@@ -259,7 +268,9 @@ impl Moves {
             let Some(own) = after.own.get(&Keyspace::Rows(grown.table)) else { continue };
             for (stored, row) in &grown.rows {
                 writes.insert(own, store_key(key_of(stored, true)).into_owned(), row.clone());
-                writes.remove(&before.small, stored.clone());
+                if let Some(small) = &before.small {
+                    writes.remove(small, stored.clone());
+                }
             }
             unmark(writes, before, grown.table);
         }
@@ -292,8 +303,9 @@ fn rows_of(
     keyspaces: &Keyspaces,
     table: u32,
 ) -> (Vec<(StoredBytes, StoredBytes)>, Option<fjall::Error>) {
-    let place = Place { tree: &keyspaces.small, small: Some(table) };
     let mut rows = Vec::new();
+    let Some(tree) = &keyspaces.small else { return (rows, None) };
+    let place = Place { tree, small: Some(table) };
     for entry in database.snapshot().range(place.tree, place.keys_from(&[])) {
         match entry.into_inner() {
             Ok(row) => rows.push(row),
