@@ -40,6 +40,8 @@ pub(super) struct MySql {
     left: Cell<usize>,
     /// Set when the statement is to end.
     interrupted: Arc<AtomicBool>,
+    /// Whether the text is one that was kept: casts have all types then.
+    is_kept: bool,
 }
 
 /// How often one token may be read as the beginning of an expression, on average.
@@ -67,9 +69,9 @@ pub(crate) const SOUNDS_LIKE: &str = "SOUNDS LIKE";
 
 impl MySql {
     /// The grammar for a statement of so many tokens.
-    pub(super) fn new(tokens: usize, interrupted: &Arc<AtomicBool>) -> Self {
+    pub(super) fn new(tokens: usize, interrupted: &Arc<AtomicBool>, is_kept: bool) -> Self {
         let left = Cell::new(tokens.saturating_add(1).saturating_mul(READ_AGAIN));
-        Self { left, interrupted: Arc::clone(interrupted) }
+        Self { left, interrupted: Arc::clone(interrupted), is_kept }
     }
 
     /// Whether the statement was ended, or read too often; nothing more is read then.
@@ -142,6 +144,8 @@ impl Dialect for MySql {
             Keyword::EXTRACT => extract,
             Keyword::MATCH => matching,
             Keyword::EXISTS => |parser| parser.parse_exists_expr(false),
+            Keyword::CAST if self.is_kept => |parser| parser.parse_cast_expr(CastKind::Cast),
+            Keyword::CONVERT if self.is_kept => |parser| parser.parse_convert_expr(false),
             Keyword::CAST => cast,
             Keyword::CONVERT => convert,
             Keyword::POSITION => position,

@@ -50,8 +50,8 @@ pub(super) fn placed(
         return parser.expected_ref("+", parser.peek_token_ref());
     }
     let right = Box::new(parser.parse_subexpr(SUMMAND)?);
-    let sum = Expr::BinaryOp { left: Box::new(span), op: BinaryOperator::Plus, right };
-    Ok(Expr::Nested(Box::new(sum)))
+    // Nothing that follows binds tighter. Parentheses would be others in the text of a view.
+    Ok(Expr::BinaryOp { left: Box::new(span), op: BinaryOperator::Plus, right })
 }
 
 /// Whether what stands before a span takes one.

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::{
     tokenizer::Token,
 };
 
-use super::{cast::is_known, function_call};
+use super::{cast::is_known, function_call, syntax::UNSUPPORTED};
 
 /// The function that the call becomes: of the document, the path, the type, and what stands where there is no value
 /// and where it does not fit. It gives a text, of which a cast makes the type. It is read as it is written, for views.
@@ -22,6 +22,8 @@ pub(crate) const JSON_VALUE_OF: &str = "json_value_of";
 pub(crate) const DEFAULT: char = '=';
 /// An error in the place of a value.
 pub(crate) const ERROR: &str = "error";
+/// The character sets that a text of the call may have: those that it has anyway.
+const CHARSETS: [&str; 3] = ["utf8mb4", "utf8mb3", "utf8"];
 /// NULL in the place of a value.
 const NULL: &str = "null";
 
@@ -89,7 +91,32 @@ fn returned(parser: &mut Parser<'_>) -> Result<Option<DataType>, ParserError> {
     }
     let place = parser.get_current_index() + 1;
     let kind = parser.parse_data_type()?;
-    if is_known(&kind) { Ok(Some(kind)) } else { parser.expected_at("a type of CAST", place) }
+    if !is_known(&kind) {
+        return parser.expected_at("a type of CAST", place);
+    }
+    if matches!(kind, DataType::Char(_) | DataType::Character(_)) {
+        charset(parser)?;
+    }
+    Ok(Some(kind))
+}
+
+/// The character set behind a type of texts.
+fn charset(parser: &mut Parser<'_>) -> Result<(), ParserError> {
+    let is_said = parser.parse_keywords(&[Keyword::CHARACTER, Keyword::SET])
+        || parser.parse_keyword(Keyword::CHARSET);
+    if !is_said {
+        return Ok(());
+    }
+    let name = parser.parse_identifier()?.value;
+    if CHARSETS.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+        return Ok(());
+    }
+    Err(unsupported(&format!("JSON_VALUE with CHARACTER SET {name}")))
+}
+
+/// 1235.
+fn unsupported(what: &str) -> ParserError {
+    ParserError::ParserError(format!("{UNSUPPORTED}{what}"))
 }
 
 /// What is said of one case, and whether that is the one of no value.
@@ -100,10 +127,21 @@ fn answer(parser: &mut Parser<'_>) -> Result<Option<(String, bool)>, ParserError
         ERROR.to_owned()
     } else if parser.parse_keyword(Keyword::DEFAULT) {
         let sign = if parser.consume_token(&Token::Minus) { "-" } else { "" };
+        // The type of a moment's text says nothing that the type of the call does not.
+        if sign.is_empty()
+            && matches!(parser.peek_nth_token_ref(1).token, Token::SingleQuotedString(_))
+        {
+            let _ =
+                parser.parse_one_of_keywords(&[Keyword::DATE, Keyword::TIME, Keyword::TIMESTAMP]);
+        }
         match parser.parse_value()?.value {
+            Value::Boolean(value) if sign.is_empty() => format!("{DEFAULT}{value}"),
             Value::Number(digits, _) => format!("{DEFAULT}{sign}{digits}"),
             Value::SingleQuotedString(text) if sign.is_empty() => format!("{DEFAULT}{text}"),
             Value::Null if sign.is_empty() => NULL.to_owned(),
+            other if sign.is_empty() => {
+                return Err(unsupported(&format!("JSON_VALUE with DEFAULT {other}")));
+            }
             other => {
                 let found = format!("Expected: a literal, found: {other}");
                 return Err(ParserError::ParserError(found));

@@ -64,6 +64,9 @@ pub(crate) struct Source {
     pub kind: Kind,
     /// How many `?` it has.
     pub parameters: usize,
+    /// Whether the text is one that was kept, maybe by an older version or another server. It may have what clients
+    /// may not send.
+    pub is_kept: bool,
     /// Set when the statement is to end, so that reading it ends too.
     pub interrupted: Arc<AtomicBool>,
 }
@@ -83,7 +86,8 @@ impl Source {
         let kind = classify::kind(&text, &tokens);
         let is_parameter = |token: &&Token| token.kind == TokenKind::Parameter;
         let parameters = tokens.iter().filter(is_parameter).count();
-        Self { text, tokens, mode, kind, parameters, interrupted: Arc::default() }
+        let interrupted = Arc::default();
+        Self { text, tokens, mode, kind, parameters, is_kept: false, interrupted }
     }
 
     /// Whether so much text is to be read that others should not wait for it.

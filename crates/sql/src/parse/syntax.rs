@@ -18,13 +18,16 @@ use crate::{Error, Result};
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
 const MAX_NESTING: usize = 200;
 
+/// What the parser's errors begin with where MySQL takes what is refused.
+pub(super) const UNSUPPORTED: &str = "unsupported: ";
+
 /// The syntax tree of a statement.
 pub(super) fn statement(source: &Source, parameters: &[Value]) -> Result<ast::Statement> {
     depth::check(source)?;
     let options = keywords::option_clause(source, parameters)?;
     let end = options.as_ref().map_or(source.tokens.len(), |(start, _)| *start);
     let tokens = Converter::new(source, parameters).convert(end)?;
-    let dialect = MySql::new(tokens.len(), &source.interrupted);
+    let dialect = MySql::new(tokens.len(), &source.interrupted, source.is_kept);
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
     let mut parsed =
@@ -55,6 +58,9 @@ fn syntax_error(source: &Source, parser: &Parser<'_>, error: &ParserError) -> Er
         ParserError::RecursionLimitExceeded => return depth::too_deep(),
         ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
     };
+    if let Some(what) = message.strip_prefix(UNSUPPORTED) {
+        return Error::unsupported(what);
+    }
     let told = message.rsplit_once("Column: ").and_then(|(_, column)| column.parse().ok());
     let place = told.map_or_else(|| place(source, parser), |column: usize| column.max(1) - 1);
     near(&source.text, place)
@@ -521,6 +527,20 @@ mod tests {
         let values = [Value::Int(-3), Value::Text("a'b".into()), Value::Null];
         let text = parsed("select ? + 1, ? from t where a is ? limit 1", &values).unwrap();
         assert_eq!(text, "SELECT -3 + 1, 'a''b' FROM t WHERE a IS NULL LIMIT 1");
+    }
+
+    #[test]
+    fn clauses_of_json_value_are_read_or_refused_by_name() {
+        let read = |clauses: &str| parsed(&format!("select json_value(a, '$' {clauses})"), &[]);
+        let typed = read("returning char(9) charset utf8mb4 default date '2020-01-01' on empty");
+        let typed = typed.unwrap();
+        assert!(typed.contains("'char 9', '=2020-01-01', 'null'"), "{typed}");
+        let other = read("returning char character set utf8 default true on error").unwrap();
+        assert!(other.contains("'char', 'null', '=true'"), "{other}");
+        let refused = read("returning char(9) character set latin1").unwrap_err().message;
+        assert!(refused.contains("JSON_VALUE with CHARACTER SET latin1"), "{refused}");
+        let refused = read("default x'61' on empty").unwrap_err().message;
+        assert!(refused.contains("JSON_VALUE with DEFAULT"), "{refused}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Error, Result,
     catalog::TableName,
-    parse::{Source, tokens},
+    parse::{JSON_VALUE_OF, Source, tokens},
 };
 
 /// Longest name of a column.
@@ -96,6 +96,11 @@ fn text_of(written: Query) -> Result<String> {
     // Names are quoted: what is not is a word of the language, or of MySQL's functions.
     let mut bytes = text.into_bytes();
     let words = tokens(&bytes, LexMode::default())?;
+    // MySQL has no such function, so it could not read what SHOW CREATE VIEW shows.
+    let internal = JSON_VALUE_OF.to_ascii_uppercase();
+    if words.iter().any(|word| word.is_word(&bytes, &internal)) {
+        return Err(Error::unsupported("a view with clauses of JSON_VALUE"));
+    }
     for word in words.iter().filter(|token| token.kind == TokenKind::Word) {
         if let Some(word) = bytes.get_mut(word.start..word.end)
             && word != b"AS"

@@ -75,7 +75,8 @@ fn without_charsets(select: &str) -> Result<String> {
 pub(super) fn parsed(select: &str) -> Result<Query> {
     let select = without_charsets(select)?;
     let mut sources = split(select.as_bytes(), false, LexMode::default())?;
-    let source = sources.pop().ok_or_else(|| Error::unsupported("a view of nothing"))?;
+    let mut source = sources.pop().ok_or_else(|| Error::unsupported("a view of nothing"))?;
+    source.is_kept = true;
     match (Statement { source: source.into(), parameters: &[] }).parse()? {
         Parsed::Query(query) => Ok(*query),
         other => Err(Error::unsupported(other)),
@@ -364,5 +365,21 @@ mod tests {
         assert_eq!(without_charsets(text).unwrap(), kept);
         let other = "select cast(`a` as char charset latin1)";
         assert_eq!(without_charsets(other).unwrap(), other);
+    }
+
+    #[test]
+    fn kept_texts_have_what_clients_may_not_send() {
+        let kept = [
+            "select cast(`a` as varchar(9)) AS `a` from `d`.`t`",
+            "select cast(`a` as bigint) AS `a`,convert(`b`,int) AS `b` from `d`.`t`",
+            "select `a` AS `a` from `d`.`t` fetch first 2 rows only",
+            "values (1),(2)",
+        ];
+        for select in kept {
+            assert!(parsed(select).is_ok(), "{select}");
+            let source = split(select.as_bytes(), false, LexMode::default()).unwrap().remove(0);
+            let sent = Statement { source: source.into(), parameters: &[] };
+            assert_eq!(sent.parse().unwrap_err().code, ErrorCode::ParseError, "{select}");
+        }
     }
 }

@@ -55,6 +55,28 @@ async fn views_are_there_after_a_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_span_may_stand_before_its_date() {
+    let server = Server::new();
+    let mut session = server.session();
+    let made = [
+        "CREATE TABLE t (d DATE PRIMARY KEY)",
+        "INSERT INTO t VALUES ('2020-01-31')",
+        "CREATE VIEW v AS SELECT INTERVAL 1 DAY + d AS e FROM t",
+    ];
+    all(&mut session, &made).await;
+    assert_eq!(rows(&mut session, "SELECT * FROM v").await, "2020-02-01");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clauses_of_json_value_are_refused_in_views() {
+    let server = Server::new();
+    let mut session = server.session();
+    let made = "CREATE VIEW v AS SELECT JSON_VALUE('[1]', '$[0]' RETURNING SIGNED) AS a";
+    let error = run(&mut session, made).await.unwrap_err();
+    assert!(error.to_string().contains("a view with clauses of JSON_VALUE"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_shown_makes_the_same_view() {
     let server = Server::new();
     let mut session = server.session();
