@@ -217,6 +217,7 @@ impl Walk<'_, '_> {
                 }
                 match self.resolver.variable(&ident.value)? {
                     None if self.is_in_turn() => Ok(Some(assigned::read(&ident.value))),
+                    None => Err(Error::unsupported(assigned::REFUSED)),
                     meant => Ok(meant),
                 }
             }

@@ -22,12 +22,31 @@ use crate::{
     state::SessionState,
 };
 
+/// A user variable's name in lower case, without `@` and quotes.
+fn plain_name(name: &str) -> String {
+    let name = name.strip_prefix('@').unwrap_or(name);
+    name.trim_matches(['`', '\'', '"']).to_lowercase()
+}
+
+/// What stands left of `:=` in a statement.
+fn assigned_names(source: &Source) -> Vec<String> {
+    let behind = source.tokens.iter().skip(1);
+    let pairs = source.tokens.iter().zip(behind).filter(|(variable, sign)| {
+        variable.kind == TokenKind::UserVariable
+            && sign.kind == TokenKind::Operator
+            && source.bytes(sign) == b":="
+    });
+    pairs
+        .map(|(variable, _)| plain_name(&String::from_utf8_lossy(source.bytes(variable))))
+        .collect()
+}
+
 /// The tables and variables of a session, as one statement sees them.
 pub(crate) struct SessionCatalog<'a> {
     session: &'a SessionState,
     reader: Reader,
-    /// Whether the statement assigns user variables, which then are read as it goes on.
-    assigns: bool,
+    /// The user variables that the statement assigns, as [`plain_name`] has them. They are read as it goes on.
+    assigned: Vec<String>,
     known: Mutex<FxHashMap<TableName, Arc<dyn TableProvider>>>,
     rows: Mutex<usize>,
     /// Whether a table has rows in other servers.
@@ -40,14 +59,11 @@ pub(crate) struct SessionCatalog<'a> {
 
 impl<'a> SessionCatalog<'a> {
     pub(crate) fn new(session: &'a SessionState, source: &Source) -> Self {
-        let assigns = source
-            .tokens
-            .iter()
-            .any(|token| token.kind == TokenKind::Operator && source.bytes(token) == b":=");
+        let assigned = assigned_names(source);
         let reader = session.reading();
         let is_elsewhere = AtomicBool::new(false);
         let (known, rows) = (Mutex::default(), Mutex::default());
-        Self { session, reader, assigns, known, rows, is_elsewhere, made: None, is_client: false }
+        Self { session, reader, assigned, known, rows, is_elsewhere, made: None, is_client: false }
     }
 
     /// The same for a SELECT of a client's: what other statements hold means what it means to MySQL.
@@ -166,10 +182,10 @@ impl Catalog for SessionCatalog<'_> {
     fn variable(&self, name: &str) -> Result<Option<Value>> {
         match name.strip_prefix("@@") {
             Some(name) => self.session.system_variable(name).map(Some),
-            None if self.assigns => Ok(None),
             None => {
-                let name = name.strip_prefix('@').unwrap_or(name);
-                Ok(Some(self.session.user_variable(name.trim_matches(['`', '\'', '"']))))
+                let name = plain_name(name);
+                let is_assigned = self.assigned.contains(&name);
+                Ok((!is_assigned).then(|| self.session.user_variable(&name)))
             }
         }
     }

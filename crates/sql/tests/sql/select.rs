@@ -278,6 +278,32 @@ async fn variables_are_set_and_read() {
 }
 
 #[tokio::test]
+async fn variables_are_assigned_where_there_is_an_order() {
+    let refused = "1235 This version of Remora doesn't yet support ':= in a query that reads tables or \
+                   holds another query'";
+    expect(&[
+        ("set @a = 9007199254740993", ""),
+        // One that the statement does not assign keeps its type.
+        ("select @b := 1, @a + 1", "1|9007199254740994"),
+        ("select @`A` := 2, @a", "2|2"),
+        ("select @a := 1 order by @a", refused),
+        ("select @a := 1 union select @a", refused),
+        ("select @a := 1 where @a is null", refused),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn a_text_of_nulls_does_not_decide_how_others_compare() {
+    expect(&[
+        ("select 'APPLE' between 'a' and left(null, 2)", "NULL"),
+        ("select 'APPLE' between left(null, 2) and 'a'", "0"),
+        ("select collation(left(null, 2)), collation(concat(left(null, 2)))", "binary|binary"),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn statements_are_prepared_with_values() {
     let server = server();
     let mut session = server.session();

@@ -203,17 +203,23 @@ pub(crate) fn aggregate_or<'a>(
     connection: Collation,
 ) -> Result<(Collation, u8)> {
     let mut found: Option<(Collation, u8)> = None;
+    let mut ignored = None;
     for kind in types {
         if kind.is_null() || !(kind.is_string() || kind.kind == crate::SqlType::Json) {
             continue;
         }
         let next = (kind.collation, kind.coercibility);
+        // That of a text that is always NULL counts where there is no other.
+        if kind.coercibility == coercibility::IGNORABLE {
+            ignored = Some(next);
+            continue;
+        }
         found = Some(match found {
             None => next,
             Some(before) => stronger(before, next)?,
         });
     }
-    Ok(found.unwrap_or((connection, coercibility::NUMERIC)))
+    Ok(found.or(ignored).unwrap_or((connection, coercibility::NUMERIC)))
 }
 
 /// The same with the server's default where none is text.
@@ -281,6 +287,19 @@ mod tests {
 
     fn by_name(name: &str) -> Collation {
         Collation::by_name(name).unwrap()
+    }
+
+    #[test]
+    fn a_text_that_is_always_null_has_no_say() {
+        let nothing =
+            ExprType::text(2, Collation::BINARY).with_coercibility(coercibility::IGNORABLE);
+        let bytes = ExprType::text(2, Collation::BINARY).with_coercibility(coercibility::LITERAL);
+        let text = ExprType::text(2, by_name("utf8mb4_0900_ai_ci"));
+        let met = |types: &[ExprType]| aggregate(types.iter()).unwrap();
+        assert_eq!(met(&[text.clone(), nothing.clone()]).0, text.collation);
+        assert_eq!(met(&[nothing.clone(), text.clone()]).0, text.collation);
+        assert_eq!(met(&[text, bytes]).0, Collation::BINARY);
+        assert_eq!(met(&[nothing]), (Collation::BINARY, coercibility::IGNORABLE));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, state::Context};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("aes_encrypt", 2, 6, encrypted_type, |call, args| {
@@ -29,11 +29,13 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 const BLOCK: usize = 16;
 /// Rounds of PBKDF2 that are not too few and not too many.
 const ROUNDS: std::ops::RangeInclusive<i64> = 1_000..=65_535;
+/// Bytes, in whole blocks, after which is asked whether the statement is over: a stream may need a block for each bit.
+const PART_BYTES: usize = 64 << 10;
 /// The longest salt.
 const MAX_OPTION_BYTES: usize = 255;
 
-/// What is done with bytes; `None` where they were not made by the key.
-type Work = fn(&Cipher, Chaining, u128, &[u8]) -> Option<Vec<u8>>;
+/// What is done with bytes, until the statement is over; `None` where they were not made by the key.
+type Work = fn(&Cipher, Chaining, u128, &[u8], &dyn Fn() -> bool) -> Result<Option<Vec<u8>>>;
 
 fn encrypted_type(typing: &Typing<'_>) -> Result<ExprType> {
     let bytes = typing.get(0).characters().saturating_mul(4);
@@ -53,7 +55,8 @@ fn crypted<'a>(call: &Call<'_>, args: &[V<'a>], name: &str, work: Work) -> Resul
     };
     let key = key(call, &password, args, mode)?;
     let Some(cipher) = Cipher::new(&key) else { return Ok(V::Null) };
-    Ok(V::or_null(work(&cipher, mode.chaining, vector, &bytes), V::bytes))
+    let is_over = || call.context.is_some_and(Context::is_over);
+    Ok(V::or_null(work(&cipher, mode.chaining, vector, &bytes, &is_over)?, V::bytes))
 }
 
 /// What the first block is mixed with.
@@ -201,10 +204,33 @@ impl Cipher {
     }
 }
 
-fn encrypt(cipher: &Cipher, chaining: Chaining, vector: u128, bytes: &[u8]) -> Option<Vec<u8>> {
-    if !matches!(chaining, Chaining::Ecb | Chaining::Cbc) {
-        return Some(streamed(cipher, chaining, vector, bytes, true));
+fn encrypt(
+    cipher: &Cipher,
+    chaining: Chaining,
+    vector: u128,
+    bytes: &[u8],
+    is_over: &dyn Fn() -> bool,
+) -> Result<Option<Vec<u8>>> {
+    if matches!(chaining, Chaining::Ecb | Chaining::Cbc) {
+        return Ok(encrypt_blocks(cipher, chaining, vector, bytes));
     }
+    let mut register = vector;
+    let mut made = Vec::with_capacity(bytes.len());
+    for part in bytes.chunks(PART_BYTES) {
+        if is_over() {
+            return Err(Error::interrupted());
+        }
+        register = stream(cipher, chaining, register, part, true, &mut made);
+    }
+    Ok(Some(made))
+}
+
+fn encrypt_blocks(
+    cipher: &Cipher,
+    chaining: Chaining,
+    vector: u128,
+    bytes: &[u8],
+) -> Option<Vec<u8>> {
     // What is left of the last block says how many bytes that is.
     let left = BLOCK - bytes.len() % BLOCK;
     let mut padded = bytes.to_vec();
@@ -220,10 +246,33 @@ fn encrypt(cipher: &Cipher, chaining: Chaining, vector: u128, bytes: &[u8]) -> O
     Some(made)
 }
 
-fn decrypt(cipher: &Cipher, chaining: Chaining, vector: u128, bytes: &[u8]) -> Option<Vec<u8>> {
-    if !matches!(chaining, Chaining::Ecb | Chaining::Cbc) {
-        return Some(streamed(cipher, chaining, vector, bytes, false));
+fn decrypt(
+    cipher: &Cipher,
+    chaining: Chaining,
+    vector: u128,
+    bytes: &[u8],
+    is_over: &dyn Fn() -> bool,
+) -> Result<Option<Vec<u8>>> {
+    if matches!(chaining, Chaining::Ecb | Chaining::Cbc) {
+        return Ok(decrypt_blocks(cipher, chaining, vector, bytes));
     }
+    let mut register = vector;
+    let mut made = Vec::with_capacity(bytes.len());
+    for part in bytes.chunks(PART_BYTES) {
+        if is_over() {
+            return Err(Error::interrupted());
+        }
+        register = stream(cipher, chaining, register, part, false, &mut made);
+    }
+    Ok(Some(made))
+}
+
+fn decrypt_blocks(
+    cipher: &Cipher,
+    chaining: Chaining,
+    vector: u128,
+    bytes: &[u8],
+) -> Option<Vec<u8>> {
     let (blocks, []) = bytes.as_chunks::<BLOCK>() else { return None };
     let mut made = Vec::with_capacity(bytes.len());
     let mut before = vector;
@@ -242,17 +291,18 @@ fn decrypt(cipher: &Cipher, chaining: Chaining, vector: u128, bytes: &[u8]) -> O
     is_padded.then_some(made)
 }
 
-/// Modes in which a stream of the cipher is mixed with the bytes, of which there may be any number.
-fn streamed(
+/// Modes in which a stream of the cipher is mixed with the bytes, of which there may be any number. Gives what
+/// those behind them begin with, where these are whole blocks.
+fn stream(
     cipher: &Cipher,
     chaining: Chaining,
     vector: u128,
     bytes: &[u8],
     encrypts: bool,
-) -> Vec<u8> {
+    made: &mut Vec<u8>,
+) -> u128 {
     const TOP_BYTE: u32 = 120;
     let mut register = vector;
-    let mut made = Vec::with_capacity(bytes.len());
     match chaining {
         Chaining::Cfb1 => {
             for byte in bytes {
@@ -287,7 +337,7 @@ fn streamed(
             }
         }
     }
-    made
+    register
 }
 
 #[cfg(test)]
@@ -318,12 +368,31 @@ mod tests {
             let mode = BlockMode::parse(&format!("aes-256-{name}")).unwrap();
             for length in [0, 1, 15, 16, 17, 40] {
                 let bytes: Vec<u8> = (0..length).collect();
-                let made = encrypt(&cipher, mode.chaining, 7, &bytes).unwrap();
-                let back = decrypt(&cipher, mode.chaining, 7, &made);
+                let made = encrypt(&cipher, mode.chaining, 7, &bytes, &|| false).unwrap().unwrap();
+                let back = decrypt(&cipher, mode.chaining, 7, &made, &|| false).unwrap();
                 assert_eq!(back.as_deref(), Some(bytes.as_slice()), "{name} of {length}");
             }
         }
-        assert_eq!(decrypt(&cipher, Chaining::Ecb, 0, &[1; 15]), None);
-        assert_eq!(decrypt(&cipher, Chaining::Ecb, 0, &[]), None);
+        assert_eq!(decrypt(&cipher, Chaining::Ecb, 0, &[1; 15], &|| false).unwrap(), None);
+        assert_eq!(decrypt(&cipher, Chaining::Ecb, 0, &[], &|| false).unwrap(), None);
+    }
+
+    #[test]
+    fn streams_go_on_over_parts_and_end_with_the_statement() {
+        let cipher = Cipher::new(&folded(b"a key", 16)).unwrap();
+        let bytes = vec![b'a'; PART_BYTES + BLOCK + 1];
+        for name in ["cfb1", "cfb8", "cfb128", "ofb"] {
+            let mode = BlockMode::parse(&format!("aes-128-{name}")).unwrap();
+            let made = encrypt(&cipher, mode.chaining, 7, &bytes, &|| false).unwrap().unwrap();
+            let mut whole = Vec::new();
+            stream(&cipher, mode.chaining, 7, &bytes, true, &mut whole);
+            assert!(made == whole, "{name}");
+            let back = decrypt(&cipher, mode.chaining, 7, &made, &|| false).unwrap().unwrap();
+            assert!(back == bytes, "{name}");
+            let asked = std::cell::Cell::new(0);
+            let is_over = || asked.replace(asked.get() + 1) > 0;
+            assert!(encrypt(&cipher, mode.chaining, 7, &bytes, &is_over).is_err(), "{name}");
+            assert!(decrypt(&cipher, mode.chaining, 7, &made, &|| true).is_err(), "{name}");
+        }
     }
 }

@@ -437,9 +437,16 @@ fn index<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 pub(crate) fn text_type(typing: &Typing<'_>, of: &[usize], characters: u32) -> Result<ExprType> {
     let types: Vec<ExprType> = of.iter().map(|index| typing.get(*index)).collect();
     let (collation, strength) = collation::aggregate_or(types.iter(), typing.collation)?;
-    let nothing = !types.is_empty() && types.iter().all(ExprType::is_null);
+    // A text of nothing but NULLs is NULL, and has no say in how others compare.
+    let is_nothing =
+        |kind: &ExprType| kind.is_null() || kind.coercibility == coercibility::IGNORABLE;
+    let nothing = !types.is_empty() && types.iter().all(is_nothing);
     let collation = if nothing { Collation::BINARY } else { collation };
     let kind = ExprType::text(characters, collation);
-    let strength = if strength >= coercibility::NUMERIC { coercibility::LITERAL } else { strength };
+    let strength = match strength {
+        _ if nothing => coercibility::IGNORABLE,
+        strength if strength >= coercibility::NUMERIC => coercibility::LITERAL,
+        strength => strength,
+    };
     Ok(kind.with_coercibility(strength))
 }

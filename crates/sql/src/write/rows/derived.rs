@@ -25,25 +25,38 @@ pub(super) async fn check_assigned(
         return Ok(());
     }
     let read = Read { tokens, parameters, tables };
-    let mut ahead = *tokens;
-    loop {
-        let mut path = vec![ahead.name()?];
-        while ahead.take(".") {
-            path.push(ahead.name()?);
+    let paths = assigned_paths(*tokens, parameters)?;
+    // One plan for all. Which is wrong, and how, only one by one tells.
+    let are_found = read.has_all(session, &paths).await;
+    for path in paths {
+        if !are_found {
+            read.find(session, &path).await?;
         }
-        read.find(session, &path).await?;
         if assigned_column(session, &path, named).is_err()
             && let Some(alias) = read.alias_of(session, &path, &derived).await
         {
             let message = format!("The target table {alias} of the UPDATE is not updatable");
             return Err(Error::new(ErrorCode::NotUpdatable, message));
         }
+    }
+    Ok(())
+}
+
+/// The names of the columns that are assigned, in parts.
+fn assigned_paths(mut ahead: Tokens<'_>, parameters: &Parameters<'_>) -> Result<Vec<Vec<String>>> {
+    let mut paths = Vec::new();
+    loop {
+        let mut path = vec![ahead.name()?];
+        while ahead.take(".") {
+            path.push(ahead.name()?);
+        }
+        paths.push(path);
         if !ahead.take("=") {
             ahead.need(":=")?;
         }
         given(&mut ahead, parameters, is_rest)?;
         if !ahead.take(",") {
-            return Ok(());
+            return Ok(paths);
         }
     }
 }
@@ -55,11 +68,24 @@ struct Read<'r, 't> {
     tables: Range<usize>,
 }
 
+/// A column's name as a statement has it.
+fn quoted_path(path: &[String]) -> String {
+    let quoted: Vec<String> = path.iter().map(|part| quoted_name(part)).collect();
+    quoted.join(".")
+}
+
 impl Read<'_, '_> {
+    /// Whether it is known that a SELECT may name all these columns.
+    async fn has_all(&self, session: &mut SessionState, paths: &[Vec<String>]) -> bool {
+        let columns: Vec<String> = paths.iter().map(|path| quoted_path(path)).collect();
+        let mut query = Query::new(&format!("SELECT {} FROM ", columns.join(", ")));
+        query.push_tokens(self.tokens, self.tables.clone(), self.parameters);
+        query.check(session).await.is_ok()
+    }
+
     /// What is wrong with a column's name, as a SELECT says it.
     async fn find(&self, session: &mut SessionState, path: &[String]) -> Result<()> {
-        let quoted: Vec<String> = path.iter().map(|part| quoted_name(part)).collect();
-        let mut query = Query::new(&format!("SELECT {} FROM ", quoted.join(".")));
+        let mut query = Query::new(&format!("SELECT {} FROM ", quoted_path(path)));
         query.push_tokens(self.tokens, self.tables.clone(), self.parameters);
         query.push(" LIMIT 0");
         query.rows(session).await.map(|_| ())
