@@ -310,7 +310,7 @@ fn a_store_without_its_journal_or_its_definitions_is_refused() {
         let error = DiskStore::open(directory.path(), StoreOptions::default()).err().unwrap();
         assert!(matches!(error, Error::Corrupt(_)), "{error:?}");
         assert!(error.to_string().contains("is missing"), "{error}");
-        assert!(directory.path().join("keyspaces/4").exists(), "nothing was removed");
+        assert!(directory.path().join("keyspaces/3").exists(), "nothing was removed");
     }
 }
 
@@ -323,14 +323,14 @@ fn a_keyspace_without_its_list_of_files_is_refused_unless_it_was_dropped() {
     store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
     store.commit(put(Keyspace::Rows(8), &[("b", "2")]), true).unwrap();
     drop(store);
-    let list = directory.path().join("keyspaces/4/current");
+    let list = directory.path().join("keyspaces/3/current");
     let bytes = std::fs::read(&list).unwrap();
     std::fs::remove_file(&list).unwrap();
     for _ in 0..2 {
         let error = DiskStore::open(directory.path(), StoreOptions::default()).err().unwrap();
         assert!(matches!(error, Error::Corrupt(_)), "{error:?}");
-        assert!(error.to_string().contains("keyspaces/4/current is missing"), "{error}");
-        assert!(directory.path().join("keyspaces/4").exists(), "nothing was removed");
+        assert!(error.to_string().contains("keyspaces/3/current is missing"), "{error}");
+        assert!(directory.path().join("keyspaces/3").exists(), "nothing was removed");
     }
     std::fs::write(&list, bytes).unwrap();
     let store = open(directory.path());
@@ -338,17 +338,17 @@ fn a_keyspace_without_its_list_of_files_is_refused_unless_it_was_dropped() {
     store.drop_rows(7).unwrap();
     drop(store);
     // As a kill between the first and the last file that go leaves it.
-    std::fs::create_dir_all(directory.path().join("keyspaces/4/tables")).unwrap();
-    std::fs::write(directory.path().join("keyspaces/4/tables/1"), "left").unwrap();
+    std::fs::create_dir_all(directory.path().join("keyspaces/3/tables")).unwrap();
+    std::fs::write(directory.path().join("keyspaces/3/tables/1"), "left").unwrap();
     let store = open(directory.path());
     assert_eq!(store.row_tables(), [8]);
-    assert!(!directory.path().join("keyspaces/4").exists());
+    assert!(!directory.path().join("keyspaces/3").exists());
 }
 
 /// Lets fjall stop, as when a flush fails: the place for the files of the table's rows is not there.
 fn stop(store: &DiskStore, directory: &Path) {
     let (place, aside) =
-        (directory.join("keyspaces/4/tables"), directory.join("keyspaces/4/aside"));
+        (directory.join("keyspaces/3/tables"), directory.join("keyspaces/3/aside"));
     std::fs::rename(&place, &aside).unwrap();
     let rows = store.with(|opened| opened.keyspaces().own[&ROWS].clone()).unwrap();
     rows.rotate_memtable().unwrap();
@@ -432,7 +432,7 @@ fn a_store_that_has_stopped_is_opened_anew_although_there_is_no_room() {
     store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
     let held = store.snapshot();
     stop(&store, directory.path());
-    let left = directory.path().join("keyspaces/4/tables/999");
+    let left = directory.path().join("keyspaces/3/tables/999");
     std::fs::write(&left, "what a compaction had written").unwrap();
     forbid_room(directory.path());
     store.refuse("a test");
@@ -488,10 +488,10 @@ fn rows_are_dropped_while_the_disk_is_full() {
     store.drop_rows(7).unwrap();
     assert_eq!(store.row_tables(), [8, 9]);
     assert_eq!(store.openings(), 1, "whoever publishes moments is told to let go of this one");
-    assert!(directory.path().join("keyspaces/4").exists());
+    assert!(directory.path().join("keyspaces/3").exists());
     assert_eq!(entries(&*held, ROWS, b"").len(), 1);
     drop(held);
-    assert!(!directory.path().join("keyspaces/4").exists());
+    assert!(!directory.path().join("keyspaces/3").exists());
     // As one that could not be dropped then.
     store.undropped.lock().insert(8);
     store.resume().unwrap();
