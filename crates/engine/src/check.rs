@@ -254,7 +254,7 @@ fn check_segment(
     for doc in (0..view.segment.doc_count()).filter(|&doc| !view.is_deleted(doc)) {
         key.clear();
         view.segment.keys().read(doc, &mut key);
-        match table.rows.get(&key, &|_| true) {
+        match table.rows.get(&key, None, &|_| true) {
             Ok(Some(row)) => rebuilt.add(&key, &row)?,
             Ok(None) => problems.add(format!("segment {number}: key {key:02x?} has no row")),
             Err(Error::Corrupt(_)) => unreadable += 1,

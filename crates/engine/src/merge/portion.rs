@@ -160,7 +160,7 @@ impl<'v> Portion<'v> {
             if !view.is_deleted(end) {
                 key.clear();
                 view.segment.keys().read(end, &mut key);
-                row = paths.rows.get(&key, &wanted)?;
+                row = paths.rows.get(&key, None, &wanted)?;
                 unasked_bytes += row.as_deref().map_or(0, |row| bytes_of(row, &wanted));
                 taken += 1;
             }

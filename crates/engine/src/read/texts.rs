@@ -51,7 +51,7 @@ pub(super) fn row(
     wanted: &dyn Fn(usize) -> bool,
 ) -> Result<Row> {
     let version = RowVersion { segment: segment.number(), doc };
-    view.rows.get_version(key, version, wanted)?.ok_or_else(|| {
+    view.rows.get(key, Some(version), wanted)?.ok_or_else(|| {
         let table = &view.schema.name;
         Error::Corrupt(format!("table {table} indexes a row that the row store does not have"))
     })

@@ -369,7 +369,7 @@ impl Recovering {
         let schema = Arc::clone(&self.schema);
         let mut indexer = BoundedIndexer::new(&schema)?;
         for key in changed {
-            match self.rows.get(key, &|_| true) {
+            match self.rows.get(key, None, &|_| true) {
                 Ok(Some(row)) => indexer.add(key, &row)?,
                 Ok(None) => {}
                 Err(error) => recovery.unreadable(&schema, error)?,

@@ -48,7 +48,7 @@ fn next_readable(
 ) -> Result<Option<Vec<u8>>> {
     let mut last = last;
     while let Some(key) = segments.iter().filter_map(|view| live_behind(view, &last)).min() {
-        match rows.get(&key, &|_| true) {
+        match rows.get(&key, None, &|_| true) {
             Ok(_) => return Ok(Some(key)),
             Err(error) => failed(error)?,
         }

@@ -24,20 +24,13 @@ impl HiddenRows {
 }
 
 impl RowReader for HiddenRows {
-    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
-        if self.hidden.contains(key) { Ok(None) } else { self.rows.get(key, wanted) }
-    }
-
-    fn get_version(
+    fn get(
         &self,
         key: &[u8],
-        version: RowVersion,
+        version: Option<RowVersion>,
         wanted: &dyn Fn(usize) -> bool,
     ) -> Result<Option<Row>> {
-        match self.hidden.contains(key) {
-            true => Ok(None),
-            false => self.rows.get_version(key, version, wanted),
-        }
+        if self.hidden.contains(key) { Ok(None) } else { self.rows.get(key, version, wanted) }
     }
 
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {

@@ -47,19 +47,14 @@ fn is_live(part: &TableView, key: &[u8]) -> bool {
 }
 
 impl RowReader for UnitedRows {
-    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
-        let Some(part) = self.owner(key) else { return Ok(None) };
-        Ok(part.rows.get(key, wanted)?.map(|row| self.shown(row)))
-    }
-
-    fn get_version(
+    fn get(
         &self,
         key: &[u8],
-        version: RowVersion,
+        version: Option<RowVersion>,
         wanted: &dyn Fn(usize) -> bool,
     ) -> Result<Option<Row>> {
         let Some(part) = self.owner(key) else { return Ok(None) };
-        Ok(part.rows.get_version(key, version, wanted)?.map(|row| self.shown(row)))
+        Ok(part.rows.get(key, version, wanted)?.map(|row| self.shown(row)))
     }
 
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {

@@ -19,14 +19,12 @@ const AHEAD_BYTES: usize = 1 << 20;
 
 /// Reads whole rows of one table at one position.
 pub(crate) trait RowReader: Send + Sync {
-    /// The row with this encoded key: the columns at the wanted positions; what the others are is
-    /// not said.
-    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>>;
-    /// As [`RowReader::get`], of a key whose row is this version: a version that was read lately is in memory.
-    fn get_version(
+    /// The row with this encoded key: the columns at the wanted positions; the others are not decoded. `version` says which
+    /// document has the row, if the caller knows: a version that was read lately is in memory.
+    fn get(
         &self,
         key: &[u8],
-        version: RowVersion,
+        version: Option<RowVersion>,
         wanted: &dyn Fn(usize) -> bool,
     ) -> Result<Option<Row>>;
     /// The row with this encoded key as it is stored.
@@ -51,18 +49,19 @@ impl StoredRows {
 }
 
 impl RowReader for StoredRows {
-    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
-        self.decoded(self.stored(key)?, key, wanted)
-    }
-
-    fn get_version(
+    fn get(
         &self,
         key: &[u8],
-        version: RowVersion,
+        version: Option<RowVersion>,
         wanted: &dyn Fn(usize) -> bool,
     ) -> Result<Option<Row>> {
-        let stored = self.snapshot.get_version(self.keyspace, key, version);
-        self.decoded(stored.map_err(|error| self.damaged(error))?, key, wanted)
+        let stored = match version {
+            Some(version) => self.snapshot.get_version(self.keyspace, key, version),
+            None => self.snapshot.get(self.keyspace, key),
+        };
+        let stored = stored.map_err(|error| self.damaged(error))?;
+        let row = stored.map(|bytes| self.format.decode_columns(&bytes, wanted)).transpose();
+        row.map_err(|error| self.damaged_row(error, key))
     }
 
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>> {
@@ -86,16 +85,6 @@ impl RowReader for StoredRows {
 }
 
 impl StoredRows {
-    fn decoded(
-        &self,
-        stored: Option<StoredBytes>,
-        key: &[u8],
-        wanted: &dyn Fn(usize) -> bool,
-    ) -> Result<Option<Row>> {
-        let row = stored.map(|bytes| self.format.decode_columns(&bytes, wanted)).transpose();
-        row.map_err(|error| self.damaged_row(error, key))
-    }
-
     /// Damage with the table's name and what to do.
     fn damaged(&self, error: Error) -> Error {
         let Error::Corrupt(what) = error else { return error };
@@ -126,21 +115,14 @@ pub(crate) struct OverlaidRows {
 }
 
 impl RowReader for OverlaidRows {
-    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
-        match self.staged(key, wanted)? {
-            None => self.below.get(key, wanted),
-            Some(row) => Ok(row),
-        }
-    }
-
-    fn get_version(
+    fn get(
         &self,
         key: &[u8],
-        version: RowVersion,
+        version: Option<RowVersion>,
         wanted: &dyn Fn(usize) -> bool,
     ) -> Result<Option<Row>> {
         match self.staged(key, wanted)? {
-            None => self.below.get_version(key, version, wanted),
+            None => self.below.get(key, version, wanted),
             Some(row) => Ok(row),
         }
     }

@@ -93,7 +93,7 @@ impl Writer<'_> {
         }
         let mut indexer = BoundedIndexer::new(schema)?;
         for key in &written {
-            if let Some(row) = view.rows.get(key, &|_| true)? {
+            if let Some(row) = view.rows.get(key, None, &|_| true)? {
                 indexer.add(key, &row)?;
             }
         }

@@ -95,5 +95,5 @@ fn has_row(view: &TableView, key: &[u8]) -> Result<bool> {
     if view.segments.iter().any(|segment| segment.has_live(key)) {
         return Ok(true);
     }
-    Ok(view.schema.required.is_some() && view.rows.get(key, &|_| false)?.is_some())
+    Ok(view.schema.required.is_some() && view.rows.get(key, None, &|_| false)?.is_some())
 }

@@ -77,21 +77,17 @@ pub fn schema(two_texts: bool) -> Schema {
 struct Rows(BTreeMap<Vec<u8>, Row>);
 
 impl RowReader for Rows {
-    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
+    fn get(
+        &self,
+        key: &[u8],
+        _version: Option<RowVersion>,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<Row>> {
         let Some(mut row) = self.0.get(key).cloned() else { return Ok(None) };
         for (_, value) in row.iter_mut().enumerate().filter(|(at, _)| !wanted(*at)) {
             *value = Value::Null;
         }
         Ok(Some(row))
-    }
-
-    fn get_version(
-        &self,
-        key: &[u8],
-        _version: RowVersion,
-        wanted: &dyn Fn(usize) -> bool,
-    ) -> Result<Option<Row>> {
-        self.get(key, wanted)
     }
 
     fn stored(&self, _: &[u8]) -> Result<Option<StoredBytes>> {

@@ -57,6 +57,9 @@ pub(crate) struct RowVersion {
     pub doc: u32,
 }
 
+/// Most bytes of a key: fjall takes 65,535, before which a table's number may stand, or behind which a zero byte.
+pub(crate) const MAX_KEY_BYTES: usize = 65_530;
+
 /// Puts and deletes that become visible and durable together. Of several changes to one key the
 /// last one stands.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +81,7 @@ impl StoreBatch {
         Self::default()
     }
 
-    /// The key now has this value. Keys have at most 65,535 bytes, values below 4 GiB.
+    /// The key now has this value. Keys have at most [`MAX_KEY_BYTES`], values below 4 GiB.
     pub fn put(&mut self, keyspace: Keyspace, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
         self.changes.push(StoreChange { keyspace, key: key.into(), value: Some(value.into()) });
     }

@@ -40,7 +40,9 @@ use fjall::{PersistMode, SeqNo};
 use parking_lot::{Mutex, RwLock};
 
 use self::{error::store_error, moment::Moments, opened::Opened, versions::RowVersions};
-use super::{Keyspace, Store, StoreBatch, StoreChange, StoreSnapshot, poison::Poison};
+use super::{
+    Keyspace, MAX_KEY_BYTES, Store, StoreBatch, StoreChange, StoreSnapshot, poison::Poison,
+};
 use crate::{Error, Result, error::is_full};
 
 /// Settings of the store on disk.
@@ -455,12 +457,14 @@ impl Store for DiskStore {
 fn refuse_oversized(batch: &StoreBatch) -> Result<()> {
     let fits = |change: &StoreChange| {
         let value = change.value.as_ref().map_or(0, Vec::len);
-        change.key.len() < usize::from(u16::MAX) && u32::try_from(value).is_ok()
+        change.key.len() <= MAX_KEY_BYTES && u32::try_from(value).is_ok()
     };
     if batch.changes.iter().all(fits) {
         return Ok(());
     }
-    let message = "a key is above 65,534 bytes or a value above 4 GiB: make the row smaller";
+    let message = format!(
+        "a key is above {MAX_KEY_BYTES} bytes or a value above 4 GiB: make the row smaller"
+    );
     Err(Error::request(crate::RequestPart::Row, message))
 }
 

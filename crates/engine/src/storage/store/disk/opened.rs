@@ -190,7 +190,7 @@ impl Opened {
     pub fn write(&self, batch: StoreBatch, options: &StoreOptions) -> fjall::Result<()> {
         let before = self.keyspaces();
         let bytes = options.small_table_bytes;
-        let moves = self.small.moves(&self.database, &before, &batch, bytes)?;
+        let moves = self.small.moves(&self.database, &before, &batch, bytes);
         let before = if moves.has_small() { self.with_small(options)? } else { before };
         let mut writes = self.database.batch().durability(Some(PersistMode::Buffer));
         if moves.grown.is_empty() {

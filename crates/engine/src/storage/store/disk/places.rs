@@ -98,14 +98,6 @@ pub(super) fn key_of(stored: &[u8], is_small: bool) -> &[u8] {
     if is_small { stored.get(NUMBER_BYTES..).unwrap_or_default() } else { original_key(stored) }
 }
 
-/// What a batch writes to a table that has no keyspace of its own.
-#[derive(Clone, Copy, Default)]
-struct Written {
-    bytes: u64,
-    /// There is a key that is too long with the table's number before it.
-    has_long_key: bool,
-}
-
 /// The tables whose rows are in [`SMALL`], each with the bytes that it had and that were written to it since;
 /// `None` before anybody asked.
 pub(super) struct SmallTables(Mutex<BTreeMap<u32, Option<u64>>>);
@@ -183,13 +175,13 @@ impl SmallTables {
         keyspaces: &Keyspaces,
         batch: &StoreBatch,
         small_table_bytes: u64,
-    ) -> fjall::Result<Moves> {
+    ) -> Moves {
         let (mut moves, mut moved_bytes) = (Moves::default(), 0);
-        for (table, written) in written(keyspaces, batch) {
+        for (table, written_bytes) in written(keyspaces, batch) {
             let was_small = self.contains(table);
-            let bytes = self.bytes(database, keyspaces, table).saturating_add(written.bytes);
+            let bytes = self.bytes(database, keyspaces, table).saturating_add(written_bytes);
             let has_room = !was_small || moved_bytes < MOST_MOVED_BYTES;
-            if (bytes > small_table_bytes && has_room) || written.has_long_key {
+            if bytes > small_table_bytes && has_room {
                 let (rows, damage) = match was_small {
                     true => rows_of(database, keyspaces, table),
                     false => (Vec::new(), None),
@@ -201,7 +193,6 @@ impl SmallTables {
                         moves.grown.push(Grown { table, rows, was_small });
                         continue;
                     }
-                    Some(error) if written.has_long_key => return Err(error),
                     // It is tried again when it has grown as much again.
                     Some(error) => {
                         tracing::warn!(table, %error, "rows stay among those of small tables");
@@ -214,7 +205,7 @@ impl SmallTables {
             }
             moves.stay.entry(table).or_insert(bytes);
         }
-        Ok(moves)
+        moves
     }
 
     /// What a batch has changed.
@@ -277,18 +268,17 @@ impl Moves {
     }
 }
 
-/// What a batch writes to each table that has no keyspace of its own.
-fn written(keyspaces: &Keyspaces, batch: &StoreBatch) -> BTreeMap<u32, Written> {
-    let mut tables: BTreeMap<u32, Written> = BTreeMap::new();
+/// The bytes that a batch writes to each table that has no keyspace of its own.
+fn written(keyspaces: &Keyspaces, batch: &StoreBatch) -> BTreeMap<u32, u64> {
+    let mut tables: BTreeMap<u32, u64> = BTreeMap::new();
     for change in &batch.changes {
         let Keyspace::Rows(table) = change.keyspace else { continue };
         if keyspaces.own.contains_key(&change.keyspace) {
             continue;
         }
-        let written = tables.entry(table).or_default();
+        let bytes = tables.entry(table).or_default();
         let row = change.value.as_deref().unwrap_or_default();
-        written.bytes = written.bytes.saturating_add(bytes_of(&change.key, row));
-        written.has_long_key |= change.key.len() + NUMBER_BYTES > usize::from(u16::MAX);
+        *bytes = bytes.saturating_add(bytes_of(&change.key, row));
     }
     tables
 }
