@@ -33,7 +33,7 @@ pub(super) const SMALL: &str = "small";
 /// In "meta", before the number of a table whose rows are in [`SMALL`].
 const MARK: &[u8] = b"small/";
 /// Rows of small tables up to so many bytes get keyspaces of their own by one batch; the next batch of a table goes on.
-const MOST_MOVED_BYTES: u64 = 8 << 20;
+pub(super) const MOST_MOVED_BYTES: u64 = 8 << 20;
 /// Bytes of a table's number before its keys in [`SMALL`].
 const NUMBER_BYTES: usize = size_of::<u32>();
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use super::*;
+use super::{super::places::MOST_MOVED_BYTES, *};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 /// The tables that were written to since they were dropped.
@@ -294,5 +294,51 @@ fn a_store_that_lost_the_keyspace_of_small_tables_is_refused() {
         let error = DiskStore::open(directory.path(), StoreOptions::default()).err().unwrap();
         assert!(matches!(error, Error::Corrupt(_)), "{error:?}");
         assert!(error.to_string().contains("small tables are missing"), "{error}");
+    }
+}
+
+/// Dropping rows of a small table writes, and frees nothing: it waits until there is room.
+#[test]
+fn a_small_table_is_not_dropped_while_the_disk_is_full() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open_with(directory.path(), 1 << 20);
+    store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
+    let held = store.snapshot();
+    forbid_room(directory.path());
+    store.refuse("a test");
+    store.drop_rows(7).unwrap();
+    assert_eq!(store.row_tables(), [7]);
+    assert!(matches!(store.resume(), Err(Error::Full(_))));
+    assert_eq!((store.row_tables(), store.openings()), (vec![7], 0));
+    assert_eq!(entries(&*held, ROWS, b"").len(), 1);
+    fs::remove_dir(directory.path().join("room")).unwrap();
+    store.resume().unwrap();
+    assert!(store.row_tables().is_empty());
+    assert_eq!(entries(&*store.snapshot(), ROWS, b"").len(), 0);
+}
+
+/// A batch at which many tables grow moves some of them; the next batch of another moves that.
+#[test]
+fn of_many_tables_that_grow_at_once_some_are_moved() {
+    let directory = tempfile::tempdir().unwrap();
+    let limit = MOST_MOVED_BYTES / 4;
+    let store = open_with(directory.path(), limit);
+    let row = vec![b'x'; limit as usize * 3 / 4];
+    let tables = 20..30;
+    for key in ["a", "b"] {
+        let mut batch = StoreBatch::new();
+        tables.clone().for_each(|table| batch.put(Keyspace::Rows(table), key, row.clone()));
+        store.commit(batch, true).unwrap();
+    }
+    // Six had a row each of three quarters of a fourth of what a batch moves.
+    assert_eq!(small_tables(&store).len(), 4);
+    for (key, left) in [("c", 1), ("d", 0)] {
+        let mut batch = StoreBatch::new();
+        tables.clone().for_each(|table| batch.put(Keyspace::Rows(table), key, "1"));
+        store.commit(batch, true).unwrap();
+        assert_eq!(small_tables(&store).len(), left);
+    }
+    for table in tables {
+        assert_eq!(entries(&*store.snapshot(), Keyspace::Rows(table), b"").len(), 4, "{table}");
     }
 }
