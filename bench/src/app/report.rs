@@ -87,11 +87,12 @@ pub fn single(name: &str, unit: &'static str, value: f64, target: Target) -> Fig
     Figure::new(name, unit, Spread::single(value), target)
 }
 
-/// How far statements that an index answers at once are from the point select.
+/// How far statements that an index answers at once are from the point select, both asked alone.
 fn near(statements: &[Figures]) -> Option<Figure> {
-    let point = own(statements.iter().find(|one| has(one, "point"))?)?;
+    let alone = |one: &Figures| Some(one.alone.as_ref()?.p50_ms);
+    let point = alone(statements.iter().find(|one| has(one, "point"))?)?;
     let near = statements.iter().filter(|one| has(one, "near"));
-    let ratios = near.filter_map(|one| Some((one.name.as_str(), own(one)? / point)));
+    let ratios = near.filter_map(|one| Some((one.name.as_str(), alone(one)? / point)));
     largest("an index's first rows in times of the point select", "x", ratios, NEAR)
 }
 
@@ -108,12 +109,15 @@ fn own(figures: &Figures) -> Option<f64> {
     Some(figures.times.first()?.as_ref()?.p50_ms)
 }
 
-/// The processor time of statements that have next to nothing to do.
-fn fixed_cost(statements: &[Figures], note: &str, most: f64) -> Option<Figure> {
-    let noted = statements.iter().filter(|one| has(one, note));
-    let costs =
-        noted.filter_map(|one| Some((one.name.as_str(), one.times.first()?.as_ref()?.cpu_us?)));
-    largest(&format!("cost of a known statement, {note}"), "us cpu", costs, most)
+/// The processor time of statements that have next to nothing to do, asked alone and in turn with the others.
+fn fixed_cost(statements: &[Figures], note: &str, most: f64) -> Vec<Figure> {
+    let noted = || statements.iter().filter(|one| has(one, note));
+    let alone = noted().filter_map(|one| Some((one.name.as_str(), one.alone.as_ref()?.cpu_us?)));
+    let alone = largest(&format!("cost of a known statement, {note}"), "us cpu", alone, most);
+    let in_turn =
+        noted().filter_map(|one| Some((one.name.as_str(), one.times.first()?.as_ref()?.cpu_us?)));
+    let name = format!("the same in turn with the other servers, {note}");
+    alone.into_iter().chain(largest(&name, "us cpu", in_turn, most)).collect()
 }
 
 fn has(figures: &Figures, note: &str) -> bool {

@@ -21,6 +21,13 @@ const LEAST_SLOW_RUNS: usize = 3;
 /// In so many budgets even those end.
 const SLOW: u32 = 4;
 
+/// Notes of statements whose fixed cost matters: the first server is asked them alone too.
+const ALONE: [&str; 4] = ["point", "near", "one-table", "three-tables"];
+/// Runs of such a statement: some before times are taken, the fewest and the most that count, and for how long.
+const ALONE_WARM_UP: usize = 50;
+const ALONE_RUNS: std::ops::Range<usize> = 200..5_000;
+const ALONE_BUDGET: Duration = Duration::from_millis(500);
+
 /// How much is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
@@ -49,6 +56,9 @@ pub struct Figures {
     pub notes: Vec<String>,
     /// In the order of the servers; `None` where the answer was an error.
     pub times: Vec<Option<Times>>,
+    /// Of the first server while the others are idle, for statements whose fixed cost matters. In turn with the
+    /// others, each run begins with the processor's caches full of what they read.
+    pub alone: Option<Times>,
     /// How many of the answers differed.
     pub differences: usize,
     /// The first of them.
@@ -101,6 +111,7 @@ pub fn measure(
         name: template.name.clone(),
         notes: template.notes.clone(),
         times: Vec::new(),
+        alone: None,
         differences: 0,
         difference: None,
     };
@@ -136,7 +147,27 @@ pub fn measure(
     let cpu = cpu.map(|(before, after)| Some(before?.until(after?)));
     let times = walls.into_iter().zip(cpu);
     figures.times = times.map(|(w, cpu)| (!w.is_empty()).then(|| Times::of(w, cpu))).collect();
+    let is_alone = template.notes.iter().any(|note| ALONE.contains(&note.as_str()));
+    if let (true, Some(true), Some(first)) = (is_alone, answers.first(), askers.first_mut()) {
+        figures.alone = Some(alone(template, first, draw)?);
+    }
     Ok(figures)
+}
+
+/// One server's times, run after run.
+fn alone(template: &Template, asker: &mut Asker<'_>, draw: &mut Draw<'_>) -> Result<Times> {
+    for _ in 0..ALONE_WARM_UP {
+        asker.ask(&template.fill(draw)?)?;
+    }
+    let (before, begun) = (asker.processor().spent(), Instant::now());
+    let mut walls = Vec::new();
+    while walls.len() < ALONE_RUNS.end
+        && (walls.len() < ALONE_RUNS.start || begun.elapsed() < ALONE_BUDGET)
+    {
+        walls.push(asker.ask(&template.fill(draw)?)?.1);
+    }
+    let cpu = before.zip(asker.processor().spent()).map(|(before, after)| before.until(after));
+    Ok(Times::of(walls, cpu))
 }
 
 /// Asks all servers the same and notes what differs and who answers.
