@@ -50,7 +50,7 @@ pub enum Filter {
     And(Vec<Filter>),
     /// At least one of them holds.
     Or(Vec<Filter>),
-    /// The condition does not hold. It is not known to be false.
+    /// The complement: the condition does not hold, for example because of NULL.
     Not(Box<Filter>),
 }
 

@@ -45,7 +45,7 @@ pub struct PathDef {
     /// null, arrays and objects are not compared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unique: bool,
-    /// SQL sets it to keep the path when it drops a key that uses it. The engine ignores it.
+    /// The path stays when SQL drops a key that uses it. The engine ignores this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
 }
