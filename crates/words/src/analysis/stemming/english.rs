@@ -163,7 +163,7 @@ impl English {
             [.., b's', b's', b'e', b's'] => self.replace(2, ""),
             [before @ .., b'i', b'e', b's' | b'd'] => {
                 let cut = if before.len() > 1 { 2 } else { 1 };
-                // Words of three letters lose only their s.
+                // "ies" alone becomes "i"; "ied" alone stays.
                 if self.word.len() > 3 || self.ends("ies") {
                     self.replace(if self.word.len() == 3 { 2 } else { cut }, "");
                 }
