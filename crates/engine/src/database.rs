@@ -323,14 +323,14 @@ impl Database {
         LargeBatch::begin(&self.handle.shared)
     }
 
-    /// Starts to watch changes: after [`WatchRequest::from`], after the saved position of the watcher with this name,
-    /// or from now on.
+    /// Starts to watch changes: after the requested position, else after the saved position of the watcher with this
+    /// name, else from now on.
     ///
     /// # Errors
     /// - [`Error::Conflict`]: the watcher with this name is already open, or has other tables.
     /// - [`Error::NotFound`]: the changes after the requested position were dropped.
-    /// - [`Error::Request`]: the name is empty or too long, a table is hidden or distributed, or the position is in
-    ///   the future.
+    /// - [`Error::Request`]: the name is empty or too long, the list of tables is empty, a table is hidden or
+    ///   distributed, or the position is in the future.
     /// - [`Error::Full`], [`Error::Poisoned`] or [`Error::Closed`]: nothing can be written, which a new watcher
     ///   needs.
     pub fn watch(&self, request: WatchRequest) -> Result<Watch> {

@@ -84,7 +84,7 @@ impl Database {
         Ok(info)
     }
 
-    /// Stores these positions and clears those of all other sources.
+    /// Stores these positions and clears those of all other sources, except watchers.
     fn set_sources(&self, sources: &BTreeMap<String, String>) -> Result<()> {
         let stored = self.source_positions();
         let unknown = stored

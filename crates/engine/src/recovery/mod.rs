@@ -62,7 +62,7 @@ pub(crate) enum Purpose<'a> {
     Repair {
         /// Tables whose segments must not be used.
         distrusted: &'a BTreeSet<u32>,
-        /// Whether the list of tables is complete. If not, rows without a table are kept.
+        /// Whether the list of tables is complete. If not, no rows are moved or dropped.
         is_whole: bool,
     },
 }
@@ -104,7 +104,8 @@ pub(crate) struct Recovered {
 }
 
 /// Recovers the tables of `directory` from its store. It writes only to clean up: it drops the rows of dropped tables
-/// and of uncommitted large batches, and moves the staged rows of committed ones. A check writes nothing.
+/// and of uncommitted large batches, a feed without registered watchers and segment files that no manifest names, and
+/// moves the staged rows of a committed batch. A check writes nothing.
 pub(crate) fn recover(
     directory: &Path,
     store: &dyn Store,

@@ -404,7 +404,7 @@ impl Writer<'_> {
     }
 
     /// How long to wait for a job: until the next sync is due, not at all while rows are to be moved, or until the
-    /// next check whether a full disk has room. `None`: no limit.
+    /// next check whether a full disk has room. `None`: as long as the thread may be idle ([`QUIET`]).
     fn patience(&self) -> Option<Duration> {
         if self.store.refusal().is_some() {
             return Some(ROOM_POLL);

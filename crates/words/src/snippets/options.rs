@@ -113,7 +113,7 @@ impl SnippetOptions {
     /// Checks options against each other.
     ///
     /// # Errors
-    /// [`WordsError::Option`] if HTML tags must stay in a part of a text.
+    /// [`WordsError::Option`] for `html_strip_mode=retain` together with a limit.
     pub(super) fn check(&self) -> Result<()> {
         let is_limited = self.limit != 0 || self.limit_passages != 0 || self.limit_words != 0;
         if self.html_strip_mode == HtmlStripMode::Retain && is_limited {

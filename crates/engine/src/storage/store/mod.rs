@@ -104,8 +104,9 @@ impl StoreBatch {
 /// A durable set of keyspaces. All methods may be called from any thread; one thread should make the commits.
 pub(crate) trait Store: Send + Sync {
     /// Applies the batch as a whole or not at all. With `sync` it is durable on return; without, it survives the end
-    /// of the process but not of the machine. An error poisons the store, except [`crate::Error::Full`], after which
-    /// nothing of the batch is there. Waits while flushes lag behind.
+    /// of the process but not of the machine. Waits while flushes lag behind. An error poisons the store, except
+    /// [`crate::Error::Full`] and, for a key or value that is too long, [`crate::Error::Request`]; nothing of the
+    /// batch is there then.
     fn commit(&self, batch: StoreBatch, sync: bool) -> Result<()>;
     /// Makes every earlier commit durable. An error poisons the store.
     fn sync(&self) -> Result<()>;

@@ -22,7 +22,7 @@ pub(super) struct Words {
     pub counted: Vec<usize>,
     /// The greatest position of a word.
     pub last: u32,
-    /// The number of words, for factors that need several.
+    /// The number of words (if repetitions do not count as one word: of positions), for factors that need several.
     pub count: usize,
     /// The number of distinct words.
     pub distinct: u32,

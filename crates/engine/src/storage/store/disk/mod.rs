@@ -74,7 +74,7 @@ impl Default for StoreOptions {
 
 /// The smallest journal limit that fjall accepts.
 const MIN_JOURNAL_BYTES: u64 = 64 << 20;
-/// Below this, memtables are not flushed at a close: replaying them is faster.
+/// If all memtables together are smaller, [`Store::flush`] does nothing: replaying them is faster.
 const FLUSHED_BYTES: u64 = 1 << 20;
 const SMALL_MEMTABLE_BYTES: u64 = 4 << 20;
 
