@@ -223,7 +223,7 @@ impl Watch {
     ///
     /// # Errors
     /// - [`Error::NotFound`]: the next changes were dropped from the feed, or the watcher was forgotten.
-    /// - [`Error::Closed`]: the database was closed. A named watcher can go on when it is opened again.
+    /// - [`Error::Closed`]: the database was closed. A named watcher can go on when the database is open again.
     /// - [`Error::Corrupt`], [`Error::Io`]: the changes cannot be read.
     /// - [`Error::Poisoned`]: the database accepts no writes any more, and all changes were returned.
     pub fn next_change(&mut self, deadline: Option<Instant>) -> Result<Option<WatchedChange>> {

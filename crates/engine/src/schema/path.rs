@@ -10,7 +10,6 @@
 //! has one value, while a path through arrays has several. Their combinations are stored in one index of values,
 //! sorted by the first path, then by the second: conditions on the first paths and on the next one are a range there
 //! (`encode/joint.rs`). Documents with too many combinations are candidates of every answer, and must be read.
-//! (`encode/joint.rs`). Documents with very many combinations are candidates of every answer, and must be read.
 
 use std::ops::Bound;
 

@@ -12,8 +12,8 @@
 //!          commit all rows at once, sync                (writer)
 //!          publish, acknowledge                         (group, writer)
 //! ```
-//! A batch is durable before it is visible, visible before it is acknowledged, and never visible in part. Only
-//! batches of a pipeline are synced after they are visible.
+//! A batch becomes visible as a whole, and visible before it is acknowledged. With
+//! [`Always`](crate::Durability::Always) it is durable before it is visible, except in a pipeline.
 
 mod ahead;
 mod alter;
