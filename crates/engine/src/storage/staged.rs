@@ -6,7 +6,7 @@
 //! meta     "staged" number:u32 -> position:u64   the batch was committed at this position: the rows
 //!                                staged under the number replace those of their tables
 //! ```
-//! The caller stages a batch while other writes continue. Without the mark in `meta` nobody reads staged rows, and
+//! The caller stages a batch while other writes continue. Without the mark in `meta` readers ignore staged rows, and
 //! the next start drops them. The commit sets the mark: from then on readers look among the staged rows first
 //! (`rows::OverlaidRows`), a writer that changes a key removes its staged row, and the writer thread moves staged
 //! rows to their tables between other batches. A moved row stays staged until all are moved, so moving some again is

@@ -53,7 +53,7 @@ struct Drafted {
     format: Arc<RowFormat>,
     /// As in [`TableView::staged`].
     staged: Option<u32>,
-    /// Whether its definition must be stored and its view published anew.
+    /// Whether its definition must be stored and its view published again.
     touched: bool,
     /// Whether existing rows read differently from before.
     altered: bool,

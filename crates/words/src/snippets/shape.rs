@@ -19,8 +19,9 @@ pub(super) enum Shape {
     Or(Vec<Shape>),
     Maybe(Vec<Shape>),
     AndNot(Box<Shape>, Box<Shape>),
-    /// The parts in this order. `Near`: in any order, each at most this many words after another.
+    /// The parts in this order.
     Before(Vec<Shape>),
+    /// The parts in any order, each at most this many words after another.
     Near(Vec<Shape>, u32),
 }
 
