@@ -14,7 +14,7 @@ pub struct TableChanges {
     pub changes: Vec<Change>,
 }
 
-/// A change to one row.
+/// A change of one row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Inserts or replaces the row (upsert).
@@ -42,8 +42,8 @@ pub enum Definition {
     /// Requires that no table has this name. Otherwise nothing of the list is done:
     /// [`Error::Taken`](crate::Error::Taken).
     Vacant(String),
-    /// Creates a table. Nothing happens if it exists with the same definition, apart from what SQL says of it; a
-    /// different definition is a conflict.
+    /// Creates a table. Does nothing if it exists with the same definition, apart from what only SQL declares of it;
+    /// a different definition is a conflict.
     Create(Schema),
     /// Drops the table and its rows.
     Drop(String),
@@ -55,11 +55,11 @@ pub enum Definition {
         to: String,
     },
     /// Changes the definition of the table with the schema's name; its rows stay as they are. Columns and text
-    /// indexes are identified by their ids. Columns can be renamed, moved, dropped, added, widened, made nullable
-    /// or indexed; text indexes can be dropped and added; the primary key cannot change. Changes to what SQL says
-    /// of the table cost nothing. The table is indexed again, while writes wait, if segments cannot answer for the
-    /// new definition: an indexed column with a value for old rows, a newly indexed column or text, other required
-    /// rows.
+    /// indexes are identified by their ids. Columns can be renamed, moved, dropped, added, widened, made nullable or
+    /// indexed; text indexes can be dropped and added; the primary key cannot change. Changes of what only SQL
+    /// declares of the table cost nothing. The table is indexed again, while writes wait, if segments cannot serve
+    /// the new definition: an indexed column with a value for old rows, a newly indexed column or text, another
+    /// condition on rows.
     Alter {
         /// The new definition.
         schema: Schema,

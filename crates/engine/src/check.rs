@@ -1,8 +1,9 @@
-//! The check of a data directory: does the index say what the rows say?
+//! The check of a data directory: does the index agree with the rows?
 //!
 //! The directory is recovered as at a start; the report lists what recovery found missing or damaged. Then each row
-//! must be live in exactly one segment, each live document must have its row, and each segment must be, byte for byte,
-//! what indexing the rows of its live keys gives. Unreadable parts are listed, and the check continues after them.
+//! must be live in exactly one segment, each live document must have its row, and each segment must equal, byte for
+//! byte, a segment built from the rows of its live keys. Unreadable parts are listed, and the check continues after
+//! them.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -26,7 +27,7 @@ pub struct CheckReport {
     pub tables: Vec<CheckedTable>,
     /// The problems; empty if there are none.
     pub problems: Vec<Problem>,
-    /// What could not be verified, because there is nothing to compare it with.
+    /// What could not be verified because there is nothing to compare it with.
     pub trusted: Vec<String>,
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn check(
     Ok(check_tables(directory, store, progress)?.0)
 }
 
-/// Checks the directory, rebuilds what can be, and checks it again.
+/// Checks the directory, rebuilds what it can, and checks it again.
 pub(crate) fn repair(
     directory: &Path,
     store: &dyn Store,
@@ -90,8 +91,8 @@ pub(crate) fn repair(
     Ok(Repaired { before, after })
 }
 
-/// The report for a directory whose row store cannot be opened or has lost its table definitions: this problem,
-/// and the damaged files among those that could be rebuilt from the rows.
+/// The report for a directory whose row store cannot be opened or has lost its table definitions: that problem, and
+/// the damaged segment files.
 pub(crate) fn check_without_rows(directory: &Path, what: String) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     report.problems.push(Problem::lost(None, format!("{what}{DAMAGED_ROWS}")));
@@ -178,7 +179,7 @@ fn trusted(recovered: &Recovered) -> Vec<String> {
     trusted
 }
 
-/// The columns that no segment has: there is nothing to compare their values with.
+/// The columns that no segment contains: there is nothing to compare their values with.
 fn columns_of_rows_alone(schema: &Schema) -> Option<String> {
     let in_segments = |place: usize| {
         schema.primary_key.contains(&place)
@@ -296,14 +297,14 @@ fn check_segment(
     Ok(())
 }
 
-/// The problems of one table, a bounded number of them listed.
+/// The problems of one table; only a limited number is listed.
 struct Problems<'t> {
     table: &'t TableView,
     told: Vec<Problem>,
     untold: u64,
-    /// Whether a repair can mend some of them, listed or not.
+    /// Whether a repair can fix some of them, listed or not.
     some_can_be_rebuilt: bool,
-    /// Whether some of those not listed cannot be mended.
+    /// Whether some of those not listed cannot be fixed.
     untold_lost: bool,
 }
 

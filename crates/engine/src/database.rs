@@ -1,7 +1,7 @@
 //! The database: tables, one writer, snapshots for readers.
 //!
-//! This is the facade. A write goes through [`crate::write`], a read through [`crate::read`] over
-//! the snapshot that is published when it begins; neither waits for the other.
+//! This is the facade. A write goes through [`crate::write`]. A read goes through [`crate::read`] and uses the
+//! snapshot that is published when it begins. Neither waits for the other.
 
 use std::{
     path::{Path, PathBuf},
@@ -35,13 +35,13 @@ const CLOSE_TIME: Duration = Duration::from_millis(4_500);
 /// The time limit for jobs in the writer's queue when the database is closed.
 const DRAIN_TIME: Duration = Duration::from_millis(2_000);
 
-/// The niceness (CPU priority) of merge threads relative to searches. Quick merges are a little lower, because
-/// searches profit from fewer segments; long merges and checkpoints are lower still.
+/// The niceness (CPU priority) of merge threads. Small merges run slightly below searches, which profit from fewer
+/// segments; large merges and checkpoints run lower still.
 const SMALL_MERGE_NICENESS: i32 = 5;
 const LARGE_MERGE_NICENESS: i32 = 10;
 
-/// An open data directory. Clones share it; all methods may be called from any thread. Dropping
-/// the last clone closes it.
+/// An open data directory. Clones share it; all methods may be called from any thread. Dropping the last clone closes
+/// it.
 #[derive(Clone)]
 pub struct Database {
     handle: Arc<Handle>,
@@ -63,13 +63,11 @@ impl Database {
     /// the changes since the last checkpoint again.
     ///
     /// # Errors
-    /// - [`Error::Conflict`]: the directory is open already, in this process or another.
-    /// - [`Error::Corrupt`]: the directory was written in another format version, or the row store
-    ///   is damaged or has lost what was durable. Damaged segments are no error: they are rebuilt
-    ///   from the rows.
-    /// - [`Error::NotFound`]: the directory has a subdirectory `store` that is not a row store of
-    ///   Remora.
-    /// - [`Error::Io`] or [`Error::Full`]: the directory cannot be made, read or written.
+    /// - [`Error::Conflict`]: the directory is already open, in this process or another.
+    /// - [`Error::Corrupt`]: the directory has another format version, or the row store is damaged or has lost
+    ///   durable data. Damaged segments are no error: they are rebuilt from the rows.
+    /// - [`Error::NotFound`]: the directory has a subdirectory `store` that is not a Remora row store.
+    /// - [`Error::Io`] or [`Error::Full`]: the directory cannot be created, read or written.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let lock = DirectoryLock::open_or_create(path)?;
         let cache_bytes = options.row_cache_bytes;
@@ -104,16 +102,16 @@ impl Database {
         Ok(Self { handle: Arc::new(Handle { shared, threads }) })
     }
 
-    /// Verifies a data directory that nobody has open: every checksum, every segment against the
-    /// rows, every count. Goes on behind what is wrong, and lists it. Calls `progress` before each
-    /// segment. Cost: everything is read and every row is indexed again, a segment at a time.
+    /// Verifies a data directory that is not open: every checksum, every segment against the rows, every count.
+    /// Continues after a problem and lists it. Calls `progress` before each segment. Cost: everything is read and
+    /// every row is indexed again, one segment at a time.
     ///
     /// # Errors
-    /// Damage to rows, segments or the manifest is no error: the report lists it.
+    /// Damage of rows, segments or the manifest is no error: the report lists it.
     ///
     /// - [`Error::NotFound`]: the path is not a data directory.
-    /// - [`Error::Conflict`]: it is open already, in this process or another.
-    /// - [`Error::Corrupt`]: it was written in another format version.
+    /// - [`Error::Conflict`]: it is already open, in this process or another.
+    /// - [`Error::Corrupt`]: it has another format version.
     /// - [`Error::Io`] or [`Error::Full`]: it cannot be read, or the row store cannot be opened.
     pub fn check(path: &Path, progress: &mut dyn FnMut(CheckStep<'_>)) -> Result<CheckReport> {
         let _lock = DirectoryLock::open(path)?;
@@ -124,13 +122,12 @@ impl Database {
         }
     }
 
-    /// Checks a data directory that nobody has open, and rebuilds what can be from the rows: segments
-    /// and the manifest. Cost: as of two checks.
+    /// Checks a data directory that is not open, and rebuilds segments and the manifest from the rows if needed.
+    /// Cost: that of two checks.
     ///
     /// # Errors
-    /// Those of [`Database::check`], and [`Error::Io`], [`Error::Full`] or [`Error::Poisoned`] if
-    /// what was rebuilt cannot be written. Damage that cannot be rebuilt is no error: the second
-    /// report lists it.
+    /// Those of [`Database::check`], and [`Error::Io`], [`Error::Full`] or [`Error::Poisoned`] if the result cannot
+    /// be written. Damage that cannot be rebuilt is no error: the second report lists it.
     pub fn repair(path: &Path, progress: &mut dyn FnMut(CheckStep<'_>)) -> Result<Repaired> {
         let _lock = DirectoryLock::open(path)?;
         let store = DiskStore::open(&path.join("store"), StoreOptions::default());
@@ -151,8 +148,8 @@ impl Database {
     /// Creates a table. Nothing happens if it exists with the same definition.
     ///
     /// # Errors
-    /// Those of [`Database::define`]: [`Error::Conflict`] if there is a table of that name with
-    /// another definition, [`Error::Request`] if the definition is not valid.
+    /// Those of [`Database::define`]: [`Error::Conflict`] if a table with this name has another definition,
+    /// [`Error::Request`] if the definition is not valid.
     pub fn create_table(&self, schema: Schema) -> Result<()> {
         self.define(vec![Definition::Create(schema)], Vec::new()).map(|_| ())
     }
@@ -165,24 +162,23 @@ impl Database {
         self.define(vec![Definition::Drop(name.to_owned())], Vec::new()).map(|_| ())
     }
 
-    /// Changes definitions in order, atomically, and stores positions of sources with them. On return they are
-    /// durable and visible, behind every batch submitted before. The position advances unless tables are only
-    /// created or dropped.
+    /// Changes definitions in order and atomically, and stores positions of sources with them. On return they are
+    /// durable and visible, after every batch submitted before. The position does not advance if tables are only
+    /// created or dropped, no positions are given and no watcher gets an event.
     ///
     /// # Errors
     /// If one definition fails, none takes effect.
     ///
     /// - [`Error::NotFound`]: there is no table to drop, rename or alter.
     /// - [`Error::Taken`]: a table has the name of a [`Definition::Vacant`].
-    /// - [`Error::Conflict`]: there is a table of that name with another definition.
+    /// - [`Error::Conflict`]: a table with this name has another definition.
     /// - [`Error::Request`]: a definition is not valid, or a table cannot be altered into it.
     /// - [`Error::NotUnique`]: a path is to be unique and two rows have the same value there. [`Error::Conflict`] if
     ///   not all rows are indexed by it yet: see [`Database::wait_for_path`].
-    /// - [`Error::Corrupt`] or [`Error::Io`]: the rows of a table that is indexed anew cannot be
-    ///   read.
+    /// - [`Error::Corrupt`] or [`Error::Io`]: the rows of a table that must be indexed again cannot be read.
     /// - [`Error::Busy`]: all table numbers are used up.
     /// - [`Error::Full`]: the disk is full.
-    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database accepts no writes any more.
     pub fn define(
         &self,
         definitions: Vec<Definition>,
@@ -191,9 +187,8 @@ impl Database {
         self.define_indexed(definitions, positions, Vec::new())
     }
 
-    /// As [`Database::define`], with segments that [`Database::index_ahead`] has built for the definitions. Then
-    /// writers wait only until rows written since are indexed, not all rows. Segments that fit no definition are
-    /// ignored.
+    /// As [`Database::define`], with segments that [`Database::index_ahead`] built for the definitions. Writers then
+    /// wait only while rows written since are indexed, not for all rows. Segments that fit no definition are ignored.
     ///
     /// # Errors
     /// As [`Database::define`].
@@ -208,9 +203,9 @@ impl Database {
         self.queue(|waiter| Job::Define(definitions, waiter))?.wait()
     }
 
-    /// Indexes the rows of a table for a new definition, in this thread, while others write. `None` if the
-    /// definition alters no existing table, if the present segments suffice, or if it changes the required rows.
-    /// Cost: the time and memory of indexing all rows of the table.
+    /// Indexes the rows of a table for a new definition, in this thread, while others write. `None` if the definition
+    /// alters no existing table, if the existing segments suffice, or if it changes columns, key or condition of the
+    /// rows. Cost: the time and memory of indexing all rows of the table.
     ///
     /// # Errors
     /// - [`Error::Request`]: the definition is not valid, or the table cannot be altered into it.
@@ -221,8 +216,8 @@ impl Database {
         write::index_ahead(&self.handle.shared, definition)
     }
 
-    /// The names of all tables, sorted, without hidden tables. These have names that begin with `#`; they can be
-    /// used as any other, but are not listed.
+    /// The names of all tables, sorted, without hidden tables. Names of hidden tables begin with `#`; such tables can
+    /// be used like any other, but are not listed.
     pub fn tables(&self) -> Vec<String> {
         self.reader().tables()
     }
@@ -235,12 +230,13 @@ impl Database {
         self.reader().schema(table)
     }
 
-    /// Waits until the background has indexed all rows of a table by a path of its definition. Returns at once for
-    /// a path that is not in the definition.
+    /// Waits until background merges have indexed all rows of a table by a path of its definition. Returns at once
+    /// for a path that is not in the definition.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such table, [`Error::Busy`] if the rows cannot be indexed for now,
-    /// [`Error::Request`] if one of them has too much there ([`Options::path_index_bytes`]), [`Error::Poisoned`] or [`Error::Closed`] if the database takes no writes any more.
+    /// [`Error::Request`] if one of them has too much there ([`Options::path_index_bytes`]), [`Error::Poisoned`] or
+    /// [`Error::Closed`] if the database accepts no writes any more.
     pub fn wait_for_path(&self, table: &str, path: &PathDef) -> Result<()> {
         let (_, view) = self.table(table)?;
         write::wait_for_paths(self.shared(), view.number, &|one| one.is_along(path))
@@ -279,20 +275,20 @@ impl Database {
     }
 
     /// Validates and encodes a batch in this thread and queues it. Batches submitted by one thread are applied in
-    /// order. Other threads index large batches, so that a single caller can use all cores. Blocks while the queue
-    /// is full (64 MB). If a batch fails later, for example because its table was dropped, the batches behind it
-    /// are applied nevertheless; see [`Database::pipeline`].
+    /// order. Other threads index large batches, so a single caller can use all cores. Blocks while the queue is full
+    /// (64 MB). If a batch fails later, for example because its table was dropped, later batches are applied
+    /// nevertheless; see [`Database::pipeline`].
     ///
     /// # Errors
     /// Errors in the rows are returned here; others by [`Pending::wait`].
     ///
     /// - [`Error::NotFound`]: there is no such table.
-    /// - [`Error::Request`]: a row or a key does not fit its table, or the batch or a row is larger
-    ///   than [`Options`] allow; or a row is of a table with keys over expressions
+    /// - [`Error::Request`]: a row or a key does not fit its table, the batch or a row is larger than [`Options`]
+    ///   allow, or the table has keys over expressions that this process cannot compute
     ///   ([`Database::apply_computed`]).
-    /// - [`Error::Exists`]: the batch inserts a row and has another one with its key before it.
-    /// - [`Error::NotUnique`]: two rows of it have the same value at a path that is unique.
-    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more.
+    /// - [`Error::Exists`]: the batch inserts a row after an earlier row with the same key.
+    /// - [`Error::NotUnique`]: two rows of it have the same value at a unique path.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database accepts no writes any more.
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
         self.submit_rows(batch, Brought::Visible)
     }
@@ -321,20 +317,22 @@ impl Database {
     /// - [`Error::Full`]: the disk is full.
     /// - [`Error::Busy`]: all table numbers are used up; a large batch takes one.
     /// - [`Error::Corrupt`] or [`Error::Io`]: the row store cannot be read.
-    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database accepts no writes any more.
     pub fn begin_large(&self) -> Result<LargeBatch> {
         self.shared().check_open()?;
         LargeBatch::begin(&self.handle.shared)
     }
 
-    /// Starts to watch changes, from now on or from the stored position of the watcher of that name.
+    /// Starts to watch changes: after the requested position, else after the saved position of the watcher with this
+    /// name, else from now on.
     ///
     /// # Errors
-    /// - [`Error::Conflict`]: somebody reads for the watcher of this name, or it has other tables.
-    /// - [`Error::NotFound`]: the changes behind the asked position are not kept any more.
-    /// - [`Error::Request`]: the name is empty or too long, a table is hidden, or the position lies ahead.
-    /// - [`Error::Full`], [`Error::Poisoned`] or [`Error::Closed`]: nothing can be written, as the first
-    ///   watcher has to.
+    /// - [`Error::Conflict`]: the watcher with this name is already open, or has other tables.
+    /// - [`Error::NotFound`]: the changes after the requested position were dropped.
+    /// - [`Error::Request`]: the name is empty or too long, the list of tables is empty, a table is hidden or
+    ///   distributed, or the position is in the future.
+    /// - [`Error::Full`], [`Error::Poisoned`] or [`Error::Closed`]: nothing can be written, which a new watcher
+    ///   needs.
     pub fn watch(&self, request: WatchRequest) -> Result<Watch> {
         Watch::begin(&self.handle.shared, request)
     }
@@ -344,21 +342,21 @@ impl Database {
         WatchStatus::all(self.shared())
     }
 
-    /// Removes the watcher of this name, so that no changes are kept for it.
+    /// Removes the watcher with this name, so that no changes are kept for it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none; [`Error::Full`], [`Error::Poisoned`] or [`Error::Closed`]
-    /// if nothing can be written.
+    /// [`Error::NotFound`] if there is none; [`Error::Conflict`] if it is open; [`Error::Full`], [`Error::Poisoned`]
+    /// or [`Error::Closed`] if nothing can be written.
     pub fn forget_watcher(&self, name: &str) -> Result<()> {
         self.shared().check_open()?;
         let forget = |waiter| Job::Watch(WatchOrder::Forget(name.to_owned(), waiter));
         self.queue(forget)?.wait().map(drop)
     }
 
-    /// Blocks the writer until the result is dropped. For tests of what waits for it.
+    /// Blocks the writer until the result is dropped. For tests.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] or [`Error::Closed`] if the database takes no writes any more.
+    /// [`Error::Poisoned`] or [`Error::Closed`] if the database accepts no writes any more.
     #[doc(hidden)]
     pub fn hold_writer(&self) -> Result<impl Send + use<>> {
         let (hold, until) = crossbeam_channel::bounded::<()>(0);
@@ -385,8 +383,8 @@ impl Database {
     /// position seen.
     ///
     /// # Errors
-    /// [`Error::Busy`] if no such position is visible by `deadline`; [`Error::Poisoned`] or
-    /// [`Error::Closed`] if the database takes no writes any more, so that none can come.
+    /// [`Error::Busy`] if no such position is visible by `deadline`; [`Error::Poisoned`] or [`Error::Closed`] if the
+    /// database accepts no writes any more.
     pub fn wait_for_source(
         &self,
         source: &str,
@@ -424,8 +422,8 @@ impl Database {
     /// Waits until the batch at `position` is visible.
     ///
     /// # Errors
-    /// [`Error::Busy`] if it is not visible within `timeout`; [`Error::Poisoned`] or
-    /// [`Error::Closed`] if the database takes no writes any more, so that it cannot come.
+    /// [`Error::Busy`] if it is not visible within `timeout`; [`Error::Poisoned`] or [`Error::Closed`] if the
+    /// database accepts no writes any more.
     pub fn wait_for(&self, position: Position, timeout: Duration) -> Result<()> {
         self.shared().check_open()?;
         let deadline = Instant::now().checked_add(timeout);
@@ -479,8 +477,7 @@ impl Database {
     /// # Errors
     /// - [`Error::NotFound`]: there is no such table.
     /// - [`Error::Corrupt`] or [`Error::Io`]: a row cannot be read.
-    /// - [`Error::Conflict`]: the row store was opened anew after the disk was full, and the
-    ///   snapshot is gone.
+    /// - [`Error::Conflict`]: the row store was reopened after a full disk, which ended the snapshot.
     /// - [`Error::Closed`]: the database was closed.
     /// - The first error of `visit`, which ends the scan.
     pub fn scan(&self, table: &str, visit: &mut dyn FnMut(Row) -> Result<()>) -> Result<Position> {
@@ -495,13 +492,12 @@ impl Database {
         Ok(snapshot.position)
     }
 
-    /// Merges each table's segments (`None`: those of all tables) into one, or as few as
-    /// [`Options::max_segment_bytes`] allows, and frees the space of deleted documents.
+    /// Merges a table's segments (`None`: those of each table) into one, or as few as [`Options::max_segment_bytes`]
+    /// allows. Frees the space of deleted documents.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such table, [`Error::Corrupt`] or [`Error::Io`] if a
-    /// segment cannot be read, [`Error::Poisoned`] if the database takes no writes any more; and
-    /// those of [`Database::checkpoint`].
+    /// [`Error::NotFound`] if there is no such table, [`Error::Corrupt`] or [`Error::Io`] if a segment cannot be
+    /// read, [`Error::Poisoned`] if the database accepts no writes any more; and those of [`Database::checkpoint`].
     pub fn optimize(&self, table: Option<&str>) -> Result<()> {
         let tables = match table {
             Some(name) if !self.snapshot().parts_of(name).is_empty() => {
@@ -514,29 +510,29 @@ impl Database {
         self.checkpoint()
     }
 
-    /// Writes memory segments to files so that the next start is quick.
+    /// Writes segments in memory to files, so that the next start is quick.
     ///
     /// # Errors
-    /// After an error nothing is lost: the last checkpoint and the log behind it stay valid.
+    /// An error loses nothing: the last checkpoint and the log after it stay valid.
     ///
     /// - [`Error::Io`] or [`Error::Full`]: the files cannot be written.
-    /// - [`Error::Corrupt`]: a segment or the log of changes cannot be read.
-    /// - [`Error::Poisoned`]: the rows could not be made durable, now or earlier.
+    /// - [`Error::Corrupt`]: a segment or the log cannot be read.
+    /// - [`Error::Poisoned`]: rows could not be made durable, now or earlier.
     /// - [`Error::Closed`]: the database was closed.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared().check_open()?;
         merge::checkpoint(self.shared())
     }
 
-    /// Why the last checkpoint failed, as on a full disk; `None` if it did not. Until one succeeds
-    /// everything stays in memory and in the log, and nothing is lost.
+    /// Why the last checkpoint failed, for example because the disk is full; `None` if it succeeded. Until one
+    /// succeeds, everything stays in memory and in the log, and nothing is lost.
     pub fn checkpoint_failure(&self) -> Option<String> {
         self.shared().checkpoint_failure.lock().clone()
     }
 
     /// Tables with problems, by name, with a message. First, tables whose last merge failed and is being retried:
-    /// reads become slower, and in the end writes are refused. Second, tables with documents that have too much at
-    /// an indexed path: conditions on that path read those documents, until they are written again.
+    /// reads become slower, and in the end writes are refused. Second, tables with documents that have too much at an
+    /// indexed path: conditions on that path read those documents until they are rewritten.
     pub fn merge_failures(&self) -> Vec<(String, String)> {
         let snapshot = self.snapshot();
         let failures = snapshot.tables.values().filter_map(|table| {
@@ -551,7 +547,7 @@ impl Database {
         failures
     }
 
-    /// Why writes fail: for now, as on a full disk, or until the directory is reopened. `None` if they do not.
+    /// Why writes fail, either for now (a full disk) or until the directory is reopened. `None` if they do not.
     pub fn write_refusal(&self) -> Option<String> {
         match self.shared().published.stopped() {
             Some(error) => Some(error.to_string()),
@@ -599,9 +595,9 @@ impl Database {
     /// calls return [`Error::Closed`]; closing again does nothing.
     ///
     /// # Errors
-    /// [`Error::Busy`] if the last write has not ended: the directory stays locked until it has.
-    /// Those of [`Database::checkpoint`] if the last checkpoint failed: the database is closed, and
-    /// the next start takes longer.
+    /// [`Error::Busy`] if the last write has not ended: the directory stays locked until it has. Those of
+    /// [`Database::checkpoint`] if the last checkpoint failed: the database is closed, and the next start takes
+    /// longer.
     pub fn close(&self) -> Result<()> {
         self.handle.close()
     }
@@ -664,8 +660,8 @@ impl Handle {
         self.shared.store()?.flush(deadline)
     }
 
-    /// Closes although the writer still waits for the disk. The directory stays locked until it ends, because it
-    /// may still write.
+    /// Closes although the writer still waits for the disk. The directory stays locked until the writer ends, because
+    /// it may still write.
     fn abandon(&self) -> Error {
         self.shared.closed.store(true, Ordering::Release);
         self.shared.published.stop(Error::Closed);

@@ -26,10 +26,10 @@ pub enum Error {
         /// Names the thing.
         message: String,
     },
-    /// The change conflicts with the present state.
+    /// The change conflicts with the current state.
     #[error("{0}")]
     Conflict(String),
-    /// A name was required to be free, but a table has it.
+    /// A name that must be free is taken by a table.
     #[error("there is a table {table:?} already: choose another name")]
     Taken {
         /// The name.

@@ -1,4 +1,4 @@
-//! Cancellation of reads that nobody waits for, or whose time limit is over.
+//! Interruption of reads that were cancelled or exceed their time limit.
 
 use std::{
     fmt,
@@ -16,7 +16,7 @@ pub trait Interrupt: Send + Sync {
     fn ending(&self) -> Option<Ending>;
 }
 
-/// True once the read must end.
+/// True means interrupted.
 impl Interrupt for AtomicBool {
     fn ending(&self) -> Option<Ending> {
         self.load(Ordering::Relaxed).then_some(Ending::Interrupted)
@@ -54,15 +54,15 @@ impl fmt::Debug for Unless {
     }
 }
 
-/// The number of postings or positions read between two checks, some ten microseconds; fewer in tests, whose
-/// tables are small.
+/// The number of postings or positions read between two checks, about ten microseconds; fewer in tests, whose tables
+/// are small.
 const POSTINGS: usize = if cfg!(test) { 16 } else { 4_096 };
 
-/// Checks the interrupt at intervals, so that the work in between costs at least a hundred times as much as a
-/// check.
+/// Checks the interrupt at intervals, so that the work between two checks costs at least a hundred times as much as
+/// one.
 pub(crate) struct Looks {
     unless: Unless,
-    /// Postings until the next check.
+    /// Postings left until the next check.
     left: usize,
 }
 
@@ -78,7 +78,7 @@ impl Looks {
         self.steps(1)
     }
 
-    /// Counts so many postings, or work of the same cost.
+    /// Counts this many postings, or work of the same cost.
     #[inline]
     pub fn steps(&mut self, postings: usize) -> Result<()> {
         if let Some(left) = self.left.checked_sub(postings) {

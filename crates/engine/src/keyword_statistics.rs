@@ -1,4 +1,4 @@
-//! Statistics of keywords over a whole table, by which a keyword query is planned when the rows lie in several places.
+//! Statistics of keywords over a whole table. A keyword query is planned with them if the rows are in several places.
 //!
 //! All are sums over rows, so a table's statistics are the sums of its parts', however it is divided.
 
@@ -22,8 +22,8 @@ pub struct KeywordStatistics {
     pub counts: BTreeMap<String, (u64, u64)>,
     /// The keywords that each wildcard expands to, in order, with both counts.
     pub expansions: BTreeMap<String, Vec<(String, u64, u64)>>,
-    /// For each set of keywords the number of rows that contain any of them. The sets are those that planning asks
-    /// for, in that order.
+    /// For each set of keywords the number of rows that contain any of them, in the order in which planning asks for
+    /// the sets.
     pub unions: Vec<u64>,
     /// The total length in keywords of each field, for ranking expressions.
     pub totals: Option<Vec<u64>>,
@@ -34,7 +34,7 @@ pub(crate) const MAX_UNIONS: usize = 65_536;
 
 /// Most wildcards in one request.
 pub const MAX_PATTERNS: usize = 64;
-/// Most keywords that those may expand to, and most bytes of these, in a table with parts on other servers.
+/// Most keywords that these expand to, and most bytes of those keywords, in a table with parts on other servers.
 pub(crate) const MAX_EXPANDED: usize = 32_768;
 pub(crate) const MAX_EXPANDED_BYTES: usize = 2 << 20;
 
@@ -55,7 +55,7 @@ pub struct WantedStatistics {
     pub keywords: Vec<String>,
     /// Words with wildcards.
     pub patterns: Vec<String>,
-    /// The number of sets behind those already known.
+    /// The number of further sets, after those already known.
     pub unions: usize,
     /// Whether the field lengths are requested.
     pub totals: bool,
@@ -77,8 +77,8 @@ impl KeywordStatistics {
         Some(Counts { documents, hits })
     }
 
-    /// Adds the answer of a part with so many rows. Returns what is wrong with it if it is impossible. `fields` is
-    /// the number of fields.
+    /// Adds the answer of a part with `rows` rows and `fields` fields. If the answer is impossible, returns what is
+    /// wrong with it.
     pub(crate) fn add(
         &mut self,
         answer: &Self,
@@ -144,7 +144,7 @@ impl KeywordStatistics {
 
 const IMPOSSIBLE: &str = "it counted what cannot be";
 
-/// Whether these counts are possible for a keyword in a table of so many rows.
+/// Whether these counts are possible for a keyword in a table of `rows` rows.
 fn possible((documents, hits): Pair, rows: u64) -> bool {
     documents <= rows && hits >= documents && (documents > 0 || hits == 0)
 }

@@ -1,10 +1,10 @@
 //! Remora's engine as a library: tables as views of one ordered, durable change log.
 //!
-//! No module imports one that stands above it. From the bottom: `value`, `error`, `interrupt`; `schema` (what a
-//! table is), `access`, `change`, `request`, `options`; `encode` (rows as bytes), `indexing` (rows as segments);
-//! `storage` (the data directory), `snapshot` (what readers pin), `shared` (what the threads of an open
-//! database share, with the queue of the writer); `unique`; `merge`, `recovery`, `check`; `read`, `write`,
-//! `transaction`, `watch`; `database`, which is the door, and `dump` behind it.
+//! A module imports only modules of the layers before it: `value`, `error`, `interrupt`; `schema` (table
+//! definitions), `access`, `change`, `request`, `options`; `encode` (rows as bytes), `indexing` (rows as segments);
+//! `storage` (the data directory), `snapshot` (what readers hold), `shared` (what the threads of an open database
+//! share, with the writer's queue); `unique`; `merge`, `recovery`, `check`; `read`, `write`, `transaction`, `watch`;
+//! `database` (the facade), and `dump`, which uses it.
 
 #![warn(missing_docs)]
 

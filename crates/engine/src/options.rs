@@ -18,7 +18,7 @@ pub enum Durability {
 pub struct Options {
     /// When a batch becomes durable.
     pub durability: Durability,
-    /// Bytes of the row store's cache of blocks, and as many of its cache of rows.
+    /// Bytes of the row store's block cache; its cache of rows gets as many.
     pub row_cache_bytes: u64,
     /// A checkpoint is due after this many bytes of indexed text and of changes that are in no file yet.
     pub checkpoint_bytes: u64,
@@ -26,21 +26,20 @@ pub struct Options {
     pub max_batch_changes: usize,
     /// Most bytes of one row.
     pub max_row_bytes: usize,
-    /// Most bytes of rows that a large batch stages on the disk.
+    /// Most bytes of rows that a large batch stages on disk.
     pub max_large_batch_bytes: u64,
-    /// Most bytes of a segment that merges make, and of text of a table that one batch indexes.
+    /// Most bytes of a segment that a merge creates, and of a table's text that one batch indexes.
     pub max_segment_bytes: u64,
-    /// Most documents of a segment that merges make.
+    /// Most documents of a segment that a merge creates.
     pub max_segment_documents: u64,
-    /// Most bytes of path values that a merge holds in memory when it indexes existing rows by a newly declared
-    /// path; an eighth of them unsorted. A larger amount is indexed by several merges, which leave several
-    /// segments. One document may have as many bytes in addition. If it has more, its segment is left without the
-    /// path, which [`crate::Database::merge_failures`] reports.
+    /// Most bytes of path values that a merge holds in memory when it indexes existing rows by a new path; an eighth
+    /// of them unsorted. Larger amounts are indexed by several merges, which leave several segments. One document may
+    /// have as many bytes in addition. If it has more, its segment stays without the path, which
+    /// [`crate::Database::merge_failures`] reports.
     pub path_index_bytes: u64,
-    /// Most bytes of changes kept for watchers, plus one transaction; a watcher that is further behind gets an
-    /// error.
+    /// Most bytes of changes kept for watchers, plus one transaction. A watcher that is further behind gets an error.
     pub max_watch_bytes: u64,
-    /// BM25's parameters.
+    /// The parameters k1 and b of BM25.
     pub bm25: (f64, f64),
 }
 

@@ -55,12 +55,13 @@ pub struct KeywordQuery {
     pub field_weights: Vec<(String, i32)>,
     /// A factor of each row's weight.
     pub table_weight: Option<i32>,
-    /// Further factors for rows of tables that are read as one, by the engine's names of those tables; 1 for
-    /// others. With a factor other than 1 all matching rows are weighed, even if only the best are needed.
+    /// Further factors for rows of tables that are read as one, by the engine's names of those tables; 1 for others.
+    /// With a factor other than 1 the weights of all matching rows are computed, even if only the best rows are
+    /// needed.
     pub part_weights: Vec<(String, i32)>,
     /// How idf is computed.
     pub idf: IdfKind,
-    /// For entries of [`ScanRequest::scores`]: if given, the column has texts with the factors of the ranking
+    /// For entries of [`ScanRequest::scores`]: if given, the column contains texts with the factors of the ranking
     /// expression for each row, in this form. Ignored elsewhere.
     pub factors: Option<FactorsForm>,
     /// The statistics of the whole table, if the table of the request is a part of it.
@@ -85,8 +86,8 @@ pub struct KeywordReport {
     pub warning: Option<String>,
 }
 
-/// A search text for certain text indexes, matched in a certain way. Synonyms do not apply to it. If nothing is
-/// left of it after normalisation, it matches no row.
+/// A search text for certain text indexes, matched in a certain way. Synonyms do not apply to it. If normalisation
+/// leaves nothing of it, it matches no row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
     /// The [`crate::TextDef::id`]s of the text indexes to search; empty for all. One of them must match.
@@ -95,18 +96,18 @@ pub struct Piece {
     pub text: String,
     /// The way it is matched.
     pub matching: PieceMatch,
-    /// Matches the original text of one column instead of the normalised text, letter by letter: a substring of it
-    /// must have as many letters as `text`, each equal to its counterpart by these classes. `matching` must be
-    /// [`PieceMatch::Substring`], and every searched text index must have the column.
+    /// Compares the original text of one column letter by letter instead of the normalised text: it matches if a
+    /// substring of the column has as many letters as `text`, each in the same class as its counterpart. `matching`
+    /// must be [`PieceMatch::Substring`], and every searched text index must have the column.
     pub letters: Option<ColumnLetters>,
 }
 
-/// The text of a column, compared letter by letter.
+/// A column whose text is compared letter by letter.
 #[derive(Clone, Debug)]
 pub struct ColumnLetters {
     /// The position of the column.
     pub column: usize,
-    /// The equality of letters.
+    /// Which letters are equal.
     pub classes: Arc<dyn LetterClasses>,
 }
 
@@ -135,7 +136,7 @@ pub enum PieceMatch {
     Words,
     /// As [`PieceMatch::Words`], but the last word may be a prefix.
     WordPrefix,
-    /// As whole words in any order, of which the first and the last begin at most so many words apart.
+    /// As whole words in any order, the first and the last of which begin at most this many words apart.
     Near(u32),
 }
 
@@ -172,7 +173,7 @@ pub struct SearchRequest {
     pub limit: usize,
     /// How many rows to skip.
     pub offset: usize,
-    /// The cursor of an earlier reply: the page starts behind its row.
+    /// The cursor of an earlier reply: the page starts after its row.
     pub after: Option<String>,
     /// Columns to return with each row, from the row store; `*` for all. A page with more than 64 MiB of them is
     /// an error.
@@ -186,7 +187,7 @@ pub struct SearchRequest {
 pub struct Highlight {
     /// Put before a match.
     pub open: String,
-    /// Put behind a match.
+    /// Put after a match.
     pub close: String,
     /// Characters of a snippet.
     pub snippet_chars: usize,
@@ -253,7 +254,7 @@ pub struct ValuesRequest {
     pub selection: Selection,
     /// The column.
     pub column: String,
-    /// The number of the order of its texts; `None` for byte order.
+    /// The number of the text order (see [`SortBy::TextKey`]); `None` for byte order.
     pub keyed: Option<u32>,
     /// Greatest first.
     pub descending: bool,
@@ -261,7 +262,7 @@ pub struct ValuesRequest {
     pub limit: usize,
     /// Whether only the values are needed: the counts may then be any numbers above 0.
     pub values_only: bool,
-    /// Columns of which the least value (or, with `true`, the greatest) among each value's rows is needed.
+    /// Columns whose least value (with `true`: greatest) among the rows of each value is wanted.
     pub ends: Vec<(String, bool)>,
 }
 
@@ -309,7 +310,7 @@ pub struct ScanRequest {
     pub text: Option<TextQuery>,
     /// The condition on columns.
     pub filter: Option<Filter>,
-    /// The columns to read, by their positions in the schema.
+    /// The columns to read, by their places in the schema.
     pub columns: Vec<usize>,
     /// Text conditions whose scores are returned as further columns of doubles: 0 for a row that does not match.
     /// Conditions with factors return columns of texts, empty for such a row.

@@ -26,7 +26,7 @@ pub struct TableStatistics {
     pub bitmap_lists: u64,
     /// Bytes of the index in memory.
     pub index_bytes: u64,
-    /// Bytes of the row store on disk.
+    /// Bytes of the table's rows on disk, without the journal.
     pub store_bytes: u64,
     /// Code points of text in indexed text columns, after normalisation.
     pub text_chars: u64,
@@ -36,7 +36,7 @@ pub struct TableStatistics {
     pub levels: Vec<LevelStatistics>,
     /// Look-ups in bloom filters since the directory was opened.
     pub bloom_checks: u64,
-    /// Look-ups that ruled the key out and so saved a search.
+    /// Look-ups for which the filter excluded the key, which saved a search.
     pub bloom_saves: u64,
     /// Merges since the directory was opened.
     pub merges: u64,
@@ -44,7 +44,7 @@ pub struct TableStatistics {
     pub merged_bytes: u64,
     /// Why the last merge failed; `None` if it did not. Merges of other tables are not affected.
     pub merge_failure: Option<String>,
-    /// Why some rows are left without the index of a path; `None` if none are.
+    /// Why some rows are not indexed by a path; `None` if all are.
     pub path_failure: Option<String>,
     /// The declared secondary indexes, without duplicates.
     pub indexes: Vec<IndexStatistics>,
@@ -61,7 +61,7 @@ pub struct IndexStatistics {
     pub rows: u64,
 }
 
-/// The segments of one level (tier). Each level's are eight times as large as those of the level before.
+/// The segments of one level (tier). Segments of a level are about eight times as large as those of the level before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelStatistics {
     /// Its number: 0 has the smallest segments.

@@ -1,8 +1,8 @@
-//! Transactions: a snapshot to read, and a batch that is applied only if no other writer was faster.
+//! Transactions: a snapshot to read, and a batch that is applied only if no other writer was first.
 //!
-//! Optimistic snapshot isolation. Nothing is locked: a transaction's writes stay with its owner until the commit. The
-//! writer thread refuses the commit if one of its keys was written after the snapshot (see `write::conflict`). Rows
-//! that were only read do not count, unless they are protected.
+//! This is optimistic snapshot isolation. Nothing is locked: a transaction's writes stay with its owner until the
+//! commit. The writer thread refuses the commit if one of its keys was written after the snapshot (see
+//! `write::conflict`). Rows that were only read do not count, unless they are protected.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,8 +13,8 @@ use crate::{
     write::{Brought, prepare},
 };
 
-/// An open transaction. Dropping it rolls it back. While one is open, every written key is recorded in a bounded
-/// list; if a million keys are written meanwhile, it must begin again.
+/// An open transaction. Dropping it rolls it back. While one is open, the writer records every written key, up to a
+/// million; beyond that the transaction must start again.
 pub struct Transaction {
     reader: Reader,
     protected: BTreeMap<u32, ProtectedKeys>,
@@ -67,13 +67,13 @@ impl Transaction {
         Ok(())
     }
 
-    /// Applies the batch as [`crate::Database::apply`] does, provided that since the snapshot no key of it and no
-    /// protected key was written and none of its tables was altered. A batch without changes costs nothing unless
-    /// keys are protected.
+    /// Applies the batch as [`crate::Database::apply`] does, if since the snapshot no key of it and no protected key
+    /// was written and none of its tables was altered. A batch without changes costs nothing unless keys are
+    /// protected.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if that does not hold, or if too many keys were written to decide: nothing is applied;
-    /// begin again. Otherwise those of [`crate::Database::apply`].
+    /// [`Error::Conflict`] if that is not so, or if too many keys were written to tell. Nothing is applied then;
+    /// start again. Otherwise those of [`crate::Database::apply`].
     pub fn commit(self, batch: ChangeBatch) -> Result<Position> {
         self.commit_rows(batch, Brought::Visible)
     }

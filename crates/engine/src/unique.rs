@@ -1,6 +1,6 @@
-//! Unique paths: which row has a value, and whether two rows have the same.
+//! Unique paths: which row has a value, and whether two rows share one.
 //!
-//! Both look into the segments' indexes of the path, which contain every live row: no document is read.
+//! Both use the segments' indexes of the path, which contain every live row: no document is read.
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::Bound};
 
@@ -13,7 +13,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
-/// The positions of a table's unique paths.
+/// The places of a table's unique paths.
 pub(crate) fn unique_places(schema: &Schema) -> impl Iterator<Item = usize> + '_ {
     let paths = schema.paths.iter().enumerate();
     paths.filter(|(_, path)| path.unique).map(|(place, _)| place)
@@ -30,7 +30,8 @@ pub(crate) fn are_indexed(
     places.all(|place| specs.get(place).is_some_and(has))
 }
 
-/// The key of a live row with this value at a path, except those to be ignored. Cost: one search in each segment.
+/// The key of a live row with this value at a path, ignoring keys for which `is_passed` is true. Cost: one search per
+/// segment.
 pub(crate) fn holder(
     segments: &[SegmentView],
     spec: &PathSpec,
@@ -57,9 +58,8 @@ pub(crate) fn check_paths(view: &TableView, places: impl Iterator<Item = usize>)
     check_segments(&view.schema, places, &view.segments, &[])
 }
 
-/// Checks that no row of the `new` segments has the same value at one of these paths as another row, in them or in
-/// other segments. Cost: reads each value of the new segments; if there are others, also a search in each of
-/// those.
+/// Checks that no row of the `new` segments shares a value at one of these paths with another row, in them or in the
+/// other segments. Cost: reads each value of the new segments; if there are others, searches each of them per value.
 pub(crate) fn check_segments(
     schema: &Schema,
     mut places: impl Iterator<Item = usize>,

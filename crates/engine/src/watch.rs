@@ -1,9 +1,9 @@
-//! Watching (change data capture): committed changes in their order, from a position on.
+//! Watching (change data capture): committed changes in commit order, from a position on.
 //!
-//! While somebody watches, the writer stores its changes in the feed ([`crate::write`]). A watcher reads the feed from
-//! the row store a page at a time, at its own pace, up to the published position. Changes that no watcher needs are
-//! dropped. Beyond [`Options::max_watch_bytes`](crate::Options::max_watch_bytes) the oldest are dropped too, and a
-//! watcher that still needed them gets an error.
+//! While a watcher exists, the writer stores changes in the feed ([`crate::write`]). A watcher reads the feed from
+//! the row store one page at a time, at its own pace, up to the published position. Changes that no watcher needs any
+//! more are dropped. If the feed exceeds [`Options::max_watch_bytes`](crate::Options::max_watch_bytes), its oldest
+//! changes are dropped too, and a watcher that still needed them gets an error.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -28,105 +28,106 @@ use crate::{
     write::{Brought, prepare},
 };
 
-/// Bytes of entries that are read at once.
+/// Bytes of feed entries read at once.
 const PAGE_BYTES: usize = if cfg!(test) { 300 } else { 1 << 20 };
-/// Most definitions that are kept in memory.
+/// Most table definitions kept in memory; beyond that all are read again.
 const MAX_FORMATS: usize = 1_024;
 /// Longest name of a watcher, in bytes.
 const MAX_NAME_BYTES: usize = 200;
-/// A watcher that is told nothing of so much of the feed (a part of what that may take) has its position
-/// brought along, so that others' changes do not take it away.
+/// After skipping `max_watch_bytes / SKIPPED_PART` bytes of changes to other tables, a named watcher saves its
+/// position. Otherwise those changes would push the feed past its limit and the watcher would lose its place.
 const SKIPPED_PART: u64 = 16;
 
-/// What is to be watched.
+/// What to watch.
 #[derive(Clone, Debug, Default)]
 pub struct WatchRequest {
-    /// The name under which the position is stored. A watcher without one begins now, and is forgotten
-    /// when it is dropped.
+    /// The name under which the position is stored. A watcher without a name starts at the current position and is
+    /// removed when it is dropped.
     pub name: Option<String>,
-    /// The tables, whether they are there or not; `None`: all that are not hidden.
+    /// The tables to watch, existing or not. `None`: all that are not hidden.
     pub tables: Option<Vec<String>>,
-    /// Behind which batch to begin: `None` where its stored position is, or now if it is new.
+    /// Start after this batch. `None`: after the saved position, or after the last committed batch if the watcher is
+    /// new.
     pub from: Option<Position>,
 }
 
-/// A watcher that has a name.
+/// A named watcher and its saved position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchStatus {
     /// Its name.
     pub name: String,
     /// Its tables; `None`: all.
     pub tables: Option<Vec<String>>,
-    /// How far it has come: all up to this batch is done.
+    /// The saved position: changes up to this batch are done.
     pub saved: Position,
 }
 
-/// A change that was committed.
+/// A committed change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchedChange {
-    /// The batch that made it: equal for all of its changes.
+    /// The position of its batch, which all changes of the batch share.
     pub batch: Position,
-    /// Whether it is the last of its batch that is told.
+    /// Whether it is the last change of its batch that this watcher gets.
     pub is_last: bool,
-    /// The table's name then.
+    /// The name of the table when it changed.
     pub table: Arc<str>,
     /// What happened.
     pub what: Watched,
 }
 
-/// What happened to a row or to a table.
+/// What happened to a row or a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Watched {
-    /// There is a new row.
+    /// A row was added.
     Insert {
-        /// The table's definition then.
+        /// The definition at that time.
         schema: Arc<Schema>,
-        /// The row.
+        /// The new row.
         new: Row,
     },
-    /// A row is another one now.
+    /// A row was replaced.
     Update {
-        /// The table's definition then.
+        /// The definition at that time.
         schema: Arc<Schema>,
         /// The row before.
         old: Row,
-        /// The row.
+        /// The row after.
         new: Row,
     },
-    /// A row is gone.
+    /// A row was deleted.
     Delete {
-        /// The table's definition then.
+        /// The definition at that time.
         schema: Arc<Schema>,
-        /// The row before.
+        /// The deleted row.
         old: Row,
     },
-    /// There is a new table, without rows.
+    /// A table was created, without rows.
     Created,
-    /// The table is gone, and its rows with it.
+    /// The table and its rows were dropped.
     Dropped,
-    /// All rows of the table are gone.
+    /// All rows of the table were deleted.
     Truncated,
-    /// The table has another definition; its rows stayed.
+    /// The definition of the table changed; its rows stayed.
     Altered,
-    /// The table had this name before, and has taken the place of what had its name.
+    /// The table was renamed to this name. A table that had the name before is gone.
     Renamed {
-        /// The name before.
+        /// The old name.
         from: String,
     },
-    /// The table took the place of what had its name, with rows of which nothing was told: read it.
+    /// Another table took this name, with rows that were never reported: read the table.
     Replaced,
 }
 
 impl WatchedChange {
-    /// Where to go on if everything up to this change is done: a batch is done when its last change is,
-    /// so before that it is the place before the batch.
+    /// The position to resume from once everything up to this change is done. A batch is done with its last change;
+    /// before that, this is the position before the batch.
     pub fn resume_at(&self) -> Position {
         if self.is_last { self.batch } else { Position(self.batch.0.saturating_sub(1)) }
     }
 }
 
 impl WatchStatus {
-    /// All of them.
+    /// All named watchers, by name.
     pub(crate) fn all(shared: &DatabaseState) -> Vec<Self> {
         let sources = shared.published.load().sources.clone();
         let status = |watcher: Arc<Watcher>| {
@@ -141,22 +142,22 @@ impl WatchStatus {
     }
 }
 
-/// A watcher that is read. Dropping it keeps what is stored of one that has a name.
+/// An open watcher. Dropping it keeps the stored position of a named watcher.
 pub struct Watch {
     shared: Arc<DatabaseState>,
     watcher: Arc<Watcher>,
-    /// What is read next: an entry of this batch and part, or behind it.
+    /// Where to read next: at this batch and part, or at the first entry after it.
     at: (u64, u32),
-    /// What was read and not handed out.
+    /// Changes read but not yet returned.
     ahead: VecDeque<WatchedChange>,
     formats: HashMap<(u32, u64), Arc<Format>>,
-    /// The last batch that something was handed out of.
+    /// The last batch a change was returned from.
     given: u64,
-    /// Bytes of the feed since then that were of no concern.
+    /// Bytes of feed entries without a change for this watcher, since the last change it returned.
     skipped_bytes: u64,
 }
 
-/// How rows of a definition are read.
+/// How to read rows of one table definition.
 struct Format {
     rows: RowFormat,
     table: Arc<str>,
@@ -217,14 +218,14 @@ impl Watch {
         Ok(watch)
     }
 
-    /// The next change; waits for it until `deadline` (`None`: as long as it takes), and is `None` if
-    /// there is none by then. Cost: microseconds, and a read of the row store for each megabyte.
+    /// Returns the next change. Waits for it until `deadline` (`None`: without limit); `None` if there is none by
+    /// then. Cost: microseconds, and a read of the row store per megabyte of the feed.
     ///
     /// # Errors
-    /// - [`Error::NotFound`]: what comes next is not kept any more, or the watcher was forgotten.
-    /// - [`Error::Closed`]: the database was closed; what was not told yet is told to who goes on later.
+    /// - [`Error::NotFound`]: the next changes were dropped from the feed, or the watcher was forgotten.
+    /// - [`Error::Closed`]: the database was closed. A named watcher can go on when the database is open again.
     /// - [`Error::Corrupt`], [`Error::Io`]: the changes cannot be read.
-    /// - [`Error::Poisoned`]: the database takes no writes any more, and all changes were told.
+    /// - [`Error::Poisoned`]: the database accepts no writes any more, and all changes were returned.
     pub fn next_change(&mut self, deadline: Option<Instant>) -> Result<Option<WatchedChange>> {
         loop {
             self.shared.check_open()?;
@@ -244,11 +245,11 @@ impl Watch {
         }
     }
 
-    /// Stores that everything up to this batch is done, durably: the next watch of this name goes on behind it.
-    /// To store it with other changes in one batch take [`Watch::stored`] among its positions.
+    /// Saves durably that everything up to this batch is done. The next watch with this name resumes after it. To
+    /// save the position in the same batch as other changes, use [`Watch::stored`].
     ///
     /// # Errors
-    /// [`Error::Request`] if the watcher has no name or did not come so far; [`Error::Full`],
+    /// [`Error::Request`] if the watcher has no name or has not reached the position; [`Error::Full`],
     /// [`Error::Poisoned`] or [`Error::Closed`] if nothing can be written.
     pub fn save(&self, position: Position) -> Result<()> {
         let positions = vec![self.stored(position)?];
@@ -260,41 +261,41 @@ impl Watch {
         pending.wait().map(drop)
     }
 
-    /// What stores a position with the batch that has it among its [`ChangeBatch::positions`].
+    /// The entry for [`ChangeBatch::positions`] that saves this position together with that batch.
     ///
     /// # Errors
-    /// [`Error::Request`] if the watcher has no name or did not come so far.
+    /// [`Error::Request`] if the watcher has no name or has not reached the position.
     pub fn stored(&self, position: Position) -> Result<(String, String)> {
         let refused = |message: &str| Err(Error::request(RequestPart::Other, message));
         let Some(name) = &self.watcher.name else {
             return refused("a watcher without a name has no place for its position");
         };
-        // The one before a batch that is half handed out is one too.
+        // The position before a partly returned batch is valid too.
         if position > self.position() || position < self.watcher.since {
             return refused("a watcher's position is one that it has come to");
         }
         Ok(Self::position_of(name, position))
     }
 
-    /// What says in a batch, among its [`ChangeBatch::positions`], that a watcher of this name has come so far: a
-    /// position that it was told of.
+    /// The entry for [`ChangeBatch::positions`] that saves a position for the watcher of this name. Not checked: the
+    /// watcher must have reached the position.
     pub fn position_of(name: &str, position: Position) -> (String, String) {
         (format!("{WATCH_POSITION}{name}"), position.0.to_string())
     }
 
-    /// How far it has come: all changes up to this batch were handed out.
+    /// How far the watcher is: all changes up to this batch were returned.
     pub fn position(&self) -> Position {
         let next = self.ahead.front().map_or(self.at.0, |change| change.batch.0);
-        // Of a batch that is cut by the end of a page the rest comes.
+        // If a page ended within a batch, the rest of that batch is still to come.
         Position(next.saturating_sub(1))
     }
 
-    /// The name by which it is stored.
+    /// The name under which it is stored.
     pub fn name(&self) -> Option<&str> {
         self.watcher.name.as_deref()
     }
 
-    /// The next change if it is known whether it is the last of its batch.
+    /// The next change, once it is known whether it is the last of its batch.
     fn pop(&mut self) -> Option<WatchedChange> {
         let batch = self.ahead.front()?.batch;
         let is_last = match self.ahead.get(1) {
@@ -307,7 +308,7 @@ impl Watch {
         Some(WatchedChange { is_last, ..change })
     }
 
-    /// Reads at the newest moment of the store: once more where it was opened anew meanwhile.
+    /// Reads the newest snapshot of the store. Tries again if the store was reopened meanwhile (after a full disk).
     fn reading<T>(
         &mut self,
         read: impl Fn(&mut Self, &dyn StoreSnapshot) -> Result<T>,
@@ -326,7 +327,7 @@ impl Watch {
         }
     }
 
-    /// The feed, which must have what comes next.
+    /// The generations of the feed. An error if they do not reach back to what is read next.
     fn generations(&self, store: &dyn StoreSnapshot) -> Result<Vec<Generation>> {
         let generations = read_generations(store)?;
         match generations.first() {
@@ -339,7 +340,7 @@ impl Watch {
         }
     }
 
-    /// Reads what comes next, up to the batch `visible`.
+    /// Reads one page, up to the batch `visible`.
     fn read_page(&mut self, visible: u64, store: &dyn StoreSnapshot) -> Result<()> {
         if self.watcher.name.is_none() {
             let position = self.position().0;
@@ -426,14 +427,14 @@ impl Watch {
         Ok(format)
     }
 
-    /// Brings the stored position along where nothing was to be told of much of the feed.
+    /// Saves the position if many changes of other tables were skipped, see [`SKIPPED_PART`].
     fn skip(&mut self) {
         let most = self.shared.options.max_watch_bytes / SKIPPED_PART;
         if self.watcher.name.is_none() || self.skipped_bytes < most {
             return;
         }
         let sources = self.shared.published.load().sources.clone();
-        // Where that fails it is tried again, and costs nothing but room.
+        // A failure is harmless: it is tried again. The position is not saved while returned changes are not done.
         if self.watcher.passed(&sources).0 >= self.given && self.save(self.position()).is_ok() {
             self.skipped_bytes = 0;
         }
@@ -450,7 +451,7 @@ impl Drop for Watch {
 }
 
 impl Format {
-    /// What happened to the rows that the table shows.
+    /// The change as the table's readers see it: rows that do not meet its condition do not exist for them.
     fn read(&self, change: StoredChange<'_>) -> Result<Option<Watched>> {
         let row = |stored: Option<&[u8]>| -> Result<Option<Row>> {
             let row = stored.map(|stored| self.rows.decode(stored)).transpose()?;
@@ -466,7 +467,7 @@ impl Format {
     }
 }
 
-/// What a watcher is told of a change of definitions.
+/// The event that a change of definitions is for this watcher, if any.
 fn told(watcher: &Watcher, defined: Defined) -> Option<(String, Watched)> {
     let (table, what) = match defined {
         Defined::Created(table) => (table, Watched::Created),
@@ -475,7 +476,7 @@ fn told(watcher: &Watcher, defined: Defined) -> Option<(String, Watched)> {
         Defined::Altered(table) => (table, Watched::Altered),
         Defined::Renamed(from, to) => match (watcher.wants(&from), watcher.wants(&to)) {
             (true, true) => (to, Watched::Renamed { from }),
-            // Its rows before were of a table that it is not told of.
+            // Its earlier rows belong to a table that is not watched.
             (false, true) => (to, Watched::Replaced),
             (true, false) => (from, Watched::Dropped),
             (false, false) => return None,

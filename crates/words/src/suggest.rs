@@ -39,7 +39,7 @@ impl SuggestOptions {
     /// Sets an option by name; case does not matter.
     ///
     /// # Errors
-    /// [`WordsError::Option`] if the name is unknown or the value not understood.
+    /// [`WordsError::Option`] if the name is unknown or the value is invalid.
     pub fn set(&mut self, name: &str, value: i64) -> Result<()> {
         let name = name.to_ascii_lowercase();
         let number = |most: u32| {
@@ -52,7 +52,7 @@ impl SuggestOptions {
             "max_edits" => self.max_edits = number(MAX_WORD as u32)?,
             "delta_len" => self.delta_len = number(MAX_WORD as u32)?,
             "max_matches" => self.max_matches = number(MAX_LIMIT)?,
-            // In Sphinx it ends the search early; this search reads every word.
+            // Sphinx ends the search early by it; this search reads every word.
             "reject" => drop(number(MAX_LIMIT)?),
             "result_line" => self.result_line = number(1)? == 1,
             "result_stats" => self.result_stats = number(1)? == 1,

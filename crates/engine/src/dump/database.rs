@@ -1,4 +1,4 @@
-//! Dumping an open database and loading a dump into one.
+//! Dumps an open database, and restores a dump into one.
 
 use std::{
     collections::BTreeMap,
@@ -14,15 +14,15 @@ use crate::{
     storage::{feed::WATCH_POSITION, rows::RowReader},
 };
 
-/// A restore applies batches of about so many bytes of encoded rows: each becomes one segment, so
-/// large ones leave the merges little to do.
+/// Bytes of encoded rows per batch of a restore. Each batch becomes one segment, so large batches leave little to
+/// merge.
 const RESTORE_BATCH_BYTES: usize = 16 << 20;
 /// Most rows of such a batch.
 const RESTORE_BATCH_ROWS: usize = 100_000;
 
 impl Database {
-    /// Writes the named tables (all if none is named) as they are at one position to the file
-    /// `path`, while writes go on, with the positions of the sources at that position.
+    /// Writes the named tables (all if none is named) at one position to the file `path`, with the positions of
+    /// sources at that position. Writes to the database continue meanwhile.
     ///
     /// # Errors
     /// - [`Error::NotFound`]: there is no table of one of the names.
@@ -30,8 +30,7 @@ impl Database {
     /// - [`Error::Busy`]: `cancel` was set.
     /// - [`Error::Io`] or [`Error::Full`]: the file cannot be written.
     /// - [`Error::Corrupt`]: a row cannot be read.
-    /// - [`Error::Conflict`]: the row store was opened anew after the disk was full, and the
-    ///   snapshot is gone.
+    /// - [`Error::Conflict`]: the row store was reopened after a full disk, which ended the snapshot.
     /// - [`Error::Closed`]: the database was closed.
     pub fn dump(
         &self,
@@ -42,7 +41,7 @@ impl Database {
     ) -> Result<DumpInfo> {
         self.shared().check_open()?;
         let snapshot = self.snapshot();
-        // How far watchers are says nothing of another database.
+        // Positions of watchers mean nothing in another database.
         let sources = snapshot.sources.iter().filter(|(name, _)| !name.starts_with(WATCH_POSITION));
         let sources = sources.map(|(name, position)| (name.to_owned(), position.to_owned()));
         let sources = sources.collect();
@@ -58,14 +57,13 @@ impl Database {
         save(&chosen, &meta, path, progress, cancel)
     }
 
-    /// Makes the tables of a dump, which must not be there, with their rows, and then stores its
-    /// source positions; a source that the dump does not know begins anew, since its changes may be
-    /// missing from the tables. The dump is verified first; a failure behind that leaves the tables
-    /// that were made.
+    /// Creates the tables of a dump with their rows, then stores its source positions. The tables must not exist.
+    /// Sources that the dump does not know start over, because the tables may lack their changes. The dump is
+    /// verified first; a later failure leaves the tables that were created.
     ///
     /// # Errors
-    /// Those of [`verify`]; [`Error::Conflict`] if a table of the dump is there already; and those
-    /// of [`Database::create_table`] and [`Database::apply`].
+    /// Those of [`verify`]; [`Error::Conflict`] if a table of the dump exists; and those of
+    /// [`Database::create_table`] and [`Database::apply`].
     pub fn restore(&self, path: &Path) -> Result<DumpInfo> {
         let verified = verify(path)?;
         if let Some(table) = verified.tables.iter().find(|table| self.schema(&table.name).is_ok()) {
@@ -86,7 +84,7 @@ impl Database {
         Ok(info)
     }
 
-    /// Makes these the stored positions; all other sources have none.
+    /// Stores these positions and clears those of all other sources, except watchers.
     fn set_sources(&self, sources: &BTreeMap<String, String>) -> Result<()> {
         let stored = self.source_positions();
         let unknown = stored
@@ -106,7 +104,7 @@ struct Restore<'d> {
     database: &'d Database,
     table: Arc<str>,
     changes: Vec<Change>,
-    /// Encoded bytes of their rows.
+    /// Encoded bytes of these changes.
     bytes: usize,
     most_rows: usize,
 }
@@ -119,7 +117,7 @@ impl Restore<'_> {
         self.bytes = 0;
         let changes = std::mem::take(&mut self.changes);
         let tables = vec![TableChanges { table: Arc::clone(&self.table), changes }];
-        // Rows are as they were, with what their keys are over.
+        // The rows already hold the values of key expressions.
         let batch = ChangeBatch { tables, positions: Vec::new() };
         self.database.apply_computed(batch).map(|_| ())
     }

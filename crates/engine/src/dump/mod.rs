@@ -12,10 +12,9 @@
 //! trailer   := footer_offset:u64 crc(every byte before):u32 magic
 //! magic     := "RMDUMP\r\n"
 //! ```
-//! Integers are little endian, checksums CRC-32. Rows stand in key order, in the form of the row
-//! store. The file gets its name by a rename after its bytes are durable, so a dump that was
-//! interrupted leaves no file of that name. Readers trust nothing: every length is checked before
-//! memory is taken, and memory grows with the bytes that are there, not with what a length claims.
+//! Integers are little endian, checksums CRC-32. Rows are in key order, encoded as in the row store. The file is
+//! renamed to its name after its bytes are durable, so an interrupted dump leaves no file of that name. Readers check
+//! every length before they allocate, and memory grows with the bytes read, not with a claimed length.
 
 mod database;
 mod read;
@@ -37,12 +36,12 @@ const PREAMBLE_BYTES: u64 = 12;
 const TRAILER_BYTES: u64 = 20;
 const SECTION_FRAME_BYTES: u64 = 9;
 
-/// Rows are collected up to this many bytes before they are compressed.
+/// Rows are collected up to this many bytes, then compressed.
 const BLOCK_BYTES: usize = 1 << 20;
-/// Most bytes of a section and of the rows that one section holds: more than any row may have.
+/// Most bytes of a section, and of the rows of one section before compression: more than any row may have.
 const MAX_SECTION_BYTES: usize = 256 << 20;
 
-/// The sections by their tags.
+/// Section tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tag {
     Header = b'H' as isize,
@@ -52,21 +51,21 @@ enum Tag {
     Footer = b'F' as isize,
 }
 
-/// What a dump was taken from.
+/// Where and when a dump was taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpMeta {
     /// The position of the snapshot in the change log.
     pub position: u64,
-    /// The positions of the sources at that position, by name.
+    /// The positions of the sources in that snapshot, by name.
     pub sources: BTreeMap<String, String>,
-    /// When it was taken, in microseconds since 1970.
+    /// When it was taken, in microseconds since 1970 (UTC).
     pub created_micros: i64,
 }
 
-/// What a dump holds.
+/// What a dump contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpInfo {
-    /// What it was taken from.
+    /// Where and when it was taken.
     pub meta: DumpMeta,
     /// The tables in the order of the file.
     pub tables: Vec<DumpTable>,
@@ -87,32 +86,32 @@ pub struct DumpTable {
     pub rows: u64,
 }
 
-/// How far a dump is.
+/// The progress of a dump.
 #[derive(Clone, Debug)]
 pub struct DumpProgress<'a> {
-    /// The table that is being written.
+    /// The table being written.
     pub table: &'a str,
-    /// Rows written, of all tables.
+    /// Rows written so far, of all tables.
     pub rows: u64,
-    /// Bytes written.
+    /// Bytes written so far.
     pub file_bytes: u64,
 }
 
-/// Takes what a dump holds.
+/// Receives the tables and rows of a dump.
 pub trait DumpVisitor {
     /// A table begins; its rows follow.
     ///
     /// # Errors
-    /// Whatever the visitor refuses: it ends the reading, and [`read()`] returns it.
+    /// An error of the visitor ends the reading, and [`read()`] returns it.
     fn table(&mut self, schema: Schema) -> Result<()>;
-    /// A row of the table that began last; `bytes` are those of its encoded form.
+    /// A row of the current table; `bytes` is its encoded length.
     ///
     /// # Errors
-    /// Whatever the visitor refuses: it ends the reading, and [`read()`] returns it.
+    /// An error of the visitor ends the reading, and [`read()`] returns it.
     fn row(&mut self, row: Row, bytes: usize) -> Result<()>;
 }
 
-/// The footer's body.
+/// The body of the footer.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Totals {
     tables: Vec<DumpTable>,

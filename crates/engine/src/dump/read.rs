@@ -1,4 +1,4 @@
-//! Reading a dump, which may be damaged or hostile.
+//! Reads a dump, which may be damaged or hostile.
 
 use std::{
     fs::File,
@@ -16,11 +16,11 @@ use crate::{
     storage::durable::io_error,
 };
 
-/// What a dump holds, from its ends alone: quick, and no proof that the rest is whole.
+/// The contents of a dump, from its header and footer. Fast, but no proof that the rest is intact: see [`verify`].
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is no such file, [`Error::Io`] if it cannot be read,
-/// [`Error::Corrupt`] if its ends are not those of a dump of this version.
+/// [`Error::NotFound`] if there is no such file, [`Error::Io`] if it cannot be read, [`Error::Corrupt`] if its header
+/// or footer is not that of a dump of this version.
 pub fn info(path: &Path) -> Result<DumpInfo> {
     let mut reader = DumpReader::open(path)?;
     let meta = reader.header()?;
@@ -42,13 +42,13 @@ pub fn info(path: &Path) -> Result<DumpInfo> {
     Ok(totals.into_info(meta, reader.length))
 }
 
-/// Reads the dump from start to end and hands tables and rows to `visitor`, each block after its
-/// checksum was found right. Only the end proves the file whole: [`verify`] it before a restore
-/// that must not be left half done.
+/// Reads a dump from start to end and passes tables and rows to `visitor`, each block after its checksum was
+/// verified. Only the end of the file proves that it is complete: call [`verify`] first if a partial result does
+/// harm.
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is no such file, [`Error::Io`] if it cannot be read,
-/// [`Error::Corrupt`] if it is not a whole dump of this version; and the first error of `visitor`.
+/// [`Error::NotFound`] if there is no such file, [`Error::Io`] if it cannot be read, [`Error::Corrupt`] if it is not
+/// a complete dump of this version; and the first error of `visitor`.
 pub fn read(path: &Path, visitor: &mut dyn DumpVisitor) -> Result<DumpInfo> {
     let mut reader = DumpReader::open(path)?;
     let meta = reader.header()?;
@@ -73,11 +73,11 @@ pub fn read(path: &Path, visitor: &mut dyn DumpVisitor) -> Result<DumpInfo> {
     }
 }
 
-/// Reads all of it and checks every checksum, count and row, and that rows stand in key order.
+/// Reads the whole file and checks every checksum, count and row, and the key order of rows.
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is no such file, [`Error::Io`] if it cannot be read,
-/// [`Error::Corrupt`] if it is not a whole dump of this version or its rows are out of order.
+/// [`Error::NotFound`] if there is no such file, [`Error::Io`] if it cannot be read, [`Error::Corrupt`] if it is not
+/// a complete dump of this version or its rows are out of order.
 pub fn verify(path: &Path) -> Result<DumpInfo> {
     read(path, &mut KeyOrder { path, schema: None, last: None })
 }
@@ -172,7 +172,7 @@ impl<'p> DumpReader<'p> {
         }
     }
 
-    /// How many rows a block has, and their bytes.
+    /// Passes the rows of a block to `visitor`; returns their count and bytes.
     fn rows(
         &self,
         schema: &Schema,
@@ -193,7 +193,7 @@ impl<'p> DumpReader<'p> {
         if rest.is_empty() { Ok((count, u64::from(raw_length))) } else { Err(malformed()) }
     }
 
-    /// Reads the trailer, behind which nothing may stand.
+    /// Reads the trailer, which must end the file.
     fn end(&mut self, footer_offset: u64) -> Result<()> {
         if u64::from_le_bytes(self.array()?) != footer_offset {
             return Err(self.corrupt("has a wrong footer offset"));
@@ -271,7 +271,8 @@ fn split_u32(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_le_bytes(*number), rest))
 }
 
-/// The bytes, if they are as many as was said; takes no more memory than bytes come out.
+/// Decompresses a block; `None` unless it has exactly `raw_length` bytes. Memory grows with the output, not with
+/// `raw_length`.
 fn decompress(compressed: &[u8], raw_length: u32) -> Option<Vec<u8>> {
     if raw_length as usize > MAX_SECTION_BYTES {
         return None;

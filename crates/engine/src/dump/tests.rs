@@ -1,4 +1,4 @@
-//! Dumps: what is written comes back, and what is damaged is refused.
+//! Dumps: what was written is read back, and damaged files are refused.
 
 use std::{
     path::Path,
@@ -22,7 +22,7 @@ use crate::{
 
 type Source = (Arc<Schema>, Arc<dyn RowReader>);
 
-/// A table of the first column as key, and its rows.
+/// A table with these rows, whose first column is the key.
 fn source(name: &str, kinds: &[ColumnType], rows: &[Row]) -> Source {
     let mut schema = table(kinds);
     schema.name = name.to_owned();

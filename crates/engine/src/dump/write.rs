@@ -1,4 +1,4 @@
-//! Writing a dump.
+//! Writes a dump.
 
 use std::{
     fs::{self, File},
@@ -25,9 +25,9 @@ use crate::{
 
 const COMPRESSION_LEVEL: i32 = 3;
 
-/// Writes the rows that the readers see to `path`, replacing what is there only once all of it is
-/// durable. `progress` is called after every block of about 1 MB, and the dump ends with
-/// [`Error::Busy`] soon after `cancel` is set. Writes to the database go on meanwhile.
+/// Writes the rows of the readers to `path`. An existing file is replaced only after the new one is durable. Calls
+/// `progress` after every block of about 1 MB. Ends with [`Error::Busy`] soon after `cancel` is set. Writes to the
+/// database continue meanwhile.
 pub(crate) fn save(
     tables: &[(Arc<Schema>, Arc<dyn RowReader>)],
     meta: &DumpMeta,
@@ -42,7 +42,7 @@ pub(crate) fn save(
         Ok(info)
     });
     placed.inspect_err(|_| {
-        // The dump has failed already; a leftover is overwritten by the next.
+        // The dump has failed already; the next one overwrites a leftover.
         let _ = fs::remove_file(&temporary);
     })
 }
@@ -197,7 +197,7 @@ struct Block {
 impl Block {
     fn push(&mut self, schema: &Schema, row: &Row) -> Result<()> {
         let row = encode_row(schema, row)?;
-        // A block holds less than BLOCK_BYTES before its last row.
+        // A block has less than BLOCK_BYTES before its last row.
         if row.len() > MAX_SECTION_BYTES - 2 * BLOCK_BYTES {
             let message = format!("a row of table {:?} is too large for a dump", schema.name);
             return Err(Error::request(RequestPart::Row, message));

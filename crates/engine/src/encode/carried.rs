@@ -1,39 +1,40 @@
-//! Rows as bytes between servers.
+//! Rows as bytes for messages between servers.
 //!
 //! ```text
-//! rows  := count:u32 row*           row := value*, as many as both sides know of
+//! rows  := count:u32 row*           row := value*, one per column; both sides know the columns
 //! value := 0                        NULL
-//!        | 1 i64 | 2 u64 | 3 f64    integers, and a float that is a number
+//!        | 1 i64 | 2 u64 | 3 f64    integers, and a float that is not NaN
 //!        | 4 text                   a decimal
 //!        | 5 u8                     0 or 1: false or true
 //!        | 6 text | 7 text | 8 text text, bytes, a JSON document
-//!        | 9 date | 10 i64          a date; a span of time in microseconds
-//!        | 11 date u64 | 12 i64     a date and time of day; a moment, both in microseconds
+//!        | 9 date | 10 i64          a date; a duration in microseconds
+//!        | 11 date u64 | 12 i64     a date and time of day; an instant, both in microseconds
 //! date  := year:u16 month:u8 day:u8
 //! text  := length:u32 byte*
 //! ```
-//! Numbers are little-endian.
+//! Numbers are little endian.
 
 use std::sync::Arc;
 
 use crate::{Date, DateTime, Decimal, Error, Result, Row, Value};
 
-/// The bytes of rows.
+/// Encodes rows.
 pub fn encode_rows(rows: &[Row]) -> Vec<u8> {
     let mut out = (rows.len() as u32).to_le_bytes().to_vec();
     rows.iter().flatten().for_each(|value| append(value, &mut out));
     out
 }
 
-/// Rows of so many columns from their bytes, `most` at most. Cost: some 40 bytes a value, however few bytes it came as.
+/// Decodes at most `most` rows of `columns` columns. Cost: some 40 bytes of memory per value, however short its
+/// encoding.
 ///
 /// # Errors
-/// [`Error::Elsewhere`] if they are none, or more.
+/// [`Error::Elsewhere`] if the bytes are malformed or contain more rows.
 pub fn decode_rows(bytes: &[u8], columns: usize, most: usize) -> Result<Vec<Row>> {
     let malformed = || Error::Elsewhere("it sent rows that are none".to_owned());
     let mut rest = bytes;
     let count = u32::from_le_bytes(array(&mut rest).ok_or_else(malformed)?) as usize;
-    // Each value takes a byte or more.
+    // Each value takes at least one byte.
     if columns == 0 || count > rest.len() / columns || count > most {
         return Err(malformed());
     }

@@ -1,4 +1,4 @@
-//! Column cells: the order of cells is the order of the values.
+//! Column cells: cells are ordered like the values.
 //!
 //! ```text
 //! Int, Time, Timestamp   ordinal: the number with its sign bit flipped
@@ -16,12 +16,12 @@ use remora_index::column::{Cell, ColumnKind};
 
 use crate::{ColumnType, Date, DateTime, Decimal, Value};
 
-/// Decimals of up to this many digits fit into 64 bits.
+/// Decimals with at most this many digits fit into 64 bits.
 const MAX_ORDINAL_PRECISION: u8 = 18;
 const SIGN_BIT: u64 = 1 << 63;
 const DAY_MICROS_BITS: u32 = 37;
 
-/// How the segments hold a column of this type.
+/// How segments store a column of this type.
 pub(crate) fn column_kind(kind: ColumnType) -> ColumnKind {
     match kind {
         ColumnType::Text | ColumnType::Bytes | ColumnType::Json => ColumnKind::Bytes,
@@ -30,8 +30,8 @@ pub(crate) fn column_kind(kind: ColumnType) -> ColumnKind {
     }
 }
 
-/// A value as a column cell; byte cells are appended to `scratch` and borrowed from it. The value
-/// is one that [`super::fit`] gave for the column; one of another type is `Null`.
+/// Encodes a value as a column cell. Byte cells are appended to `scratch` and borrowed from it. The value must come
+/// from [`super::fit`] for the column; a value of another type becomes `Null`.
 pub(crate) fn encode_cell<'s>(
     kind: ColumnType,
     value: &Value,
@@ -47,7 +47,7 @@ pub(crate) fn encode_cell<'s>(
     Cell::Bytes(scratch.get(start..).unwrap_or_default())
 }
 
-/// A column cell as the value it stands for; `Null` if it is none of this type.
+/// Decodes a column cell; `Null` if the cell does not fit the type.
 pub(crate) fn decode_cell(kind: ColumnType, cell: Cell<'_>) -> Value {
     let value = match cell {
         Cell::Null => None,
@@ -95,7 +95,7 @@ pub(super) fn value_of_ordinal(kind: ColumnType, ordinal: u64) -> Option<Value> 
     })
 }
 
-/// The number of an Int, Time or Timestamp, or the unscaled one of a narrow decimal.
+/// The number of an Int, Time or Timestamp, or a narrow decimal times ten to its scale.
 #[inline]
 pub(crate) fn int_of_ordinal(ordinal: u64) -> i64 {
     (ordinal ^ SIGN_BIT) as i64
@@ -108,7 +108,7 @@ pub(crate) fn float_of_ordinal(ordinal: u64) -> f64 {
     f64::from_bits(ordinal ^ flip)
 }
 
-/// The number of a decimal's cell times ten to its scale, if it fits: it does up to 38 digits.
+/// A decimal times ten to its scale, if it fits into 128 bits, as up to 38 digits do.
 #[inline]
 pub(crate) fn decimal_of_cell(cell: Cell<'_>) -> Option<i128> {
     match cell {
@@ -154,7 +154,7 @@ pub(super) fn value_of_bytes(kind: ColumnType, bytes: &[u8]) -> Option<Value> {
     }
 }
 
-/// How many bytes a wide decimal takes.
+/// The number of bytes of a wide decimal.
 pub(super) fn wide_decimal_bytes(precision: u8) -> usize {
     1 + usize::from(precision).div_ceil(2)
 }

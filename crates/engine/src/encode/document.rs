@@ -1,4 +1,4 @@
-//! JSON documents parsed once when they are written: for validation and for their indexed paths.
+//! JSON documents, parsed once when they are written: for validation and for their indexed paths.
 
 use std::{borrow::Cow, fmt};
 
@@ -9,7 +9,7 @@ use serde::{
 
 use super::walk::Node;
 
-/// A document: its texts are those of the text where they stand there as they are.
+/// A parsed document. Texts without escapes are borrowed from the source text.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Document<'t> {
     /// `null`
@@ -26,13 +26,13 @@ pub(crate) enum Document<'t> {
     Text(Cow<'t, str>),
     /// The elements.
     Array(Vec<Document<'t>>),
-    /// The members in their order; of those of one name the last counts.
+    /// The members in order; if a name repeats, the last member counts.
     Object(Vec<(Cow<'t, str>, Document<'t>)>),
 }
 
 impl<'t> Document<'t> {
-    /// The document that a text is; `None` if it is none, or has numbers that there are not or half characters: whoever
-    /// reads it later must be able to parse it.
+    /// Parses a text; `None` if it is not valid JSON, or has numbers out of range or unpaired surrogates, because
+    /// later readers must be able to parse it.
     pub fn parse(text: &'t str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for AnyDocument {
     }
 }
 
-/// A member's name: serde copies texts of the type `Cow`.
+/// A member's name. A separate type, because serde copies texts of type `Cow`.
 struct Name<'t>(Cow<'t, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {

@@ -1,4 +1,4 @@
-//! Making a value fit its column, or saying why it does not.
+//! Converts values to the types of their columns.
 
 use remora_index::paths::PathKeys;
 
@@ -12,26 +12,27 @@ use crate::{
     value::{TIME_LIMIT_MICROS, TIMESTAMP_RANGE_MICROS},
 };
 
-/// Characters of a value that an error message shows.
+/// Characters of a value in an error message.
 const SHOWN_CHARS: usize = 60;
 
-/// The value as the column holds it: integers within the width, text read as the column's type,
-/// decimals rounded to the scale. An error of [`RequestPart::Row`] names column and value.
+/// The value as the column stores it: integers checked against the width, text parsed as the column's type, decimals
+/// rounded to the scale. An error of [`RequestPart::Row`] names column and value.
 pub(crate) fn fit(column: &ColumnDef, value: &Value) -> Result<Value> {
     let mut fitted = value.clone();
     fit_in_place(column, &mut fitted)?;
     Ok(fitted)
 }
 
-/// A row that fits its table.
+/// A row whose values fit its table.
 pub(crate) struct FittedRow {
     /// The row.
     pub row: Row,
-    /// What the table's paths lead to in it.
+    /// The values at the table's paths in it.
     pub paths: PathKeys,
 }
 
-/// Makes every value of a row fit its column. Values that already fit are not copied, and documents parsed once.
+/// Makes every value of a row fit its column. Values that already fit are not copied, and each document is parsed
+/// once.
 pub(crate) fn fit_row(schema: &Schema, mut row: Row) -> Result<FittedRow> {
     if row.len() != schema.columns.len() {
         let message = format!(
@@ -59,7 +60,7 @@ pub(crate) fn fit_row(schema: &Schema, mut row: Row) -> Result<FittedRow> {
     Ok(FittedRow { row, paths })
 }
 
-/// Makes a value that of its column's type where it is one of it.
+/// Converts a value to its column's type, unless it has it already.
 pub(crate) fn fit_in_place(column: &ColumnDef, value: &mut Value) -> Result<()> {
     if value.is_null() {
         if column.nullable {
@@ -80,7 +81,7 @@ pub(crate) fn fit_in_place(column: &ColumnDef, value: &mut Value) -> Result<()> 
     }
 }
 
-/// Whether the value is of the variant that the column holds, in the form it holds it.
+/// Whether the value already has the form that the column stores.
 fn is_of(kind: ColumnType, value: &Value) -> bool {
     match (kind, value) {
         (ColumnType::Int(_), Value::Int(_))
@@ -97,12 +98,12 @@ fn is_of(kind: ColumnType, value: &Value) -> bool {
         (ColumnType::Decimal(precision, scale), Value::Decimal(number)) => {
             number.has_form(precision, scale)
         }
-        // A 32-bit float's form depends on rounding.
+        // The stored form of a 32-bit float depends on rounding.
         _ => false,
     }
 }
 
-/// Whether a value of the right variant is one that the column's type has.
+/// Whether a value of the right variant is in the range of the column's type.
 fn in_range(kind: ColumnType, value: &Value) -> bool {
     match (kind, value) {
         (ColumnType::Int(bits), Value::Int(number)) => {
@@ -126,7 +127,7 @@ fn in_range(kind: ColumnType, value: &Value) -> bool {
     }
 }
 
-/// The value in the column's type, where that loses nothing but digits beyond a scale.
+/// The value in the column's type, if the conversion loses nothing but digits beyond a scale.
 fn convert(kind: ColumnType, value: &Value) -> Option<Value> {
     match (kind, value) {
         (_, Value::Text(text)) => parse_literal(kind, text),
@@ -178,7 +179,7 @@ fn decimal_of(value: &Value, precision: u8, scale: u8) -> Option<Decimal> {
     }
 }
 
-/// Whether the text is one JSON document; serde_json bounds the depth.
+/// The error for a value that does not fit its column.
 fn misfit(column: &ColumnDef, value: &Value) -> Error {
     let shown = value.to_string();
     let cut: String = shown.chars().take(SHOWN_CHARS).collect();

@@ -1,11 +1,11 @@
-//! Values of several paths that are indexed together, as bytes whose order is that of the first path's, then the second's.
+//! Combinations of values of several paths as bytes, sorted by the first path's value, then by the second's.
 //!
 //! ```text
-//! joint := part{one for each path} | 255    255: too many combinations, what the document has must be read
-//! part  := (1..255 | 0 255)* 0 0            the bytes of a value (`path`), each 0 as 0 255; of none where the path leads nowhere
+//! joint := part{one for each path} | 255    255: too many combinations; the document must be read
+//! part  := (1..255 | 0 255)* 0 0            the bytes of a value (`path`), each 0 as 0 255; empty if the path has no value
 //! ```
-//! A document has one entry for each combination of one value of each path. So the entries in a range belong to the
-//! documents of which each path has a value that satisfies its condition: the meaning of conditions on single paths
+//! A document has one entry for each combination of one value per path. So the entries in a range belong to the
+//! documents in which each path has a value that satisfies its condition: the meaning of conditions on single paths
 //! joined by AND, through arrays too. Every document that can be parsed has an entry.
 
 use std::ops::Bound;
@@ -18,21 +18,21 @@ use super::{
 };
 use crate::{PathDef, PathTest, PathValue};
 
-/// Most combinations of the values of a document.
+/// Most combinations of a document.
 const MAX_COMBINATIONS: usize = 1_000;
-/// Most bytes of several combinations: what arrays multiply is held in memory while a segment is made.
+/// Most bytes of a document's combinations if there are several: they are in memory while a segment is built.
 const MAX_BYTES: usize = 64 << 10;
 /// Most ranges of a condition.
 const MAX_RANGES: usize = 100_000;
-/// Most bytes of them.
+/// Most bytes of those ranges.
 const MAX_RANGE_BYTES: usize = 64 << 20;
-/// In the place of too many combinations.
+/// The entry of a document with too many combinations.
 pub(crate) const TOO_MANY: &[u8] = &[u8::MAX];
 const END: [u8; 2] = [0, 0];
-/// Behind all that begins with a part and its end, and before all longer parts.
+/// After everything that begins with a part and its end, and before all longer parts.
 const BEHIND_END: [u8; 2] = [0, 1];
 
-/// Adds the combinations of the values that paths lead to in a document.
+/// Adds the combinations of the values at these paths in a document.
 pub(super) fn push_combinations(path: &PathDef, document: &Document<'_>, keys: &mut PathKeys) {
     let mut found = PathKeys::default();
     for names in path.paths() {
@@ -58,7 +58,7 @@ pub(super) fn push_combinations(path: &PathDef, document: &Document<'_>, keys: &
     }
 }
 
-/// The values of a path, each once, or the one that stands for none.
+/// The distinct values of a path, or the empty one if there are none.
 fn distinct(found: &PathKeys, place: usize) -> Vec<&[u8]> {
     let mut values: Vec<&[u8]> = found.of(place).collect();
     values.sort_unstable();
@@ -69,7 +69,7 @@ fn distinct(found: &PathKeys, place: usize) -> Vec<&[u8]> {
     values
 }
 
-/// Whether so many combinations are few and short enough.
+/// Whether there are few enough combinations, and they are short enough.
 fn fits(of_each: &[Vec<&[u8]>], count: usize) -> bool {
     let bytes = || {
         of_each.iter().fold(0_usize, |all, values| {
@@ -94,7 +94,7 @@ fn push_bytes(value: &[u8], key: &mut Vec<u8>) {
     }
 }
 
-/// The range of all that have these values in the first paths.
+/// The range of entries with these values in the first paths.
 pub(crate) fn range_of_equal(values: &[PathValue]) -> Option<KeyRange> {
     let mut prefix = Vec::new();
     for value in values {
@@ -107,9 +107,9 @@ pub(crate) fn range_of_equal(values: &[PathValue]) -> Option<KeyRange> {
     Some((Bound::Included(prefix), Bound::Excluded(end)))
 }
 
-/// The ranges in which the documents lie of which the first paths lead to one of the values that these tests name, and
-/// the path of the last test to what that holds for; and those of [`TOO_MANY`]. `None` if another test than the last names
-/// no values, or they are too many.
+/// The ranges of entries whose first paths have one of the values of these tests, and whose next path satisfies the
+/// last test; also the range of [`TOO_MANY`]. `None` if a test before the last is not [`PathTest::In`], or if there
+/// are too many ranges.
 pub(crate) fn joint_ranges(tests: &[PathTest]) -> Option<Vec<KeyRange>> {
     let (last, leading) = tests.split_last()?;
     let mut prefixes = vec![Vec::new()];
@@ -142,7 +142,7 @@ pub(crate) fn joint_ranges(tests: &[PathTest]) -> Option<Vec<KeyRange>> {
     Some(all)
 }
 
-/// Whether each of these before each of those is not too much.
+/// Whether the combinations of prefixes and ranges are within the limits.
 fn are_few(prefixes: &[Vec<u8>], ranges: &[KeyRange]) -> bool {
     let bound = |bound: &Bound<Vec<u8>>| match bound {
         Bound::Included(value) | Bound::Excluded(value) => value.len(),
@@ -159,7 +159,7 @@ fn are_few(prefixes: &[Vec<u8>], ranges: &[KeyRange]) -> bool {
 fn low_of(prefix: &[u8], low: &Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     let mut key = prefix.to_vec();
     match low {
-        // No value at all is below every value.
+        // A missing value sorts below every value.
         Bound::Unbounded => key.push(1),
         Bound::Included(value) => push_bytes(value, &mut key),
         Bound::Excluded(value) => {

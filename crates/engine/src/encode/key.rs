@@ -1,4 +1,4 @@
-//! Primary keys as bytes whose order is the order of the keys.
+//! Primary keys as bytes that are ordered like the keys.
 //!
 //! ```text
 //! key       := part                              of a single column: without escape or end mark
@@ -9,7 +9,7 @@
 //!            | escaped* 0x00 0x00                text and bytes before the last part
 //! escaped   := 0x01..0xff | 0x00 0xff
 //! ```
-//! A single number, date, time or bool is thus exactly eight bytes, which the key list packs.
+//! So a single number, date, time or bool is exactly eight bytes, which the key list of a segment packs.
 
 use std::borrow::Cow;
 
@@ -23,12 +23,11 @@ use super::{
 };
 use crate::{ColumnDef, ColumnType, Error, KeyValues, RequestPart, Result, Schema, Value};
 
-/// Most bytes of an encoded key. One of MySQL has 3,072 in its character sets; in UTF-8 a byte of
-/// one may take three, a zero byte before the last column two, and every number eight.
+/// Most bytes of an encoded key. A key of MySQL has at most 3,072 bytes in its character sets; in UTF-8 a byte of it
+/// may become three, a zero byte before the last column two, and a number eight.
 const MAX_KEY_BYTES: usize = 16_384;
 
-/// The order-preserving bytes of a primary key given as its parts' values, which are first made to
-/// fit their columns.
+/// Encodes a primary key given as the values of its parts, which are first converted to the types of their columns.
 pub(crate) fn encode_key(schema: &Schema, parts: &[Value]) -> Result<Vec<u8>> {
     let mut key = Vec::with_capacity(8 * parts.len());
     append_key(schema, parts, &mut key)?;
@@ -60,7 +59,7 @@ pub(crate) fn append_key(schema: &Schema, parts: &[Value], key: &mut Vec<u8>) ->
     Ok(())
 }
 
-/// The parts of a key from its bytes.
+/// Decodes a key into the values of its parts.
 pub(crate) fn decode_key(schema: &Schema, bytes: &[u8]) -> Result<KeyValues> {
     let corrupt = || Error::Corrupt(format!("a key of table {:?} is malformed", schema.name));
     let mut rest = bytes;

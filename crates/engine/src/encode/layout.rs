@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! row      := 1 ..                  in the table's first layout, see `row`
-//!           | 2 layout:varint ..    in a later one; behind it as in the first
+//!           | 2 layout:varint ..    in a later one; the rest as in the first
 //! history  := JSON { "layouts": the past ones in order, each a list of [column number, type],
 //!                    "fills": a list of [column number, value of rows that lack the column],
 //!                    "dropped_texts": numbers of text indexes that were dropped,
-//!                    "indexed_from": the batch before which no segment is of use }
+//!                    "indexed_from": segments of batches before this one cannot be used }
 //! ```
-//! A layout is the columns of a row by number and type, in their order. Changing a definition
-//! rewrites no row: the layout that was the newest is added to the history, and its rows are read
-//! by the numbers of its columns. A column that a layout lacks has its fill there, or NULL.
+//! A layout is the list of a row's columns by number and type. A change of the definition rewrites no rows: the
+//! layout that was the newest is added to the history, and its rows are read by the numbers of its columns. A column
+//! that a layout lacks gets its fill, or NULL.
 
 use std::sync::Arc;
 
@@ -22,30 +22,30 @@ use super::{
 };
 use crate::{ColumnType, Error, Result, Row, Schema, Value};
 
-/// A row in a later layout than its table's first.
+/// The version byte of a row in a later layout than its table's first.
 const LATER_VERSION: u8 = 2;
 
-/// What a table was before.
+/// The past definitions of a table, as far as its rows and segments depend on them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct History {
     /// The columns of each past layout, oldest first.
     pub layouts: Vec<Vec<(u32, ColumnType)>>,
-    /// Values of columns in the rows that lack them.
+    /// Values of columns in rows that lack them.
     pub fills: Vec<(u32, Value)>,
-    /// Text indexes that older segments may still hold.
+    /// Dropped text indexes that older segments may still contain.
     pub dropped_texts: Vec<u32>,
-    /// Segments of a manifest before this batch are of no use.
+    /// Segments of a manifest before this batch cannot be used.
     pub indexed_from: u64,
 }
 
-/// How the rows of a table become bytes and come back.
+/// Encodes and decodes the rows of a table.
 #[derive(Debug)]
 pub(crate) struct RowFormat {
     schema: Arc<Schema>,
     history: History,
-    /// How to read each layout, the newest included; none for a table that never changed.
+    /// How to read each layout, the newest one included; empty for a table that never changed.
     layouts: Vec<Vec<StoredColumn>>,
-    /// A row of fills.
+    /// A row with the fill of each column, or NULL.
     filled: Row,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct RowFormat {
 #[derive(Debug)]
 struct StoredColumn {
     kind: ColumnType,
-    /// Where it stands now, if it is still there.
+    /// Its place in the current definition, if it still exists.
     now: Option<usize>,
 }
 
@@ -63,7 +63,7 @@ impl RowFormat {
         Self::with_history(schema, History::default())
     }
 
-    /// The format of a table with a past.
+    /// The format of a table with past definitions.
     pub fn with_history(schema: Arc<Schema>, history: History) -> Self {
         let place = |&(id, kind): &(u32, ColumnType)| {
             let now = schema.columns.iter().position(|column| column.id == id);
@@ -79,7 +79,7 @@ impl RowFormat {
         };
         let filled = schema.columns.iter().map(|column| {
             let fill = history.fills.iter().find(|(id, _)| *id == column.id);
-            // The column may have been widened since, which fits every value of before.
+            // The column may have been widened since; earlier values still fit.
             let fill = fill.and_then(|(_, value)| fit(column, value).ok());
             fill.unwrap_or(Value::Null)
         });
@@ -87,17 +87,17 @@ impl RowFormat {
         Self { schema, history, layouts, filled }
     }
 
-    /// The definition whose rows it gives.
+    /// The current definition.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// What the table was before.
+    /// The past definitions.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// The stored bytes of a row whose values fit their columns.
+    /// Encodes a row whose values fit their columns.
     pub fn encode(&self, row: &Row) -> Result<Vec<u8>> {
         let encoded = encode_row(&self.schema, row)?;
         let Some(newest) = self.layouts.len().checked_sub(1) else { return Ok(encoded) };
@@ -108,12 +108,12 @@ impl RowFormat {
         Ok(out)
     }
 
-    /// A row from its stored bytes.
+    /// Decodes a stored row.
     pub fn decode(&self, bytes: &[u8]) -> Result<Row> {
         self.decode_columns(bytes, &|_| true)
     }
 
-    /// The row with the columns at the wanted positions; what the others are is not said.
+    /// Decodes the wanted columns of a row; the values of others are unspecified.
     pub fn decode_columns(&self, bytes: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Row> {
         if self.layouts.is_empty() {
             return decode_columns(&self.schema, bytes, wanted);

@@ -1,4 +1,4 @@
-//! Text as typed in a filter or a file, turned into values.
+//! Parses text typed in a filter or a file into values.
 
 use std::sync::Arc;
 
@@ -7,13 +7,11 @@ use crate::{
     value::{parse_date, parse_date_time, parse_epoch, parse_time, parse_timestamp},
 };
 
-/// Text as typed in a filter or a file, turned into a value of the column's type; `None` if it is
-/// not one.
+/// Parses text typed in a filter or a file as a value of the column's type; `None` if it is not one.
 ///
-/// Integers of any width are read as 64 bits, so that a filter may name a number its column cannot
-/// hold; [`super::fit`] checks widths. Dates and times are read as ISO text or as epoch seconds
-/// (`Time`: seconds), bytes as `0x` and hexadecimal digits or else as they stand. NULL is no
-/// literal: the text `NULL` is a text.
+/// Integers of any width are parsed as 64 bits, so that a filter may contain a number that its column cannot hold;
+/// [`super::fit`] checks widths. Dates and times are ISO text or epoch seconds (`Time`: seconds); bytes are `0x` and
+/// hexadecimal digits, or else the text's own bytes. There is no literal for NULL: `NULL` is a text.
 pub(crate) fn parse_literal(kind: ColumnType, text: &str) -> Option<Value> {
     match kind {
         ColumnType::Int(_) => text.parse().ok().map(Value::Int),
@@ -39,8 +37,8 @@ pub(crate) fn parse_literal(kind: ColumnType, text: &str) -> Option<Value> {
     }
 }
 
-/// The 64-bit float that stands for a 32-bit one: the shortest decimal that names it, so that
-/// what was written as 0.1 reads 0.1. `None` if it is too large.
+/// The 64-bit float for a 32-bit one: the shortest decimal that identifies it, so that 0.1 stays 0.1. `None` if it is
+/// too large.
 pub(super) fn single(number: f64) -> Option<f64> {
     let narrow = number as f32 + 0.0;
     narrow.is_finite().then(|| narrow.to_string().parse().ok())?
@@ -48,7 +46,7 @@ pub(super) fn single(number: f64) -> Option<f64> {
 
 fn parse_float(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok()?;
-    // The standard library reads "inf" and "nan" as well.
+    // The standard library also parses "inf" and "nan".
     number.is_finite().then_some(number + 0.0)
 }
 

@@ -1,4 +1,4 @@
-//! How values become bytes: keys, column cells, stored rows, typed literals.
+//! Values as bytes: keys, column cells, stored rows, typed literals.
 
 mod carried;
 mod cell;

@@ -1,12 +1,12 @@
-//! Values of documents as bytes whose order is the order of the values.
+//! Values of documents as bytes that are ordered like the values.
 //!
 //! ```text
-//! value  := 1 | 2 bool:u8 | 3 number | 4 text | 5 0? | 6   null, a truth, a number, a text, an array, an object;
-//!                                                          0 says that the array is an element of another
-//! number := double rest?                                   the zeros at the end of both together are left out
-//! double := the greatest 64-bit float that is not above the number; big endian, all bits of a negative one turned,
-//!           the first bit of another
-//! rest   := what the number is above that:u16              big endian; only of integers that no float is
+//! value  := 1 | 2 bool:u8 | 3 number | 4 text | 5 0? | 6   null, a boolean, a number, a text, an array, an object;
+//!                                                          0 marks an array that is an element of another
+//! number := double rest?                                   trailing zero bytes of both together are left out
+//! double := the greatest 64-bit float that is not above the number; big endian, a negative one with all bits
+//!           inverted, another with the first bit inverted
+//! rest   := the number minus that float, as u16            big endian; only for integers that are no float
 //! ```
 
 use std::ops::Bound;
@@ -26,13 +26,13 @@ const TEXT: u8 = 4;
 const ARRAY: u8 = 5;
 const OBJECT: u8 = 6;
 const NESTED: [u8; 2] = [ARRAY, 0];
-/// Characters of a text that a message shows.
+/// Characters of a text in an error message.
 const SHOWN_CHARS: usize = 60;
 
 /// A range of values as bytes.
 pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// Adds the values that a path leads to in a document.
+/// Adds the values at a path in a document.
 pub(super) fn push_values(names: &[String], document: &Document<'_>, keys: &mut PathKeys) {
     walk_path(names, document, &mut |found| {
         keys.push(|key| push_document(found, key));
@@ -46,7 +46,7 @@ pub(super) fn push_values(names: &[String], document: &Document<'_>, keys: &mut 
     });
 }
 
-/// Adds the texts that a path leads to in a document, and those within an array there.
+/// Adds the texts at a path in a document, including those within an array there.
 pub(super) fn push_texts(names: &[String], document: &Document<'_>, keys: &mut PathKeys) {
     let push = |found: &Document<'_>, keys: &mut PathKeys| {
         if let Document::Text(text) = found {
@@ -78,10 +78,10 @@ fn push_text(text: &str, key: &mut Vec<u8>) {
     key.extend_from_slice(text.as_bytes());
 }
 
-/// Adds an integer of 64 bits.
+/// Adds a 64-bit integer.
 fn push_whole(number: i128, key: &mut Vec<u8>) {
     let near = number as f64;
-    // A double of this size is an integer, and i128 takes it.
+    // A double of this size is an integer, and i128 can hold it.
     let floor = if near as i128 > number { near.next_down() } else { near };
     push_float(floor, (number - floor as i128) as u16, key);
 }
@@ -89,7 +89,7 @@ fn push_whole(number: i128, key: &mut Vec<u8>) {
 fn push_float(float: f64, rest: u16, key: &mut Vec<u8>) {
     key.push(NUMBER);
     let start = key.len();
-    // There is one zero.
+    // There is only one zero.
     let bits = (float + 0.0).to_bits();
     let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
     key.extend(ordered.to_be_bytes());
@@ -99,7 +99,7 @@ fn push_float(float: f64, rest: u16, key: &mut Vec<u8>) {
     }
 }
 
-/// The bytes of a value; `None` of what is no number.
+/// Encodes a value; `None` for NaN.
 fn key_of(value: &PathValue) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     match value {
@@ -114,16 +114,16 @@ fn key_of(value: &PathValue) -> Option<Vec<u8>> {
     Some(key)
 }
 
-/// Whether a value is a truth, a number or a text, of which it can be asked that it is unique: arrays and objects are
-/// not known by what is in them.
+/// Whether a value is a boolean, a number or a text: only these can be unique, because the bytes of arrays and
+/// objects do not contain their contents.
 pub(crate) fn is_scalar(key: &[u8]) -> bool {
     matches!(key.first(), Some(&(BOOL | NUMBER | TEXT)))
 }
 
-/// What no such value is below.
+/// No such value is below this.
 pub(crate) const FIRST_SCALAR: &[u8] = &[BOOL];
 
-/// A value as a message shows it.
+/// A value as an error message shows it.
 pub(crate) fn shown(key: &[u8]) -> String {
     match key.split_first() {
         Some((&NULL, _)) => "null".to_owned(),
@@ -147,14 +147,14 @@ fn shown_number(bytes: &[u8]) -> String {
     let ordered = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
     let bits = if ordered >> 63 == 1 { ordered ^ 1 << 63 } else { !ordered };
     let float = f64::from_bits(bits);
-    // Integers of 64 bits, each exactly.
+    // Exact for 64-bit integers.
     match float.fract() == 0.0 && float.abs() <= 2_f64.powi(64) {
         true => (float as i128 + i128::from(u16::from_be_bytes(rest))).to_string(),
         false => format!("{float:?}"),
     }
 }
 
-/// The ranges of bytes in which the values lie that a test holds for; they do not overlap.
+/// The ranges of values that satisfy a test; they do not overlap.
 pub(crate) fn ranges(test: &PathTest) -> Vec<KeyRange> {
     match test {
         PathTest::Exists => vec![(Bound::Unbounded, Bound::Unbounded)],
@@ -169,7 +169,7 @@ pub(crate) fn ranges(test: &PathTest) -> Vec<KeyRange> {
         PathTest::Begins(text) => {
             let mut key = Vec::new();
             push_text(text, &mut key);
-            // No text has the byte 255.
+            // UTF-8 has no byte 255.
             let mut end = key.clone();
             end.push(u8::MAX);
             vec![(Bound::Included(key), Bound::Excluded(end))]

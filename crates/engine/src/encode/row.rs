@@ -12,15 +12,16 @@
 //!     Text, Bytes, Json      length:varint byte*
 //! varint := seven bits a byte, lowest first, the high bit set on all but the last
 //! ```
-//! A row written with fewer columns reads NULL for those behind. An integer's width is not stored: widening a column leaves its rows readable.
+//! A row written with fewer columns reads NULL for the missing ones. The width of integers is not stored, so widening
+//! a column keeps its rows readable.
 
 use super::cell::{pack_date, pack_date_time, unpack_date, unpack_date_time};
 use crate::{ColumnType, Decimal, Error, Result, Row, Schema, Value};
 
-/// A row in the first layout of its table; see `layout` for later ones.
+/// The version byte of a row in its table's first layout; see `layout` for later ones.
 pub(super) const VERSION: u8 = 1;
 
-/// The stored bytes of a row whose values fit their columns.
+/// Encodes a row whose values fit their columns.
 pub(crate) fn encode_row(schema: &Schema, row: &Row) -> Result<Vec<u8>> {
     let count = schema.columns.len();
     if row.len() != count {
@@ -42,12 +43,12 @@ pub(crate) fn encode_row(schema: &Schema, row: &Row) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A row from its stored bytes.
+/// Decodes a stored row.
 pub(crate) fn decode_row(schema: &Schema, bytes: &[u8]) -> Result<Row> {
     decode_columns(schema, bytes, &|_| true)
 }
 
-/// The row with the columns at the wanted positions, NULL in the others.
+/// Decodes the wanted columns of a row; the others are NULL.
 pub(crate) fn decode_columns(
     schema: &Schema,
     bytes: &[u8],
@@ -126,7 +127,7 @@ pub(super) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Reads a row's parts one after the other; `None` where they are not what a writer wrote.
+/// Reads the parts of a row one after the other; `None` if they are malformed.
 pub(super) struct Reader<'a> {
     pub bytes: &'a [u8],
 }
@@ -174,7 +175,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.counted()?).ok()
     }
 
-    /// Passes over a value; NULL in its place.
+    /// Skips a value; returns NULL in its place.
     pub fn skip(&mut self, kind: ColumnType) -> Option<Value> {
         let is_there = match kind {
             ColumnType::Int(_)

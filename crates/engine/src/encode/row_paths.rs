@@ -1,4 +1,4 @@
-//! The values at a table's paths in a row: values, combinations of them, or texts.
+//! What a row has at a table's paths: values, combinations of them, or texts.
 
 use remora_index::paths::PathKeys;
 
@@ -9,7 +9,8 @@ use super::{
 };
 use crate::{PathDef, Value};
 
-/// What paths lead to in a row's documents. Gives the place of a value that is no document, which has no values.
+/// Collects what the paths lead to in a row's documents. Returns the place of a column with text that is not valid
+/// JSON; its paths get no values.
 pub(crate) fn path_values<'p>(
     paths: impl IntoIterator<Item = &'p PathDef>,
     row: &[Value],

@@ -1,10 +1,10 @@
-//! Definitions of tables as the store and dumps hold them.
+//! Table definitions as the row store and dumps hold them.
 //!
 //! ```text
 //! schema := JSON { "version": 1 | 2 | 3 | 4, "schema": the fields of `Schema` by name }
 //! ```
-//! Version 2 has unique paths. Version 3 has texts of paths, or several paths indexed together: a program that does not
-//! know these must not write such a table. Version 4 has agents: such a program would take the table for empty.
+//! Version 2 has unique paths. Version 3 has texts of paths, or several paths indexed together: a program that does
+//! not know these must not write such a table. Version 4 has agents: an older program would take the table for empty.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,9 +31,9 @@ struct Loaded {
     schema: Schema,
 }
 
-/// The stored bytes of a definition, which must be valid.
+/// Encodes a definition, which must be valid.
 pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
-    // Also bounds the depth of what is written here by recursion.
+    // This also limits the depth that the recursive encoder meets.
     schema.validate()?;
     let versions = schema.paths.iter().map(|path| match (path.is_plain(), path.unique) {
         (true, false) => VERSION,
@@ -48,7 +48,7 @@ pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
     serde_json::to_vec(&stored).map_err(|error| corrupt(&error.to_string()))
 }
 
-/// A definition from its stored bytes. What comes back is valid.
+/// Decodes a definition and validates it.
 pub(crate) fn decode_schema(bytes: &[u8]) -> Result<Schema> {
     let parsed = serde_json::from_slice::<Version>(bytes);
     let version = parsed.map_err(|error| corrupt(&error.to_string()))?.version;

@@ -13,7 +13,7 @@ pub(crate) fn column(id: u32, kind: ColumnType) -> ColumnDef {
     ColumnDef { id, name: format!("c{id}"), kind, nullable: true, indexed: true, declared: None }
 }
 
-/// A table of such columns, all of them its key.
+/// A table with columns of these types, all of them part of its key.
 pub(crate) fn table(kinds: &[ColumnType]) -> Schema {
     let columns: Vec<_> =
         kinds.iter().enumerate().map(|(id, &kind)| column(id as u32, kind)).collect();
@@ -58,7 +58,7 @@ pub(crate) fn any_kind() -> BoxedStrategy<ColumnType> {
     .boxed()
 }
 
-/// Any value but NULL that a column of the type holds.
+/// Any value except NULL that a column of this type can hold.
 pub(crate) fn any_value(kind: ColumnType) -> BoxedStrategy<Value> {
     match kind {
         ColumnType::Int(bits) => (any::<i64>(), 0..64u32)
@@ -110,7 +110,7 @@ pub(crate) fn table_rows(count: usize) -> BoxedStrategy<(Vec<ColumnType>, Vec<Ro
         .boxed()
 }
 
-/// The types of a key and two keys, which often share parts.
+/// The types of a key, and two keys, which often share parts.
 pub(crate) fn key_values() -> BoxedStrategy<(Vec<ColumnType>, Row, Row)> {
     prop::collection::vec(any_kind(), 1..4)
         .prop_flat_map(|kinds| {

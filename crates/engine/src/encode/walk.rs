@@ -1,10 +1,10 @@
-//! Walks a path through a document.
+//! Follows a path through a document.
 
 use serde_json::Value as Json;
 
-/// What a path is followed through.
+/// A document that a path can be followed through.
 pub trait Node: Sized {
-    /// The member of this name of an object.
+    /// The member of an object with this name.
     fn member(&self, name: &str) -> Option<&Self>;
 
     /// The elements of an array.
@@ -21,8 +21,8 @@ impl Node for Json {
     }
 }
 
-/// Visits what a path leads to in a document until a visit says that it is enough; each value at most once for each
-/// part of the path. Says whether one did.
+/// Visits the values at a path in a document until a visit returns true; each value at most once for each name of the
+/// path. Returns whether a visit did.
 pub fn walk_path<'d, N: Node>(
     names: &[String],
     document: &'d N,
@@ -32,7 +32,7 @@ pub fn walk_path<'d, N: Node>(
     let Some(elements) = document.elements() else {
         return document.member(name).is_some_and(|member| walk_path(below, member, visit));
     };
-    // Were the others visited too, one value would be reached in many ways.
+    // An index does not lead into the other elements too: one value could then be reached in many ways.
     match name.parse().ok().and_then(|place: usize| elements.get(place)) {
         Some(element) => walk_path(below, element, visit),
         None => {

@@ -1,15 +1,15 @@
-//! Recovery: from the store and what the segment files still hold to the first snapshot.
+//! Recovery: builds the first snapshot from the row store and the segment files.
 //!
-//! The rows are the truth, the segments a cache of them at the manifest's position. So recovery
-//! 1. opens the segments of the manifest, verifying every byte;
+//! The rows are the truth. The segments are a cache of them at the manifest's position. So recovery
+//! 1. opens the segments of the manifest and verifies every byte;
 //! 2. deletes from them the keys that the log changed after the manifest's position;
-//! 3. indexes those rows again as the store has them now: only their last state matters, so it
-//!    does not matter how often or in which order they changed.
+//! 3. indexes those rows again as the store has them now. Only their last state matters, not how often or in which
+//!    order they changed.
 //!
-//! Steps 2 and 3 are done a page of the log at a time, so that its length costs time and not memory: a
-//! key of a later page is deleted from what an earlier one built.
+//! Steps 2 and 3 process the log a page at a time, so that a long log costs time but not memory. A key of a later
+//! page is deleted from the segments that an earlier page built.
 //!
-//! If the manifest or a segment is missing or damaged, step 3 walks all rows of the table and indexes those that no
+//! If the manifest or a segment is missing or damaged, step 3 scans all rows of the table and indexes those that no
 //! intact segment has. Nothing that fails verification is used. A damaged row store is different, because there is no
 //! second copy of the rows: a start refuses it; a check lists the damage and continues.
 
@@ -47,33 +47,33 @@ use crate::{
     },
 };
 
-/// Bytes of logged keys that are in memory at once. Few in tests, so that there are several pages.
+/// Bytes of logged keys in memory at once. Small in tests, so that there are several pages.
 const PAGE_BYTES: usize = if cfg!(test) { 1_000 } else { 16 << 20 };
 
-/// What a directory is recovered for.
+/// Why a directory is recovered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose<'a> {
-    /// To be written to: damage of the row store is an error.
+    /// To open it for writing: damage of the row store is an error.
     Start,
-    /// To be looked at: damage of the row store is listed, what can be read is read, and nothing is
-    /// changed, since it may be all that is left of what is missing elsewhere.
+    /// To check it: damage of the row store is listed and the readable rows are read. Nothing is changed, because
+    /// what is here may be the last copy.
     Check,
-    /// To be looked at and mended.
+    /// To check and repair it.
     Repair {
-        /// Tables whose segments are not used.
+        /// Tables whose segments must not be used.
         distrusted: &'a BTreeSet<u32>,
-        /// Whether the store knows all of its tables: else rows of which it knows none stay.
+        /// Whether the list of tables is complete. If not, no rows are moved or dropped.
         is_whole: bool,
     },
 }
 
 impl Purpose<'_> {
-    /// Whether damage of the row store is listed, and what can be read is read.
+    /// Whether damage of the row store is listed instead of being an error.
     fn goes_on(self) -> bool {
         !matches!(self, Self::Start)
     }
 
-    /// Whether staged rows are moved to their tables, and rows dropped that have none.
+    /// Whether staged rows are moved to their tables and rows without a table are dropped.
     fn tidies(self) -> bool {
         match self {
             Self::Start => true,
@@ -87,24 +87,25 @@ impl Purpose<'_> {
     }
 }
 
-/// What recovery found.
+/// The result of recovery.
 pub(crate) struct Recovered {
     /// The state after the last committed batch.
     pub snapshot: Snapshot,
-    /// The segment files, with those of the snapshot known.
+    /// The segment files; those of the snapshot are registered.
     pub files: SegmentFiles,
-    /// What was missing or damaged; what can be has been rebuilt.
+    /// What was missing or damaged. What can be rebuilt has been.
     pub damage: Vec<Problem>,
-    /// The manifest's position, if there is one that was used.
+    /// The manifest's position, if a manifest was used.
     pub manifest: Option<Position>,
-    /// Tables of which no intact segment says which rows there must be.
+    /// Tables without a complete set of intact segments: nothing proves which rows they must have.
     pub unwitnessed: Vec<String>,
-    /// Bytes that were indexed again, as they count for the next checkpoint.
+    /// Bytes that were indexed again; they count towards the next checkpoint.
     pub unsaved_bytes: u64,
 }
 
-/// Recovers the tables of `directory` from its store. Writes nothing but what a dropped table or a
-/// large batch left that was not committed, and what one staged that was; for a check nothing at all.
+/// Recovers the tables of `directory` from its store. It writes only to clean up: it drops the rows of dropped tables
+/// and of uncommitted large batches, a feed without registered watchers and segment files that no manifest names, and
+/// moves the staged rows of a committed batch. A check writes nothing.
 pub(crate) fn recover(
     directory: &Path,
     store: &dyn Store,
@@ -112,7 +113,7 @@ pub(crate) fn recover(
 ) -> Result<Recovered> {
     let position = read_position(&*store.snapshot())?;
     let mut damage = Vec::new();
-    // Before anything is written: what a store that lost its end looks like is nothing to build on.
+    // Before anything is written: a store that lost its end must not be changed.
     let manifest = usable_manifest(directory, position, purpose, &mut damage)?;
     let staged = if purpose.tidies() { tidy(store)? } else { staged_number(store)? };
     let rows = store.snapshot();
@@ -128,7 +129,7 @@ pub(crate) fn recover(
     let mut snapshot = Snapshot::new(position, sources, Default::default());
     let with_rows = store.row_tables();
     for (number, mut table) in tables {
-        // Where rows are staged, all of a table's may be.
+        // While rows are staged, all rows of a table may be among them.
         if staged.is_none() && !with_rows.contains(&number) {
             recovery.refuse_without_rows(&mut table)?;
         }
@@ -138,7 +139,7 @@ pub(crate) fn recover(
     }
     let Recovery { manifest, mut files, damage, unwitnessed, .. } = recovery;
     let at = manifest.as_ref().map(|manifest| manifest.position);
-    // A large batch that was not committed leaves files that no manifest names.
+    // An uncommitted large batch leaves segment files that no manifest names.
     if let Some(manifest) = manifest
         && !matches!(purpose, Purpose::Check)
     {
@@ -147,9 +148,9 @@ pub(crate) fn recover(
     Ok(Recovered { snapshot, files, damage, manifest: at, unwitnessed, unsaved_bytes })
 }
 
-/// Moves what is staged and committed to its tables, and drops rows that have no table: a crash between
-/// the end of a definition and the end of its rows leaves some, and a large batch that was not committed.
-/// Of the feed of changes it keeps what somebody is registered for. `None`: nothing is staged then.
+/// Moves committed staged rows to their tables and drops rows without a table. Such rows remain when a crash comes
+/// between the end of a definition and the drop of its rows, or during a large batch. The feed stays if a watcher is
+/// registered. Returns `None`: nothing is staged afterwards.
 fn tidy(store: &dyn Store) -> Result<Option<u32>> {
     let tables = read_tables(&*store.snapshot())?;
     let mut kept: BTreeSet<u32> = tables.into_iter().map(|(number, _)| number).collect();
@@ -164,7 +165,8 @@ fn tidy(store: &dyn Store) -> Result<Option<u32>> {
     Ok(None)
 }
 
-/// The numbers of the feed's generations. Of a feed for watchers without a name, who are gone, none stays.
+/// The numbers of the feed's generations. Without registered watchers the feed is deleted: watchers without a name
+/// did not survive the restart.
 fn tidy_feed(store: &dyn Store) -> Result<Vec<u32>> {
     let moment = store.snapshot();
     let generations = read_generations(&*moment)?;
@@ -187,8 +189,8 @@ fn staged_number(store: &dyn Store) -> Result<Option<u32>> {
     Ok(read_staged(&*store.snapshot())?.map(|(number, _)| number))
 }
 
-/// The manifest, if it can be trusted; what stands against it goes to `damage`. One that is ahead of
-/// the rows says that rows are lost: it was written when they were durable.
+/// The manifest, if it can be trusted; problems are added to `damage`. A manifest ahead of the rows means that rows
+/// are lost: it is written only after its rows are durable.
 fn usable_manifest(
     directory: &Path,
     position: Position,
@@ -226,26 +228,25 @@ struct Recovery<'a> {
     purpose: Purpose<'a>,
     /// The last committed batch.
     position: Position,
-    /// The number under which rows are staged that are read in the place of their tables'.
+    /// The number under which rows are staged; they are read before those of their tables.
     staged: Option<u32>,
 }
 
-/// A table while it is recovered.
+/// A table during recovery.
 struct Recovering {
     number: u32,
     schema: Arc<Schema>,
     format: Arc<RowFormat>,
     rows: Arc<dyn RowReader>,
     segments: Vec<SegmentView>,
-    /// Segments that are not used, but know keys behind rows that cannot be read.
+    /// Unused segments, whose keys lead past rows that cannot be read.
     guide: Vec<SegmentView>,
-    /// Whether all rows are looked at, for segments are missing.
+    /// Whether all rows are scanned because segments are missing.
     is_rebuilt: bool,
 }
 
 impl Recovery<'_> {
-    /// Brings what changed after the manifest into the tables: by the log, and what is staged. Answers
-    /// how much that is for a checkpoint.
+    /// Applies the log after the manifest, and then the staged keys. Returns their bytes for the next checkpoint.
     fn bring_in_changes(
         &mut self,
         rows: &Arc<dyn StoreSnapshot>,
@@ -265,7 +266,7 @@ impl Recovery<'_> {
             staged.map_or(Ok(()), |number| staged_keys(&**rows, number, PAGE_BYTES, bring_in))
         });
         match read {
-            // Nobody knows which documents are of rows that were: all rows are looked at.
+            // Without the log it is unknown which documents are outdated: all rows are scanned.
             Err(Error::Corrupt(what)) if self.purpose.goes_on() => {
                 self.damage.push(Problem::lost(None, what));
                 tables.values_mut().for_each(Recovering::distrust);
@@ -287,7 +288,7 @@ impl Recovery<'_> {
         let indexed_from = Position(format.history().indexed_from);
         let outdated = self.manifest.as_ref().is_some_and(|m| m.position < indexed_from);
         let distrusted = self.purpose.distrusts(number);
-        // At a start no row may be unreadable, so nothing has to lead past one.
+        // A start reads past no damage, so it needs no segments as a guide.
         let segments = match outdated && !self.purpose.goes_on() {
             true => Vec::new(),
             false => self.load_segments(number, &schema),
@@ -323,7 +324,7 @@ impl Recovery<'_> {
         views
     }
 
-    /// A table whose index has documents has rows, and their place in the store stays for ever.
+    /// Refuses a table whose index has documents but whose keyspace in the row store is gone.
     fn refuse_without_rows(&mut self, table: &mut Recovering) -> Result<()> {
         if table.segments.is_empty() {
             return Ok(());
@@ -341,7 +342,7 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// A row that cannot be read: an error, or listed and passed over.
+    /// Handles an unreadable row: an error at a start; otherwise it is listed and skipped.
     fn unreadable(&mut self, schema: &Schema, error: Error) -> Result<()> {
         match error {
             Error::Corrupt(what) if self.purpose.goes_on() => {
@@ -354,7 +355,7 @@ impl Recovery<'_> {
 }
 
 impl Recovering {
-    /// Brings a page of changed keys into the segments; answers how much that is for a checkpoint.
+    /// Applies a page of changed keys to the segments; returns their bytes for the next checkpoint.
     fn apply(&mut self, changed: &BTreeSet<Vec<u8>>, recovery: &mut Recovery<'_>) -> Result<u64> {
         for view in &mut self.segments {
             if let Some(left) = view.without(changed.iter().map(Vec::as_slice), &self.schema) {
@@ -378,13 +379,13 @@ impl Recovering {
         Ok(keys + self.take(indexer)?)
     }
 
-    /// Uses no segment.
+    /// Stops using the segments, except as a guide past damage.
     fn distrust(&mut self) {
         self.guide.append(&mut self.segments);
         self.is_rebuilt = true;
     }
 
-    /// Indexes the rows that no segment has, where segments are missing.
+    /// Scans the rows and indexes those that no segment has, if segments are missing. Returns the bytes indexed.
     fn rebuild(&mut self, recovery: &mut Recovery<'_>) -> Result<u64> {
         if !self.is_rebuilt {
             return Ok(0);

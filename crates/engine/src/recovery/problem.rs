@@ -4,15 +4,14 @@ use std::fmt;
 
 use crate::storage::rows::DAMAGED_ROWS;
 
-/// Something that is not as it was written.
+/// One problem of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The table, if it is about one.
+    /// The table, if the problem concerns one.
     pub table: Option<String>,
-    /// What is wrong and in which file.
+    /// What is wrong, and in which file.
     pub what: String,
-    /// Whether the next start or a repair rebuilds it from the rows. What is not so was stored once,
-    /// and is lost but for backups and sources.
+    /// Whether the next start or a repair rebuilds it from the rows. If not, only a backup or a source has it.
     pub can_be_rebuilt: bool,
 }
 
@@ -25,7 +24,7 @@ impl Problem {
         Self { table: Some(table.to_owned()), what, can_be_rebuilt: true }
     }
 
-    /// One that nothing can rebuild.
+    /// A problem that nothing can rebuild.
     pub(crate) fn lost(table: Option<&str>, what: String) -> Self {
         let what = what.strip_suffix(DAMAGED_ROWS).map(str::to_owned).unwrap_or(what);
         Self { table: table.map(str::to_owned), what, can_be_rebuilt: false }

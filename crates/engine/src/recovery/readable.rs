@@ -1,12 +1,13 @@
-//! Reading a table of which not everything can be read.
+//! Reads a table that is partly damaged.
 
 use crate::{Error, Result, Row, snapshot::SegmentView, storage::rows::RowReader};
 
-/// Calls `visit` as [`RowReader::scan`] does with the rows that can be read, and `failed` with each
-/// error: `failed` answers whether to go on. Behind what cannot be read it goes on with the next key of
-/// the segments whose row can be; each key in between is one more error. For what no segment knows there
-/// the end of the damage is sought between the two by trying; where damage stands close to damage, rows
-/// between may be missed.
+/// Like [`RowReader::scan`], but continues past damage. `visit` gets the rows that can be read. `failed` gets each
+/// error; its own error ends the scan.
+///
+/// After an error the scan continues at the next key of `segments` whose row can be read; each unreadable key before
+/// it is one more error. Rows that no segment has may lie in between, so the end of the damage is searched by trial
+/// reads. Rows between two close damages may be missed.
 pub(crate) fn scan_readable(
     rows: &dyn RowReader,
     segments: &[SegmentView],
@@ -16,7 +17,7 @@ pub(crate) fn scan_readable(
     let mut from = Vec::new();
     loop {
         let mut last = from.clone();
-        // An error of the visitor is none of the rows.
+        // An error of `visit` is not damage: it is returned.
         let mut of_visitor = None;
         let scanned = rows.scan(&from, &mut |key, row| {
             last.clear();
@@ -39,7 +40,7 @@ pub(crate) fn scan_readable(
     }
 }
 
-/// The first key behind `last` that a segment knows and whose row can be read.
+/// The first key after `last` that a segment has and whose row can be read.
 fn next_readable(
     rows: &dyn RowReader,
     segments: &[SegmentView],
@@ -57,11 +58,11 @@ fn next_readable(
     Ok(None)
 }
 
-/// Bytes of a key in which the end of damage is sought.
+/// Leading bytes of a key that the search for the end of damage varies.
 const SOUGHT_BYTES: usize = 16;
 
-/// Where rows can be read again behind `last`, the last one that was: at `known` or before it. `None`
-/// if they cannot. Cost: some hundred reads.
+/// Where rows can be read again after `last`, the last readable key: at `known` or before it. `None` if nowhere.
+/// Cost: a few hundred reads.
 fn end_of_damage(rows: &dyn RowReader, last: &[u8], known: Option<Vec<u8>>) -> Option<Vec<u8>> {
     let first_bytes = |key: &[u8]| {
         let mut bytes = [0; SOUGHT_BYTES];
@@ -71,7 +72,7 @@ fn end_of_damage(rows: &dyn RowReader, last: &[u8], known: Option<Vec<u8>>) -> O
     let is_readable = |from: u128| rows.scan(&from.to_be_bytes(), &mut |_, _| Ok(false)).is_ok();
     let start = first_bytes(last);
     let end = known.as_deref().map_or(u128::MAX, first_bytes);
-    // In growing steps, so that it is the nearest end if there are several.
+    // In growing steps, so that the nearest end is found if there are several.
     let steps = (0..u128::BITS).map(|bit| start.saturating_add(1 << bit).min(end));
     let (mut damaged, mut readable) = (start, None);
     for from in steps.filter(|&from| from > start) {
@@ -92,7 +93,7 @@ fn end_of_damage(rows: &dyn RowReader, last: &[u8], known: Option<Vec<u8>>) -> O
     Some(readable.to_be_bytes().to_vec())
 }
 
-/// The first live key of a segment behind `last`.
+/// The first live key of a segment after `last`.
 fn live_behind(view: &SegmentView, last: &[u8]) -> Option<Vec<u8>> {
     let keys = view.segment.keys();
     let behind = [last, &[0]].concat();

@@ -1,4 +1,4 @@
-//! A log that is longer than a page, and a store that is not what the manifest says.
+//! Logs of several pages, and stores that do not match their manifest.
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
@@ -22,7 +22,7 @@ fn start(directory: &Path, store: &Arc<FaultyStore>) -> crate::Result<Database> 
     Database::start(directory, options, Arc::clone(store) as _, None)
 }
 
-/// Rows that changed again and again behind the last checkpoint, in many pages of the log.
+/// Rows that changed several times after the last checkpoint, in many pages of the log.
 #[test]
 fn a_log_of_many_pages_is_brought_in() {
     let directory = tempfile::tempdir().unwrap();
@@ -56,7 +56,7 @@ fn a_log_of_many_pages_is_brought_in() {
     let all: BTreeSet<_> = pages.iter().flat_map(ChangedKeys::values).flatten().collect();
     assert_eq!(all.len(), 90);
 
-    // A manifest of before, as a crash leaves it: the last close has written a newer one.
+    // The manifest from before the changes, as a crash leaves it: the last close wrote a newer one.
     let older = tempfile::tempdir().unwrap();
     let replayed = start(older.path(), &survived).unwrap();
     assert_eq!((rows(&replayed), count(&replayed)), (expected.clone(), expected.len() as u64));
@@ -64,7 +64,7 @@ fn a_log_of_many_pages_is_brought_in() {
     assert_eq!(check(older.path(), &*survived, &mut |_| {}).unwrap().problems, []);
 }
 
-/// The same with the manifest of before at hand, so that segments of it lose documents page by page.
+/// The same with the older manifest, so that its segments lose documents page by page.
 #[test]
 fn a_log_of_many_pages_meets_segments() {
     let directory = tempfile::tempdir().unwrap();
@@ -90,8 +90,8 @@ fn a_log_of_many_pages_meets_segments() {
     assert_eq!((rows(&database), count(&database)), (expected.clone(), expected.len() as u64));
 }
 
-/// What a check leaves as it was: rows of which no definition is left, and staged ones, whether their
-/// mark is there or not. It sees through the latter.
+/// A check keeps rows without a definition, and staged rows with and without their mark. It reads committed staged
+/// rows.
 #[test]
 fn a_check_changes_nothing() {
     let mut settling = 0;
@@ -106,7 +106,7 @@ fn a_check_changes_nothing() {
             let mut large = database.begin_large()?;
             (0..20).try_for_each(|id| large.add(put(id, "a row of a large batch").tables))?;
             large.commit(Vec::new())?;
-            // Of a checkpoint amid the move the manifest has documents whose rows are staged still.
+            // A checkpoint during the move: the manifest has documents whose rows are still staged.
             if step % 2 == 0 {
                 database.checkpoint()?;
             }
@@ -127,7 +127,7 @@ fn a_check_changes_nothing() {
     assert!(settling > 5, "{settling}");
 }
 
-/// A store that lost its definitions keeps its rows, until a start is to go on without them.
+/// A store that lost its definitions keeps its rows in a check and in a repair.
 #[test]
 fn rows_without_a_definition_are_not_dropped_by_a_check() {
     let directory = tempfile::tempdir().unwrap();
@@ -150,7 +150,7 @@ fn rows_without_a_definition_are_not_dropped_by_a_check() {
     assert_eq!(lost.row_tables(), tables, "the definitions are lost, not the rows");
 }
 
-/// A store whose end is gone is refused, whatever it holds, and nothing of it is changed.
+/// A store that lost its end is refused, and nothing of it is changed.
 #[test]
 fn a_manifest_ahead_of_the_rows_is_damage() {
     let directory = tempfile::tempdir().unwrap();
@@ -180,8 +180,8 @@ fn a_manifest_ahead_of_the_rows_is_damage() {
     assert_eq!(database.position(), Position(5));
 }
 
-/// Two segments of a table, `damaged` rows that nobody can read, and one behind them that is not what
-/// its segment says.
+/// Two segments of a table, a range of `damaged` rows that cannot be read, and a row after them that differs from its
+/// segment.
 fn doubly_damaged(directory: &Path, damaged: std::ops::Range<i64>) -> Arc<FaultyStore> {
     let store = Arc::new(FaultyStore::default());
     let database = start(directory, &store).unwrap();
@@ -205,8 +205,8 @@ fn doubly_damaged(directory: &Path, damaged: std::ops::Range<i64>) -> Arc<Faulty
     store
 }
 
-/// A table whose segments are wrong and whose rows cannot all be read: what the segments know leads past
-/// the damage, though nothing else of them is used.
+/// A table with wrong segments and unreadable rows: the keys of the segments lead past the damage, though nothing
+/// else of them is used.
 #[test]
 fn a_repair_finds_the_rows_behind_damage_by_the_segments_that_it_replaces() {
     let directory = tempfile::tempdir().unwrap();
@@ -219,7 +219,7 @@ fn a_repair_finds_the_rows_behind_damage_by_the_segments_that_it_replaces() {
     assert_eq!(count(&database), 58);
 }
 
-/// The same where there is more damage than is told.
+/// The same with more damage than is reported.
 #[test]
 fn what_is_not_told_is_rebuilt_as_well() {
     let directory = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ fn what_is_not_told_is_rebuilt_as_well() {
     assert_eq!(database.count(&found).unwrap().count, 1);
 }
 
-/// On a full disk the rows that nobody needs make the room that the others are moved with.
+/// On a full disk, dropping rows without a table makes room for moving staged ones.
 #[test]
 fn rows_without_a_table_go_before_staged_ones_are_moved() {
     let left_staged = |step: u64| {

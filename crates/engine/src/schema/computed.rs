@@ -1,7 +1,7 @@
 //! Hidden columns with the values of key expressions.
 //!
-//! The engine evaluates no expressions. The program registers once, for the whole process, as for text orders
-//! (`text_order.rs`), which columns a definition needs for its keys and how rows get the values.
+//! The engine evaluates no expressions. The program registers once, for the whole process (as for text orders,
+//! `text_order.rs`), which columns a definition needs for its keys and how their values are computed.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -11,45 +11,45 @@ use rustc_hash::FxHashMap;
 use super::{HIDDEN_PREFIX, Schema};
 use crate::{Result, Row};
 
-/// Puts the values of the hidden columns at the end of a definition behind those of a row, which has all others. An error
-/// says which key cannot be computed of the row, and why.
+/// Appends the values of a definition's hidden last columns to a row that has all others. The error says which key
+/// cannot be computed for the row, and why.
 pub type ComputeRow = Arc<dyn Fn(&mut Row) -> std::result::Result<(), String> + Send + Sync>;
 
-/// Who knows expressions.
+/// The program's functions for key expressions.
 #[derive(Clone, Copy)]
 pub struct Computing {
-    /// Gives a definition what its declared keys need beyond its columns: hidden columns at its end, secondary indexes
-    /// and paths. The second definition is what the table has been, if it has rows: columns that it lacks are not added,
-    /// nor those that read other columns than they did, since no row has their values. Says of each key that it leaves out
-    /// why.
+    /// Adds to a definition what its declared keys need: hidden columns at its end, secondary indexes and paths. The
+    /// second argument is the table's current definition, if it has rows: columns that it lacks, or that would read
+    /// other columns than now, are not added, because stored rows have no values for them. Returns a reason for each
+    /// key that is left out.
     pub complete: fn(&mut Schema, Option<&Schema>) -> Vec<String>,
-    /// What computes the hidden columns at the end of a definition; `None` if it does not know one of them. Asked once for
-    /// each batch.
+    /// Returns the function that computes the hidden last columns of a definition; `None` if one of them is unknown.
+    /// Called once per batch.
     pub computation: fn(&Arc<Schema>) -> Option<ComputeRow>,
 }
 
 static COMPUTING: OnceLock<Computing> = OnceLock::new();
 
-/// Most definitions whose keys could not be computed of a row.
+/// Most definitions whose failures are remembered.
 const MAX_FAILED: usize = 1_024;
 
-/// Why the keys of definitions could not be computed of a row, by what they declare.
+/// Why keys of a definition could not be computed for a row, by [`Schema::computed_by`].
 static FAILED: LazyLock<RwLock<FxHashMap<Vec<String>, String>>> = LazyLock::new(RwLock::default);
 
-/// Tells who knows expressions; the first who tells is heard. Call it before tables are followed: without it keys over
-/// expressions are declared and answer nothing.
+/// Registers the functions for key expressions; only the first call counts. Call it before tables are followed:
+/// without it, keys over expressions are declared but not indexed.
 pub fn register_computing(computing: Computing) {
-    // The same is told again by who does not know of it.
+    // A repeated call registers the same functions.
     let _ = COMPUTING.set(computing);
 }
 
 impl Schema {
-    /// Adds what the declared keys need, as far as somebody knows ([`register_computing`]); `previous` is what the table
-    /// has been, if it has rows. Says of each key that is left out why.
+    /// Adds what the declared keys need, if functions are registered ([`register_computing`]). `previous` is the
+    /// table's current definition, if it has rows. Returns a reason for each key that is left out.
     ///
     /// # Errors
-    /// [`crate::Error::Request`] if the definition with what they need is none that a table can have: it stays as it was,
-    /// and no key over an expression answers anything.
+    /// [`crate::Error::Request`] if the completed definition is not valid. The definition then stays unchanged,
+    /// without any key over an expression.
     pub fn complete(&mut self, previous: Option<&Self>) -> Result<Vec<String>> {
         let Some(computing) = COMPUTING.get() else { return Ok(Vec::new()) };
         if let Some(why) = self.computing_failure() {
@@ -57,7 +57,7 @@ impl Schema {
         }
         let declared = self.clone();
         let left_out = (computing.complete)(self, previous);
-        // A key that cannot be had here is no reason to refuse its table.
+        // A key that is not possible here is no reason to refuse the table.
         match self.validate() {
             Ok(()) => Ok(left_out),
             Err(error) => {
@@ -67,8 +67,8 @@ impl Schema {
         }
     }
 
-    /// Why keys over expressions that it declares answer nothing, each with its reason; empty if all do, or if nobody knows
-    /// expressions. Cost: what keys are over is read.
+    /// A reason for each declared key over an expression that is not indexed; empty if all are, or if no functions
+    /// are registered. Cost: parses the key expressions.
     pub fn keys_left_out(&self) -> Vec<String> {
         let is_over_one = |line: &String| line.contains("((") || line.contains(",(");
         if !self.declared.as_ref().is_some_and(|declared| declared.keys.iter().any(is_over_one)) {
@@ -81,13 +81,14 @@ impl Schema {
         again.complete(Some(self)).unwrap_or_else(|error| vec![error.to_string()])
     }
 
-    /// Why its keys over expressions are not computed any more: one could not be of a row that came since the process began.
-    /// A table that is made now of the same declaration has none of them ([`Schema::complete`]), and takes that row.
+    /// Why keys over expressions are no longer computed for this declaration: since the process began, they could not
+    /// be computed for a row. A new table with the same declaration gets no such keys ([`Schema::complete`]), so that
+    /// it can take the row.
     pub fn computing_failure(&self) -> Option<String> {
         FAILED.read().get(&self.computed_by()?).cloned()
     }
 
-    /// Notes that its keys cannot be computed of every row.
+    /// Records that the keys cannot be computed for every row.
     pub(crate) fn note_computing_failure(&self, why: &str) {
         let Some(by) = self.computed_by() else { return };
         let mut failed = FAILED.write();
@@ -98,7 +99,7 @@ impl Schema {
         }
     }
 
-    /// What its computed columns follow from, whatever the table is called: its keys and the columns that are given.
+    /// What the computed columns depend on, whatever the table's name: its keys and visible columns.
     fn computed_by(&self) -> Option<Vec<String>> {
         let keys = self.declared.as_ref()?.keys.iter().cloned();
         let columns = self.columns.iter().take(self.given_columns());
@@ -106,27 +107,27 @@ impl Schema {
         Some(keys.chain(columns).collect())
     }
 
-    /// Whether a column has what the expression of a key gives. It is never shown, and its values are its writer's to
-    /// compute ([`crate::Database::apply_computed`]), or the engine's ([`register_computing`]).
+    /// Whether a column has the values of a key expression. It is never shown. Its values are computed by the writer
+    /// of a row ([`crate::Database::apply_computed`]) or by the engine ([`register_computing`]).
     pub fn is_computed(&self, place: usize) -> bool {
         self.columns.get(place).is_some_and(|column| is_computed_name(&column.name))
     }
 
-    /// How many columns stand before the hidden ones at the end that are computed.
+    /// The number of columns before the computed ones at the end.
     pub fn given_columns(&self) -> usize {
         let computed = (0..self.columns.len()).rev().take_while(|place| self.is_computed(*place));
         self.columns.len() - computed.count()
     }
 
-    /// The key whose expression a column is computed by; `None` of a column that users see.
+    /// The key whose expression a column holds; `None` for a visible column.
     fn computed_key(&self, place: usize) -> Option<&str> {
         let name = &self.columns.get(place)?.name;
         let name = name.get(HIDDEN_PREFIX.len()..).filter(|_| is_computed_name(name))?;
-        // The part of the key stands before its name.
+        // A name is the number of the key's part, a point and the key's name.
         Some(name.split_once('.').map_or(name, |(_, key)| key))
     }
 
-    /// What a column is called where indexes are told: one that nobody sees by its key, in parentheses.
+    /// A column's name where indexes are listed: a computed column is shown as its key in parentheses.
     pub fn shown_name(&self, place: usize) -> String {
         match self.computed_key(place) {
             Some(key) => format!("({key})"),
@@ -134,7 +135,7 @@ impl Schema {
         }
     }
 
-    /// The keys whose expressions its hidden columns are computed by, each once, in the columns' order.
+    /// The keys whose expressions the hidden columns hold, without duplicates, in column order.
     pub(crate) fn computed_keys(&self) -> Vec<&str> {
         let mut keys = Vec::new();
         for key in (0..self.columns.len()).filter_map(|place| self.computed_key(place)) {
@@ -146,13 +147,14 @@ impl Schema {
     }
 }
 
-/// Whether a column of this name is one that nobody sees and that is computed, in whatever case it is asked for.
+/// Whether this is the name of a computed column, ignoring case.
 pub fn is_computed_name(name: &str) -> bool {
     let begin = name.as_bytes().get(..HIDDEN_PREFIX.len());
     begin.is_some_and(|begin| begin.eq_ignore_ascii_case(HIDDEN_PREFIX.as_bytes()))
 }
 
-/// What computes all hidden columns of a definition; `None` as long as nobody knows them, or if others stand behind one.
+/// The function that computes all hidden columns of a definition; `None` if no functions are registered, a column is
+/// unknown, or a visible column follows a computed one.
 pub(crate) fn computation(schema: &Arc<Schema>) -> Option<ComputeRow> {
     let given = schema.given_columns();
     let is_at_end = (0..given).all(|place| !schema.is_computed(place));

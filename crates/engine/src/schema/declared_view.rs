@@ -1,44 +1,44 @@
-//! A stored view: SQL text that the engine does not read.
+//! A stored view: SQL text that the engine does not interpret.
 
 use serde::{Deserialize, Serialize};
 
-/// What the names of the positions begin with that views are kept as.
+/// Prefix of the source names under which views are stored.
 const KEPT: &str = "#view.";
 
-/// A view's definition, which is kept as the position of a source of the view's own.
+/// A view's definition. It is stored as the position of a source with the view's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeclaredView {
-    /// `CREATE … VIEW … AS …`, as the default `sql_mode` reads it. Its tables have their databases.
+    /// `CREATE … VIEW … AS …`, in the syntax of the default `sql_mode`, with qualified table names.
     pub statement: String,
-    /// `character_set_client` when it was made.
+    /// `character_set_client` when the view was created.
     pub character_set_client: String,
-    /// `collation_connection` when it was made.
+    /// `collation_connection` when the view was created.
     pub collation_connection: String,
-    /// The source whose view it is; `None` of one that was made here.
+    /// The source that the view was copied from; `None` if it was created here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Why it cannot be read, if it cannot.
+    /// Why the view cannot be read, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
 impl DeclaredView {
-    /// The position that the view of this name, `database.view`, is kept as.
+    /// The source name under which the view `database.view` is stored.
     pub fn position(name: &str) -> String {
         format!("{KEPT}{name}")
     }
 
-    /// The name of the view that a position keeps; `None` if it keeps none.
+    /// The name of the view that a source name stands for; `None` if it is another source.
     pub fn name_of(position: &str) -> Option<&str> {
         position.strip_prefix(KEPT)
     }
 
-    /// The definition that was kept, if it is one.
+    /// Parses a stored definition; `None` if it is malformed.
     pub fn read(kept: &str) -> Option<Self> {
         serde_json::from_str(kept).ok()
     }
 
-    /// The text that is kept.
+    /// The text to store.
     pub fn written(&self) -> String {
         let mut kept = serde_json::json!({
             "statement": self.statement,

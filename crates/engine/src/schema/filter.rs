@@ -15,47 +15,47 @@ pub enum Filter {
     Compare {
         /// The column's name.
         column: String,
-        /// How.
+        /// The comparison.
         comparison: Comparison,
-        /// With what.
+        /// The constant.
         literal: Literal,
     },
     /// The value is one of these.
     In(String, Vec<Literal>),
-    /// The value lies between the two, both included.
+    /// The value is between the two, inclusive.
     Between(String, Literal, Literal),
-    /// The key of the text, in the order of this number, is one of these ([`crate::register_text_key`]).
+    /// The sort key of the text in this text order is one of these ([`crate::register_text_key`]).
     KeyIn(String, u32, Vec<Vec<u8>>),
-    /// The key of the text, in the order of this number, lies within these bounds.
+    /// The sort key of the text in this text order is within these bounds.
     KeyWithin(String, u32, Bound<Vec<u8>>, Bound<Vec<u8>>),
-    /// The text begins with these letters: the key of each, in the order of this number and with the same letter behind
-    /// it, is that of the text's. `None` for the same bytes.
+    /// The text begins with these letters, compared in this text order: the sort key of each letter, together with
+    /// the letter after it, equals that of the text. `None` compares bytes.
     Begins(String, Option<u32>, String),
-    /// One of the values that a path of names leads to, in the documents of a column, satisfies a test. The path is
-    /// one that is indexed, in all segments ([`crate::Reader::ready_paths`]).
+    /// A value at this path in the documents of a column satisfies the test. The path is indexed in all segments
+    /// ([`crate::Reader::ready_paths`]).
     Path(String, Vec<String>, PathTest),
-    /// Of these paths, whose values are indexed together in all segments, the first ones lead to values in the documents
-    /// of a column that satisfy these tests, each its own. All tests but the last are [`PathTest::In`]. Not exact where
-    /// documents have too many combinations of values: [`crate::Reader::has_all_combinations`].
+    /// Values at the first of these paths in the documents of a column satisfy the tests, one test per path. The
+    /// paths are indexed together in all segments. All tests but the last are [`PathTest::In`]. Not exact for
+    /// documents with too many combinations of values: [`crate::Reader::has_all_combinations`].
     PathsTogether(String, Vec<Vec<String>>, Vec<PathTest>),
-    /// One of the texts that any of these paths leads to, in the documents of a column, holds this text: its normalised
-    /// text has that of this as a substring ([`crate::PATH_TEXTS`]); a text of nothing is in none. Of those paths together
-    /// the texts are indexed, in all segments. Not always exact: [`crate::texts_tell`].
+    /// A text at one of these paths in the documents of a column contains this text as a substring, after
+    /// normalisation ([`crate::PATH_TEXTS`]). A text that is empty after normalisation matches nothing. The texts of
+    /// these paths are indexed together in all segments. Not always exact: [`crate::texts_tell`].
     PathTexts(String, Vec<Vec<String>>, String),
     /// The value is NULL.
     IsNull(String),
     /// The value is not NULL.
     IsNotNull(String),
-    /// All hold.
+    /// All of them hold.
     And(Vec<Filter>),
-    /// At least one holds.
+    /// At least one of them holds.
     Or(Vec<Filter>),
-    /// It does not hold.
+    /// The complement: the condition does not hold, for example because of NULL.
     Not(Box<Filter>),
 }
 
 impl Filter {
-    /// The columns that it names, as often as it does.
+    /// The names of the columns that the condition uses, with duplicates.
     pub fn columns(&self) -> Vec<&str> {
         let mut found = Vec::new();
         let mut open = vec![self];
@@ -79,7 +79,7 @@ impl Filter {
         found
     }
 
-    /// The condition that all of these hold; `None` of none.
+    /// The conjunction of these conditions; `None` for none.
     pub fn all_of(mut filters: Vec<Self>) -> Option<Self> {
         match filters.len() {
             0 | 1 => filters.pop(),
@@ -94,7 +94,7 @@ impl Filter {
 pub enum Comparison {
     /// `=`
     Equal,
-    /// `!=`; true for NULL, as the line protocol has it.
+    /// `!=`; true for NULL, as in the line protocol.
     NotEqual,
     /// `>`
     Greater,
@@ -106,12 +106,11 @@ pub enum Comparison {
     LessOrEqual,
 }
 
-/// A constant of a filter: text as it was typed, turned into the column's type by the engine, or
-/// a value.
+/// A constant of a condition: typed text that the engine converts to the column's type, or a value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Literal {
-    /// As typed. For date and time columns either ISO text or an integer of epoch seconds.
+    /// Typed text. For date and time columns ISO text or epoch seconds as an integer.
     Text(String),
     /// A typed value.
     Value(Value),

@@ -1,4 +1,4 @@
-//! What a table is: typed columns, a primary key, text indexes, and which rows belong.
+//! Table definitions: typed columns, a primary key, text indexes, and the condition on rows.
 
 mod computed;
 mod declared_view;
@@ -27,12 +27,11 @@ pub(crate) use text_order::text_order;
 use validate::{MAX_INDEXES, MAX_KEY_PARTS};
 pub use words::WordsDef;
 
-/// The name of a key column that is never shown: of a table that declares no key. What SQL makes
-/// holds a number there; what follows a source, what tells equal rows apart.
+/// The name of the hidden key column of a table that declares no key. SQL fills it with a number; for a followed
+/// table it tells equal rows apart.
 pub const HIDDEN_KEY: &str = "#row";
 
-/// What the names of other columns begin with that are never shown: SQL makes them, of what the expressions of keys
-/// give.
+/// Prefix of the names of other hidden columns: they hold the values of key expressions.
 pub const HIDDEN_PREFIX: &str = "#key.";
 
 /// A table's definition. Stored with the table; numbers in it are stable and never reused.
@@ -42,37 +41,37 @@ pub struct Schema {
     pub name: String,
     /// The columns in row order.
     pub columns: Vec<ColumnDef>,
-    /// Positions in `columns` of the primary key's parts: one or more.
+    /// The places in `columns` of the primary key's parts, at least one.
     pub primary_key: Vec<usize>,
     /// The text indexes.
     pub texts: Vec<TextDef>,
     /// The secondary indexes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<IndexDef>,
-    /// Rows that do not satisfy this are kept in the row store but are not in the table's view.
+    /// Rows that do not satisfy this stay in the row store but are not visible in the table.
     pub required: Option<Filter>,
-    /// Groups of words that mean the same to a search.
+    /// Groups of words that a search treats as equal.
     pub synonyms: Vec<Vec<String>>,
-    /// The keywords of its texts, for ranked search.
+    /// The settings of its keywords, for ranked search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<WordsDef>,
-    /// The paths into its documents that are indexed.
+    /// The indexed paths into its documents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathDef>,
-    /// What SQL says of it beyond this, if it came from there.
+    /// The rest of its SQL declaration, if it was declared in SQL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<DeclaredTable>,
 }
 
 impl Schema {
-    /// The place of the key column that is not shown, if the table has one.
+    /// The place of the hidden key column, if the table has one.
     pub fn hidden_key(&self) -> Option<usize> {
         self.columns.iter().position(|column| column.name == HIDDEN_KEY)
     }
 
-    /// Declares a secondary index by its leading columns, up to the first one that the segments do not
-    /// hold. Nothing is declared where that is none, where the primary key begins with them in the order that keys
-    /// have, or where they are declared already.
+    /// Declares a secondary index on its leading columns, up to the first one that segments do not hold. Does nothing
+    /// if no column is left, if the primary key begins with these columns in key order, if the index exists, or if
+    /// there are too many.
     pub fn add_index(&mut self, columns: impl IntoIterator<Item = IndexColumn>) {
         let is_held =
             |part: &IndexColumn| self.columns.get(part.column).is_some_and(|it| it.indexed);
@@ -102,23 +101,22 @@ impl Schema {
     }
 }
 
-/// A table in SQL's own words, but for its columns. The engine keeps them, and reads the parts alone.
+/// A table's SQL declaration without its columns. The engine stores it and interprets only the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeclaredTable {
-    /// The lines behind the columns, as `SHOW CREATE TABLE` has them, without the comma: keys,
-    /// foreign keys, checks.
+    /// The lines after the columns in `SHOW CREATE TABLE`, without commas: keys, foreign keys, checks.
     pub keys: Vec<String>,
-    /// What stands behind the closing parenthesis: `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`.
+    /// The text after the closing parenthesis: `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`.
     pub options: String,
-    /// The tables whose rows are those of this one, by the engine's names: it has none of its own. Of a key that
-    /// several have the last one's row is there. Such a table is read as any other, and never written.
+    /// The parts of a distributed table: the tables, by the engine's names, whose rows it has instead of its own. If
+    /// several have a key, the last one's row counts. Such a table can be read like any other but not written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
-    /// The tables of other servers whose rows it has behind those of `parts`, as SQL names them. Of a key that several
-    /// have the last one's row is there. The engine reads nothing in them.
+    /// The tables of other servers whose rows come after those of `parts`, as SQL names them. If several have a key,
+    /// the last one's row counts. The engine does not interpret them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
-    /// How those are asked, by the names of settings.
+    /// How those servers are queried, by the names of settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_settings: Vec<(String, String)>,
 }
@@ -134,10 +132,10 @@ pub struct ColumnDef {
     pub kind: ColumnType,
     /// Whether NULL is allowed.
     pub nullable: bool,
-    /// Whether the segments hold it (filter, sort, facet); if not, it is in the row store only.
+    /// Whether segments hold it (filter, sort, facet); otherwise only the row store does.
     pub indexed: bool,
-    /// What SQL says behind its name, if it came from there: `varchar(30) NOT NULL DEFAULT 'x'`.
-    /// The engine keeps it and reads nothing in it.
+    /// The SQL text after its name, if it was declared in SQL: `varchar(30) NOT NULL DEFAULT 'x'`. The engine does
+    /// not interpret it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<String>,
 }
@@ -154,7 +152,7 @@ pub enum ColumnType {
     Float,
     /// 64-bit float.
     Double,
-    /// Exact decimal: digits in all (1..=65), digits of the fraction (0..=38).
+    /// Exact decimal: total digits (1..=65), digits of the fraction (0..=38).
     Decimal(u8, u8),
     /// True or false.
     Bool,
@@ -164,61 +162,60 @@ pub enum ColumnType {
     Bytes,
     /// A date.
     Date,
-    /// A span of time.
+    /// A duration (SQL TIME).
     Time,
     /// A date and time of day.
     DateTime,
-    /// A moment.
+    /// An instant.
     Timestamp,
     /// JSON.
     Json,
 }
 
 impl ColumnType {
-    /// Whether values of this type are the same eight bytes in a key and in a column, so that keys answer for them
-    /// as an index does.
+    /// Whether values have the same eight bytes in keys and in column cells, so that keys can serve as an index on
+    /// them.
     pub(crate) fn is_ordinal_in_keys(self) -> bool {
         matches!(self, Self::Int(_) | Self::Uint(_) | Self::Date | Self::DateTime | Self::Timestamp)
     }
 }
 
-/// A secondary index: each segment's documents in the order of columns. A segment that was made before
-/// the index was declared gets it from a merge in the background.
+/// A secondary index: each segment's documents sorted by columns. Segments built before the index was declared get it
+/// by background merges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexDef {
-    /// By what rows are sorted: the first column, then the second, and so on.
+    /// The columns to sort by: by the first, then by the second, and so on.
     pub columns: Vec<IndexColumn>,
 }
 
 /// A column of a secondary index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexColumn {
-    /// Its position in `columns`; it is one that the segments hold.
+    /// Its place in `columns`; segments must hold the column.
     pub column: usize,
     /// Greatest first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub descending: bool,
-    /// The number of the order that its texts have ([`register_text_key`]); `None` for that of their bytes.
+    /// The number of its text order ([`register_text_key`]); `None` for byte order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<u32>,
 }
 
-/// One text index over one or several columns.
+/// A text index over one or several columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextDef {
     /// Stable number.
     pub id: u32,
-    /// Positions in `columns`.
+    /// Places in `columns`.
     pub columns: Vec<usize>,
-    /// With a delimiter the columns are joined into one text; without, a match lies within one
-    /// of them.
+    /// With a delimiter the columns are joined into one text; without, a match is within one column.
     pub delimiter: Option<String>,
     /// How text is normalised.
     #[serde(with = "StoredNormalization")]
     pub normalization: Normalization,
 }
 
-/// The stored form of [`Normalization`], whose crate stores nothing itself.
+/// The stored form of [`Normalization`], whose crate has no serialisation.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Normalization")]
 struct StoredNormalization {

@@ -1,36 +1,36 @@
-//! The parts of a distributed table, and whether they are alike.
+//! The parts of a distributed table, and whether their definitions agree.
 
 use super::{ColumnDef, ColumnType, DeclaredTable, HIDDEN_KEY, IndexDef, Schema, validate::ensure};
 use crate::{Error, RequestPart, Result};
 
-/// What stands between the names of tables in a name that means all of them; no table has it in its name.
+/// Separates the tables in a name that stands for several; no table name contains it.
 const BETWEEN: char = '\0';
 
-/// Most tables that are read as one.
+/// Most tables read as one.
 pub const MAX_PARTS: usize = 64;
 
-/// Most bytes of what is said of one agent.
+/// Most bytes of the declaration of one agent.
 const MAX_AGENT_BYTES: usize = 4_096;
 
-/// The name under which a [`crate::Reader`] reads these tables as one, as it reads a table that declares them as its
-/// parts. Of a key that several have the last one's row is there.
+/// The name under which a [`crate::Reader`] reads these tables as one, like a table that declares them as its parts.
+/// If several have a key, the last one's row counts.
 pub fn united_name<'n>(tables: impl IntoIterator<Item = &'n str>) -> String {
     let tables: Vec<&str> = tables.into_iter().collect();
     tables.join("\0")
 }
 
-/// The tables of a name that [`united_name`] made; of another name itself.
+/// The tables in a name made by [`united_name`]; any other name yields itself.
 pub fn united_names(name: &str) -> impl Iterator<Item = &str> {
     name.split(BETWEEN)
 }
 
-/// Whether a name is that of several tables.
+/// Whether a name stands for several tables.
 pub(crate) fn is_united(name: &str) -> bool {
     name.contains(BETWEEN)
 }
 
 impl Schema {
-    /// The definition of a table that has the rows of these, by whatever definitions they have at the time.
+    /// The definition of a distributed table over these parts, whatever their definitions are at the time of a read.
     pub fn distributed(name: impl Into<String>, parts: Vec<String>) -> Self {
         let key = ColumnDef {
             id: 0,
@@ -54,7 +54,7 @@ impl Schema {
         }
     }
 
-    /// The same, which has the rows of tables of other servers too, and asks for them as the settings say.
+    /// Adds tables of other servers, and the settings for querying them.
     #[must_use]
     pub fn with_agents(mut self, agents: Vec<String>, settings: Vec<(String, String)>) -> Self {
         let mut declared = self.declared.take().unwrap_or_default();
@@ -62,31 +62,31 @@ impl Schema {
         Self { declared: Some(declared), ..self }
     }
 
-    /// Whether its rows are those of other tables, here or in other servers.
+    /// Whether its rows are those of other tables, here or on other servers.
     pub fn is_distributed(&self) -> bool {
         !self.parts().is_empty() || !self.agents().is_empty()
     }
 
-    /// The tables of other servers whose rows it has, as SQL names them; empty of a table of this server.
+    /// The tables of other servers whose rows it has, as SQL names them; empty if there are none.
     pub fn agents(&self) -> &[String] {
         self.declared.as_ref().map_or(&[], |declared| &declared.agents)
     }
 
-    /// How those are asked, by the names of settings.
+    /// How those servers are queried, by the names of settings.
     pub fn agent_settings(&self) -> &[(String, String)] {
         self.declared.as_ref().map_or(&[], |declared| &declared.agent_settings)
     }
 
-    /// The tables of this server whose rows are those of this one, which has none of its own; empty of any other table.
+    /// The tables of this server whose rows it has instead of its own; empty if there are none.
     pub fn parts(&self) -> &[String] {
         self.declared.as_ref().map_or(&[], |declared| &declared.parts)
     }
 
-    /// The definition under which tables are read as one: that of the first, with what all of them have of indexes, and
-    /// without what the expressions of keys are computed into, which one of them may lack or have computed anew.
+    /// The definition for reading tables as one: that of the first, with the indexes that all of them have. Computed
+    /// columns are left out, because a table may lack them or have computed them in another way.
     ///
     /// # Errors
-    /// [`Error::Request`] if they are not alike, with the table and what differs.
+    /// [`Error::Request`] if they do not agree, with the tables and the difference.
     pub(crate) fn united(name: &str, parts: &[&Schema]) -> Result<Self> {
         let Some((first, others)) = parts.split_first() else {
             return Err(refused(format!("table {name:?} has no parts")));
@@ -128,7 +128,7 @@ impl Schema {
         });
         schema.paths.retain(|path| others.iter().all(|other| other.paths.contains(path)));
         let mut declared = schema.declared.take().unwrap_or_default();
-        // What is unique in each part may be in several, but for the key.
+        // Values that are unique in each part may repeat across parts, except the key.
         declared.keys.retain(|line| {
             ["PRIMARY KEY", "KEY", "FULLTEXT KEY"].iter().any(|kind| line.starts_with(kind))
         });
@@ -136,11 +136,11 @@ impl Schema {
         Ok(Schema { declared: Some(declared), ..schema })
     }
 
-    /// The definition under which this table is read, whose rows are those of tables of these definitions, here and in
-    /// other servers: that of the first, without indexes, which each server has for itself.
+    /// The definition for reading this distributed table over parts with these definitions, here and on other
+    /// servers: that of the first, without indexes, which belong to each server.
     ///
     /// # Errors
-    /// [`Error::Request`] if they are not alike, with the table and what differs.
+    /// [`Error::Request`] if they do not agree, with the tables and the difference.
     pub(crate) fn gathered(&self, parts: &[Schema]) -> Result<Self> {
         let plain: Vec<Schema> = parts.iter().map(Schema::plain).collect();
         let plain: Vec<&Schema> = plain.iter().collect();
@@ -153,7 +153,7 @@ impl Schema {
         Ok(Self { declared: Some(declared), ..schema })
     }
 
-    /// What a table is wherever it lies: no numbers, which each server gives for itself, and no indexes.
+    /// The definition without what differs between servers: numbers and indexes.
     fn plain(&self) -> Self {
         let mut plain = self.clone();
         for (column, number) in plain.columns.iter_mut().zip(0..) {
@@ -168,7 +168,7 @@ impl Schema {
         plain
     }
 
-    /// What is not the same in another table.
+    /// The first difference from another table, if there is one.
     fn difference(&self, other: &Self) -> Option<String> {
         if other.hidden_key().is_some() {
             return Some(format!("{:?} declares no key", other.name));
@@ -248,7 +248,7 @@ fn column_difference(mine: &ColumnDef, theirs: &ColumnDef) -> Option<String> {
     Some(format!("{name:?} {what}"))
 }
 
-/// What the options of a table say of how its texts compare where a column says nothing.
+/// The charset and collation in the table's options: defaults for its text columns.
 fn text_rules(schema: &Schema) -> Vec<&str> {
     let options = schema.declared.as_ref().map_or("", |declared: &DeclaredTable| &declared.options);
     let before_texts = options.split('\'').next().unwrap_or_default();

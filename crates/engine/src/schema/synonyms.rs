@@ -1,4 +1,4 @@
-//! The synonyms of a table, found by a word: normalised once when the table is opened.
+//! The synonyms of a table by word, normalised once when the table is opened.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -9,16 +9,16 @@ use remora_index::text::Normalization;
 
 use crate::Schema;
 
-/// The groups of a schema's synonyms by their normalised words.
+/// The groups of a schema's synonyms, by normalised word.
 #[derive(Default)]
 pub(crate) struct Synonyms {
     groups: Vec<Arc<[String]>>,
-    /// For each normalisation of the text indexes the numbers of the groups that have the word.
+    /// For each normalisation of the text indexes: the groups that contain a word.
     by_word: Vec<(Normalization, HashMap<String, Vec<u32>>)>,
 }
 
 impl Synonyms {
-    /// Those of a schema. Cost: every word is normalised once for each normalisation there is.
+    /// The synonyms of a schema. Cost: every word is normalised once per normalisation.
     pub fn of(schema: &Schema) -> Self {
         if schema.synonyms.is_empty() {
             return Self::default();
@@ -35,8 +35,8 @@ impl Synonyms {
         synonyms
     }
 
-    /// The words of every group with a word that equals `text` under some text index's
-    /// normalisation, itself among them; groups in the schema's order.
+    /// The words of all groups that contain `text`, compared after some text index's normalisation; includes the word
+    /// itself. Groups are in the schema's order.
     pub fn of_word(&self, text: &str) -> impl Iterator<Item = &str> {
         let mut found = BTreeSet::new();
         for (normalization, words) in &self.by_word {

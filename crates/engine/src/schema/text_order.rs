@@ -1,7 +1,7 @@
 //! Text orders (collations) that the program registered.
 //!
-//! The engine itself knows only the order of bytes. The program registers one function that makes sort keys, for the
-//! whole process, because segments of any database are also sorted in the background.
+//! The engine itself knows only byte order. The program registers one function that makes sort keys, for the whole
+//! process, because background merges sort segments of any database.
 
 use std::sync::OnceLock;
 
@@ -9,15 +9,14 @@ use remora_index::{TextKey, TextOrder};
 
 static KEY: OnceLock<TextKey> = OnceLock::new();
 
-/// Tells what makes the keys of texts in orders other than that of their bytes; the first who tells is heard.
-/// Call it before a database is opened: an index by an order that nothing is known of is neither made nor used,
-/// and is made by a merge afterwards.
+/// Registers the function that makes sort keys for text orders; only the first call counts. Call it before a database
+/// is opened: without it, an index in such an order is neither built nor used, and a merge builds it later.
 pub fn register_text_key(key: TextKey) {
-    // The same function is told again by who does not know of it.
+    // A repeated call registers the same function.
     let _ = KEY.set(key);
 }
 
-/// The order of this number; `None` as long as nobody told of any.
+/// The text order with this number; `None` if no function is registered.
 pub(crate) fn text_order(number: u32) -> Option<TextOrder> {
     KEY.get().map(|&key| TextOrder { number, key })
 }

@@ -1,4 +1,4 @@
-//! What a table's definition must satisfy.
+//! Validates table definitions.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::{
     value::{MAX_PRECISION, MAX_SCALE},
 };
 
-/// Of `database.table` in UTF-8, each of 64 characters as MySQL counts them, and a mark before it.
+/// Enough for `database.table` in UTF-8, each of 64 of MySQL's characters, with a mark in front.
 const MAX_NAME_BYTES: usize = 512;
 /// As in MySQL.
 const MAX_COLUMNS: usize = 4_096;
@@ -18,28 +18,27 @@ const MAX_TEXTS: usize = 64;
 /// As in MySQL.
 pub(super) const MAX_INDEXES: usize = 64;
 const MAX_DELIMITER_BYTES: usize = 255;
-/// How deep the filter of required rows nests at most; its stored form stays within what the JSON
-/// reader takes.
+/// Deepest nesting of the condition on rows; its stored form stays within the JSON reader's limit.
 const MAX_FILTER_DEPTH: usize = 32;
 const MAX_FILTER_PARTS: usize = 10_000;
 const MAX_SYNONYM_GROUPS: usize = 65_536;
 const MAX_SYNONYMS: usize = 256;
-/// Most bytes of what SQL says of a table and its columns.
+/// Most bytes of the SQL declarations of a table and its columns.
 const MAX_DECLARED_BYTES: usize = 8 << 20;
-/// Most columns whose words are searched: as many fields has a query's limit.
+/// Most columns with keywords: a query's field limit has as many fields.
 const MAX_FIELDS: usize = 256;
 const MAX_PATHS: usize = 64;
-/// As deep as MySQL lets a document nest.
+/// As deep as documents nest in MySQL.
 const MAX_PATH_NAMES: usize = 100;
 const MAX_PATH_BYTES: usize = 4_096;
-/// Most paths that are indexed together: as many parts has a key.
+/// Most paths that are indexed together: as many as a key has parts.
 const MAX_JOINT_PATHS: usize = MAX_KEY_PARTS;
 
 impl Schema {
-    /// Whether the definition is one that a table can have.
+    /// Checks the definition.
     ///
     /// # Errors
-    /// [`Error::Request`] with [`RequestPart::Schema`] names what is wrong.
+    /// [`Error::Request`] with [`RequestPart::Schema`] says what is wrong.
     pub fn validate(&self) -> Result<()> {
         check_name("table", &self.name)?;
         self.check_columns()?;
@@ -56,8 +55,8 @@ impl Schema {
         self.check_synonyms()
     }
 
-    /// Whether rows and searches are the same under both: whether they differ, if at all, in what
-    /// SQL says of them alone, in secondary indexes and in indexed paths.
+    /// Whether rows and searches are the same under both definitions. They may differ in SQL declarations, secondary
+    /// indexes and indexed paths.
     pub fn means(&self, other: &Schema) -> bool {
         let Self { name, columns, primary_key, texts, required, synonyms, words, .. } = self;
         let same_columns = columns.len() == other.columns.len()
@@ -234,7 +233,7 @@ impl Schema {
         Ok(())
     }
 
-    /// What holds for several paths that are indexed together, and for texts.
+    /// Checks paths that are indexed together, and texts at paths.
     fn check_joint_paths(&self, path: &PathDef, shown: &str) -> Result<()> {
         let count = 1 + path.further.len();
         ensure(count <= MAX_JOINT_PATHS, || {

@@ -1,7 +1,7 @@
-//! The words of a table: which of its text columns ranked search reads, and how a text becomes keywords.
+//! Keywords of a table: which text columns ranked search reads, and how a text becomes keywords.
 //!
-//! Each set of settings has a number. A segment stores its keywords under that number, so a changed setting means a new
-//! number, and segments of the old one are built anew.
+//! Each set of settings has a number. A segment stores its keywords under that number, so changed settings get a new
+//! number, and segments with the old one are rebuilt.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, RequestPart, Result};
 
-/// The declaration of a table's words.
+/// The declaration of a table's keywords.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WordsDef {
-    /// Stable number; other settings have another.
+    /// Stable number; other settings get another one.
     pub id: u32,
-    /// Positions in `columns`: field 0, 1, and so on.
+    /// Places in `columns`: field 0, 1, and so on.
     pub columns: Vec<usize>,
-    /// The settings that are not their defaults, by Sphinx's names.
+    /// The settings that differ from their defaults, by Sphinx's names.
     pub settings: Vec<(String, String)>,
-    /// The files that settings name, as they were when the words were declared.
+    /// The contents of files that settings name, read when the keywords were declared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<(String, String)>,
     #[serde(skip)]
@@ -39,14 +39,14 @@ impl PartialEq for WordsDef {
     }
 }
 
-/// What tells the words' numbers in a segment from those of text indexes.
+/// Tells the numbers of keywords in a segment from those of text indexes.
 const WORDS_BIT: u32 = 1 << 31;
 
 impl WordsDef {
-    /// Declares the words of these columns.
+    /// Declares the keywords of these columns.
     ///
     /// # Errors
-    /// [`Error::Request`] if a setting is unknown or its value is not understood.
+    /// [`Error::Request`] if a setting is unknown or its value is invalid.
     pub fn new(
         id: u32,
         columns: Vec<usize>,
@@ -60,16 +60,16 @@ impl WordsDef {
         Ok(words)
     }
 
-    /// The same under another number.
+    /// The same with another number.
     #[must_use]
     pub fn with_id(self, id: u32) -> Self {
         Self { id, ..self }
     }
 
-    /// The settings.
+    /// The parsed settings.
     ///
     /// # Errors
-    /// [`Error::Request`] if one is unknown or its value is not understood.
+    /// [`Error::Request`] if a setting is unknown or its value is invalid.
     pub fn settings(&self) -> Result<Settings> {
         let mut settings = Settings::default();
         for (name, value) in &self.settings {
@@ -78,10 +78,10 @@ impl WordsDef {
         Ok(settings)
     }
 
-    /// What makes keywords of texts and queries; made once.
+    /// The analyzer that makes keywords of texts and queries; created once.
     ///
     /// # Errors
-    /// [`Error::Request`] if a setting or a file is not understood.
+    /// [`Error::Request`] if a setting or a file is invalid.
     pub fn analyzer(&self) -> Result<Arc<Analyzer>> {
         if let Some(analyzer) = self.analyzer.get() {
             return Ok(Arc::clone(analyzer));
@@ -96,12 +96,12 @@ impl WordsDef {
         Ok(Arc::clone(self.analyzer.get_or_init(|| analyzer)))
     }
 
-    /// The number of the words in a segment.
+    /// The number of the keywords in segments.
     pub(crate) fn segment_id(&self) -> u32 {
         self.id | WORDS_BIT
     }
 
-    /// What segments write of them.
+    /// How segments build their keywords; `None` if the analyzer cannot be created.
     pub(crate) fn spec(&self) -> Option<WordsSpec> {
         let analyzer = self.analyzer().ok()?;
         Some(WordsSpec { id: self.segment_id(), fields: self.columns.len(), analyzer })

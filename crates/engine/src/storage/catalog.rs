@@ -1,4 +1,4 @@
-//! What the store keeps beside rows: definitions, positions, the log of changed keys.
+//! What the store holds besides rows: definitions, positions, the log of changed keys.
 //!
 //! ```text
 //! meta   "position"          -> u64                 the last batch
@@ -13,9 +13,8 @@
 //! log    position:u64 table:u32 part:u32 -> (length:u32 key)*   keys that the commit changed which
 //!                                ended with the batch `position`, in parts of about 1 MB
 //! ```
-//! Integers are big endian in keys and little endian in values. The log says which rows may differ
-//! from the segments of the manifest; the rows themselves are read from the store, where the last
-//! state is all that matters.
+//! Integers are big endian in keys and little endian in values. The log says which rows may differ from the
+//! manifest's segments. It has no rows: only the last state of a row matters, and the store has that.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,9 +33,9 @@ const TABLE: &[u8] = b"table/";
 const HISTORY: &[u8] = b"history/";
 const SOURCE: &[u8] = b"source/";
 const STAGED: &[u8] = b"staged";
-/// What an earlier version put there while a large batch was under way.
+/// The key that an earlier version put there during a large batch.
 const UNDO: &[u8] = b"undo";
-/// Keys of one log entry, in bytes: longer lists are cut.
+/// Bytes of keys at which a log entry ends; more keys go to further entries.
 const LOG_ENTRY_BYTES: usize = 1 << 20;
 
 /// The position of the last committed batch.
@@ -47,7 +46,7 @@ pub(crate) fn read_position(store: &dyn StoreSnapshot) -> Result<Position> {
     Ok(Position(u64::from_le_bytes(*bytes)))
 }
 
-/// Puts the position of the last batch of a commit into it.
+/// Stores the position of a commit's last batch.
 pub(crate) fn put_position(batch: &mut StoreBatch, position: Position) {
     batch.put(Keyspace::Meta, POSITION, position.0.to_le_bytes());
 }
@@ -68,7 +67,7 @@ pub(crate) fn read_sources(store: &dyn StoreSnapshot) -> Result<SourcePositions>
     Ok(SourcePositions::default().with(sources))
 }
 
-/// Puts positions of sources into a commit; an empty one takes its name away.
+/// Stores positions of sources; an empty one removes its name.
 pub(crate) fn put_sources<'p>(
     batch: &mut StoreBatch,
     positions: impl Iterator<Item = (&'p String, &'p String)>,
@@ -82,7 +81,7 @@ pub(crate) fn put_sources<'p>(
     }
 }
 
-/// All tables with their numbers.
+/// The numbers and formats of all tables.
 pub(crate) fn read_tables(store: &dyn StoreSnapshot) -> Result<Vec<(u32, Arc<RowFormat>)>> {
     let mut tables = Vec::new();
     store.scan(Keyspace::Meta, TABLE, &mut |key, value| {
@@ -106,7 +105,7 @@ fn read_history(store: &dyn StoreSnapshot, number: u32) -> Result<History> {
     }
 }
 
-/// The number that the next table gets.
+/// The number for the next table.
 pub(crate) fn next_table(store: &dyn StoreSnapshot) -> Result<u32> {
     match store.get(Keyspace::Meta, NEXT_TABLE)?.as_deref() {
         None => Ok(1),
@@ -116,17 +115,17 @@ pub(crate) fn next_table(store: &dyn StoreSnapshot) -> Result<u32> {
     }
 }
 
-/// The number that comes after a table's.
+/// The number after this one.
 pub(crate) fn number_after(number: u32) -> Result<u32> {
     number.checked_add(1).ok_or_else(|| Error::Busy("all table numbers are used up".to_owned()))
 }
 
-/// Puts the number that the next table gets into a commit.
+/// Stores the number for the next table.
 pub(crate) fn put_next_table(batch: &mut StoreBatch, number: u32) {
     batch.put(Keyspace::Meta, NEXT_TABLE, number.to_le_bytes());
 }
 
-/// Puts a table's definition into a commit.
+/// Stores a table's definition.
 pub(crate) fn put_table(batch: &mut StoreBatch, number: u32, format: &RowFormat) -> Result<()> {
     batch.put(Keyspace::Meta, table_key(number), encode_schema(format.schema())?);
     if *format.history() != History::default() {
@@ -137,7 +136,7 @@ pub(crate) fn put_table(batch: &mut StoreBatch, number: u32, format: &RowFormat)
     Ok(())
 }
 
-/// Takes a table's definition away in a commit.
+/// Removes a table's definition.
 pub(crate) fn delete_table(batch: &mut StoreBatch, number: u32) {
     batch.delete(Keyspace::Meta, table_key(number));
     batch.delete(Keyspace::Meta, history_key(number));
@@ -151,8 +150,8 @@ fn history_key(number: u32) -> Vec<u8> {
     [HISTORY, &number.to_be_bytes()].concat()
 }
 
-/// The number under which the rows of a committed large batch are that are not in their tables yet,
-/// and the batch's position.
+/// The number under which a committed large batch is staged, if its rows are not all moved to their tables, and its
+/// position.
 pub(crate) fn read_staged(store: &dyn StoreSnapshot) -> Result<Option<(u32, Position)>> {
     if store.get(Keyspace::Meta, UNDO)?.is_some() {
         let message = "a large batch of an earlier version was not ended: open it with that first";
@@ -170,12 +169,12 @@ pub(crate) fn read_staged(store: &dyn StoreSnapshot) -> Result<Option<(u32, Posi
     Ok(found)
 }
 
-/// Commits what is staged under a number.
+/// Marks as committed what is staged under a number.
 pub(crate) fn put_staged(batch: &mut StoreBatch, number: u32, position: Position) {
     batch.put(Keyspace::Meta, staged_mark(number), position.0.to_le_bytes());
 }
 
-/// Says in a commit that nothing of it is staged any more.
+/// Removes that mark: nothing is staged under the number any more.
 pub(crate) fn delete_staged(batch: &mut StoreBatch, number: u32) {
     batch.delete(Keyspace::Meta, staged_mark(number));
 }
@@ -184,8 +183,8 @@ fn staged_mark(number: u32) -> Vec<u8> {
     [STAGED, &number.to_be_bytes()].concat()
 }
 
-/// Puts the keys that a commit changes in a table into its log, in parts from `part` on; the answer
-/// is the number of the next part. `position` is the commit's last.
+/// Adds the keys that a commit changes in a table to the log, as entries from `part` on; returns the number of the
+/// next entry. `position` is the commit's last batch.
 pub(crate) fn put_log<'k>(
     batch: &mut StoreBatch,
     position: Position,
@@ -211,14 +210,14 @@ pub(crate) fn put_log<'k>(
     part
 }
 
-/// Keys that changed, by table, each once and in order.
+/// Changed keys by table, sorted and distinct.
 pub(crate) type ChangedKeys = BTreeMap<u32, BTreeSet<Vec<u8>>>;
 
-/// What a key takes in memory beside its bytes, about.
+/// Approximate memory of a key besides its bytes.
 pub(crate) const KEY_BYTES: usize = 64;
 
-/// Calls `visit` with the keys that changed after `position`, in pages of about so many bytes: a key
-/// that changed often may be in several.
+/// Calls `visit` with the keys that changed after `position`, in pages of about `page_bytes`. A key that changed
+/// often may be in several pages.
 pub(crate) fn read_log_after(
     store: &dyn StoreSnapshot,
     position: Position,
@@ -267,7 +266,7 @@ fn parse_log_key(key: &[u8]) -> Result<(Position, u32)> {
     Ok((Position(u64::from_be_bytes(*position)), u32::from_be_bytes(*table)))
 }
 
-/// Adds the keys of an entry; answers about how many bytes they take.
+/// Adds the keys of an entry to `keys`; returns about how much memory they take, in bytes.
 fn read_entry(mut entry: &[u8], keys: &mut BTreeSet<Vec<u8>>) -> Result<usize> {
     let mut bytes = 0;
     while !entry.is_empty() {

@@ -1,4 +1,4 @@
-//! Files and directories made durable.
+//! Durable changes of files and directories.
 
 use std::{
     fs::{self, File},
@@ -8,7 +8,8 @@ use std::{
 
 use crate::{Error, Result};
 
-/// Replaces a file whole: a crash leaves the old bytes or the new ones, both durable on return.
+/// Replaces a file as a whole: after a crash it has the old bytes or the new ones. The new ones are durable on
+/// return.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let temporary = path.with_extension("tmp");
     let write = || -> std::io::Result<()> {
@@ -19,7 +20,7 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
         path.parent().map_or(Ok(()), sync_directory)
     };
     write().map_err(|error| {
-        // What is left of it would only take room; it is overwritten by the next attempt anyhow.
+        // A leftover would only take room; the next attempt overwrites it.
         let _ = fs::remove_file(&temporary);
         io_error("write", path, &error)
     })
@@ -30,7 +31,7 @@ pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// An error that says what was tried on which path and what the system answered.
+/// An error that names the operation, the path and the system's error.
 pub(crate) fn io_error(verb: &str, path: &Path, error: &std::io::Error) -> Error {
     Error::of_system(error, format!("cannot {verb} {}: {error}", path.display()))
 }
@@ -49,7 +50,7 @@ mod tests {
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
-    /// Whoever is told so tries again later, and does not take it for the end.
+    /// An [`Error::Full`] tells the caller to try again later.
     #[test]
     fn a_file_that_finds_no_room_is_an_error_of_the_full_disk() {
         use std::io::{Error as IoError, ErrorKind};
@@ -61,7 +62,7 @@ mod tests {
         }
         let error = io_error("write", Path::new("x.seg"), &IoError::from(ErrorKind::NotFound));
         assert!(matches!(error, Error::Io(_)), "{error:?}");
-        // A device of the system that is always full.
+        // A Linux device that is always full.
         if Path::new("/dev/full").exists() {
             let mut file = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
             let error = file.write_all(b"x").unwrap_err();

@@ -1,8 +1,8 @@
-//! The change feed: what batches did to rows and definitions, stored while somebody watches.
+//! The change feed: changes of rows and definitions, stored while there are watchers.
 //!
 //! ```text
-//! meta   "feed/" number:u32 -> after:u64 last:u64 bytes:u64   a generation of it: under this table number is
-//!                                what came behind the batch `after`, the newest of it of the batch `last`
+//! meta   "feed/" number:u32 -> after:u64 last:u64 bytes:u64   a generation: the keyspace of this table number has the
+//!                                changes after the batch `after`, up to the batch `last`
 //!        "watch/" name      -> JSON { "tables": their names, or null for all, "since": u64 }
 //! rows of the number of a generation
 //!        0:u64 table:u32 definition:u64 -> length:u32 schema history      see `encode`
@@ -10,8 +10,8 @@
 //!                            | 1 JSON                                     see [`Defined`]
 //! change := flags:u8 (1: there is an old row, 2: a new one) (length:u32 old)? (length:u32 new)?
 //! ```
-//! Integers are big endian in keys and little endian in values. Rows have the form of their table's keyspace. Each
-//! generation contains the definitions by which its rows are read, so the oldest generation can be dropped whole.
+//! Integers are big endian in keys and little endian in values. Rows are encoded as in their table's keyspace. Each
+//! generation contains the definitions that its rows are read with, so the oldest generation can be dropped whole.
 //! Entries after the database's last batch belong to a large batch that was not committed, and are removed before the
 //! next commit. The position of a named watcher is the position of the source `#watch.NAME`.
 
@@ -27,9 +27,9 @@ use crate::{
 
 const FEED: &[u8] = b"feed/";
 const WATCH: &[u8] = b"watch/";
-/// What the names of the positions of watchers begin with.
+/// Prefix of the source names under which watchers' positions are stored.
 pub(crate) const WATCH_POSITION: &str = "#watch.";
-/// Bytes of a part, about.
+/// Approximate bytes of a part.
 const PART_BYTES: usize = if cfg!(test) { 256 } else { 256 << 10 };
 
 const ROWS: u8 = 0;
@@ -37,31 +37,31 @@ const DEFINED: u8 = 1;
 const OLD: u8 = 1;
 const NEW: u8 = 2;
 
-/// A part of the feed that is dropped whole.
+/// A part of the feed, dropped as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Generation {
-    /// Under which table number it is.
+    /// The table number of its keyspace.
     pub number: u32,
-    /// It has all that came behind this batch, up to the next generation.
+    /// It has all changes after this batch, up to the next generation.
     pub after: Position,
-    /// The newest batch that it has something of.
+    /// The last batch that it has changes of.
     pub last: Position,
     /// Bytes of its keys and values.
     pub bytes: u64,
 }
 
-/// What happened to which tables there are or what they are.
+/// A change of definitions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Defined {
-    /// There is a new table.
+    /// A table was created.
     Created(String),
-    /// A table is gone.
+    /// A table was dropped.
     Dropped(String),
-    /// All rows of a table are gone.
+    /// All rows of a table were deleted.
     Truncated(String),
-    /// A table has another definition.
+    /// The definition of a table changed.
     Altered(String),
-    /// The table of the first name has the second one, and replaced what had that.
+    /// The table with the first name got the second name and replaced a table that had it.
     Renamed(String, String),
 }
 
@@ -79,45 +79,45 @@ impl Defined {
     }
 }
 
-/// A row that was, and what it became.
+/// A change of a row, as stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredChange<'r> {
-    /// The row before.
+    /// The row before, if there was one.
     pub old: Option<&'r [u8]>,
-    /// The row after.
+    /// The row after, if there is one.
     pub new: Option<&'r [u8]>,
 }
 
-/// What stands under one key.
+/// A decoded feed entry.
 pub(crate) enum Entry<'e> {
-    /// Changes of rows of a table by its number, of this definition.
+    /// Changes of rows: table number, definition number, changes.
     Rows(u32, u64, Vec<StoredChange<'e>>),
     /// A change of definitions.
     Defined(Defined),
 }
 
-/// Who asked to be told of changes, as it is stored.
+/// A named watcher as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Registration {
-    /// Of which tables; `None`: of all.
+    /// The tables it watches; `None` for all.
     pub tables: Option<Vec<String>>,
-    /// Since which batch the feed has them.
+    /// The feed has its changes after this batch.
     pub since: u64,
 }
 
 impl Generation {
-    /// Puts what is known of it into a commit.
+    /// Stores the generation's record.
     pub fn put(&self, commit: &mut StoreBatch) {
         let value = [self.after.0, self.last.0, self.bytes].map(u64::to_le_bytes).concat();
         commit.put(Keyspace::Meta, [FEED, &self.number.to_be_bytes()].concat(), value);
     }
 
-    /// Says in a commit that it is not there any more.
+    /// Removes the generation's record.
     pub fn delete(&self, commit: &mut StoreBatch) {
         commit.delete(Keyspace::Meta, [FEED, &self.number.to_be_bytes()].concat());
     }
 
-    /// Where its entries are.
+    /// The keyspace of its entries.
     pub fn place(&self) -> Keyspace {
         Keyspace::Rows(self.number)
     }
@@ -142,7 +142,7 @@ pub(crate) fn read_generations(store: &dyn StoreSnapshot) -> Result<Vec<Generati
     Ok(generations)
 }
 
-/// All that are registered, by name.
+/// All named watchers, by name.
 pub(crate) fn read_registrations(store: &dyn StoreSnapshot) -> Result<Vec<(String, Registration)>> {
     let mut found = Vec::new();
     store.scan(Keyspace::Meta, WATCH, &mut |key, value| {
@@ -157,7 +157,7 @@ pub(crate) fn read_registrations(store: &dyn StoreSnapshot) -> Result<Vec<(Strin
     Ok(found)
 }
 
-/// Registers a watcher in a commit.
+/// Stores a named watcher.
 pub(crate) fn put_registration(
     commit: &mut StoreBatch,
     name: &str,
@@ -168,19 +168,19 @@ pub(crate) fn put_registration(
     Ok(())
 }
 
-/// Forgets a watcher in a commit.
+/// Removes a named watcher.
 pub(crate) fn delete_registration(commit: &mut StoreBatch, name: &str) {
     commit.delete(Keyspace::Meta, [WATCH, name.as_bytes()].concat());
 }
 
-/// Where the entries of a batch begin, or a part of them.
+/// The key of a batch's entry.
 pub(crate) fn entry_key(position: Position, part: u32) -> Vec<u8> {
     let mut key = position.0.to_be_bytes().to_vec();
     key.extend(part.to_be_bytes());
     key
 }
 
-/// The batch of an entry, and which part it is.
+/// The batch and part of an entry's key.
 pub(crate) fn parse_entry_key(key: &[u8]) -> Result<(Position, u32)> {
     let parts = key.split_first_chunk::<8>();
     let parts = parts.and_then(|(position, part)| Some((*position, part.try_into().ok()?)));
@@ -195,7 +195,7 @@ fn definition_key(table: u32, definition: u64) -> Vec<u8> {
     key
 }
 
-/// Puts a definition into a generation; answers its bytes.
+/// Stores a definition in a generation; returns its bytes.
 pub(crate) fn put_definition(
     commit: &mut StoreBatch,
     place: Keyspace,
@@ -214,7 +214,7 @@ pub(crate) fn put_definition(
     Ok(bytes)
 }
 
-/// A definition of a generation.
+/// Reads a definition of a generation.
 pub(crate) fn read_definition(
     store: &dyn StoreSnapshot,
     place: Keyspace,
@@ -232,24 +232,24 @@ pub(crate) fn read_definition(
     Ok(RowFormat::with_history(Arc::new(decode_schema(schema)?), history))
 }
 
-/// Entries of one batch as they are put into a commit, part by part.
+/// Writes the entries of one batch to commits, part by part.
 pub(crate) struct Entries {
     position: Position,
     part: u32,
-    /// The part that is being made, without its changes if it has none.
+    /// The part being built; if it has no changes yet, only its head.
     open: Vec<u8>,
     has_changes: bool,
-    /// Bytes that were put.
+    /// Bytes written.
     pub bytes: u64,
 }
 
 impl Entries {
-    /// Those of the batch at this position.
+    /// No entry of the batch at this position is written yet.
     pub fn new(position: Position) -> Self {
         Self { position, part: 0, open: Vec::new(), has_changes: false, bytes: 0 }
     }
 
-    /// What follows is of this table and definition.
+    /// Starts a part for this table and definition.
     pub fn begin_table(
         &mut self,
         commit: &mut StoreBatch,
@@ -263,7 +263,7 @@ impl Entries {
         self.open.extend(definition.to_le_bytes());
     }
 
-    /// A change of a row; nothing where there was none and is none.
+    /// Adds a change of a row. Ignores a change with neither an old nor a new row.
     pub fn push(&mut self, commit: &mut StoreBatch, place: Keyspace, change: StoredChange<'_>) {
         let StoredChange { old, new } = change;
         let flags = old.map_or(0, |_| OLD) | new.map_or(0, |_| NEW);
@@ -283,7 +283,7 @@ impl Entries {
         }
     }
 
-    /// A change of definitions.
+    /// Adds a change of definitions, in a part of its own.
     pub fn push_defined(
         &mut self,
         commit: &mut StoreBatch,
@@ -298,7 +298,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Puts what was not put yet.
+    /// Writes the part being built, if it has changes.
     pub fn flush(&mut self, commit: &mut StoreBatch, place: Keyspace) {
         let entry = std::mem::take(&mut self.open);
         if std::mem::take(&mut self.has_changes) {
@@ -314,7 +314,7 @@ const HEAD_BYTES: usize = 13;
 /// Bytes of the key of a part.
 const ENTRY_KEY_BYTES: usize = 12;
 
-/// Reads what stands under a key.
+/// Decodes an entry.
 pub(crate) fn parse_entry(bytes: &[u8]) -> Result<Entry<'_>> {
     let parsed = match bytes.split_first() {
         Some((&ROWS, rest)) => parse_rows(rest),
@@ -387,7 +387,7 @@ mod tests {
                 Entry::Rows(..) => panic!("another table"),
                 Entry::Defined(one) => defined.push(one),
             }
-            // Where a cut leaves whole changes the entry is one that could have been written.
+            // A cut between two changes leaves a valid entry.
             let whole = |length: usize| parse_entry(&value[..length]).is_ok();
             assert!((0..value.len()).filter(|&length| whole(length)).count() <= 2);
             Ok(true)

@@ -1,11 +1,11 @@
-//! The lock that keeps a data directory to one process, and the directory's format version.
+//! The lock that reserves a data directory for one process, and the directory's format version.
 //!
 //! ```text
 //! LOCK   := the process number of the holder, in decimal
 //! FORMAT := "remora 1\n"
 //! ```
-//! The lock is the operating system's (an advisory lock on the open file), so a killed process
-//! leaves none behind; the number in the file only serves the message.
+//! The lock is an advisory lock of the operating system on the open file, so a killed process leaves none behind. The
+//! number in the file is only for the error message.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -19,17 +19,17 @@ use crate::{Error, Missing, Result};
 const LOCK_FILE: &str = "LOCK";
 const FORMAT_FILE: &str = "FORMAT";
 const FORMAT: &str = "remora 1\n";
-/// What a data directory holds beside these.
+/// What a data directory contains besides these files.
 const DATA: [&str; 3] = ["store", "segments", "MANIFEST"];
 
-/// A held data directory. Unlocked when it is dropped.
+/// A locked data directory. Dropping it unlocks the directory.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
     file: File,
 }
 
 impl DirectoryLock {
-    /// Makes the directory if it is not there, locks it and checks its format version.
+    /// Creates the directory if it is missing, locks it and checks its format version.
     pub fn open_or_create(directory: &Path) -> Result<Self> {
         fs::create_dir_all(directory).map_err(|error| io_error("make", directory, &error))?;
         let lock = Self::acquire(directory)?;
@@ -37,7 +37,7 @@ impl DirectoryLock {
         Ok(lock)
     }
 
-    /// Locks a directory that must be there already, and checks its format version.
+    /// Locks an existing directory and checks its format version.
     pub fn open(directory: &Path) -> Result<Self> {
         if !directory.join(FORMAT_FILE).is_file() {
             let message = format!("{} is not a Remora data directory", directory.display());
@@ -73,7 +73,7 @@ impl DirectoryLock {
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        // Closing the file unlocks it as well; an error here has nobody to act on it.
+        // Closing the file unlocks it too, so an error here does no harm.
         let _ = self.file.unlock();
     }
 }
@@ -108,8 +108,7 @@ fn check_or_write_format(directory: &Path) -> Result<()> {
     }
 }
 
-/// Refuses a directory that holds data of which nothing says what format it has: a directory that is
-/// made gets its format before anything else.
+/// Refuses a directory with data but without a format version: a new directory gets its format version first.
 fn refuse_data_without_format(directory: &Path) -> Result<()> {
     let Some(found) = DATA.iter().find(|name| directory.join(name).exists()) else {
         return Ok(());

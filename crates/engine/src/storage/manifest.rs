@@ -5,10 +5,10 @@
 //! table    := number:u32 segments:u32 segment*
 //! segment  := file:u64 bytes:u64 crc:u32 documents:u32 words:u32 deleted:u64*
 //! ```
-//! Little endian. The `crc` at the end covers everything before it; the `crc` of a segment covers the last 20 bytes of
-//! its file, which hold the checksum of its directory of sections and so cover the whole file. `deleted` is the bitmap of deleted documents (tombstones),
-//! without its trailing zero words. The file is replaced whole. Like segments it is a cache: everything can be rebuilt
-//! from the rows, so an unreadable manifest costs only time.
+//! Little endian. The `crc` at the end covers everything before it. The `crc` of a segment covers the last 20 bytes
+//! of its file, which hold the checksum of its directory of sections and so cover the whole file. `deleted` is the
+//! bitmap of deleted documents (tombstones), without its trailing zero words. The file is replaced as a whole. Like
+//! segments it is a cache that can be rebuilt from the rows, so losing it costs only time.
 
 use std::{fs, io::ErrorKind, path::Path};
 
@@ -24,7 +24,7 @@ const VERSION: u32 = 1;
 /// The segments of all tables at `position`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Manifest {
-    /// Everything up to this batch is in the segments.
+    /// The segments contain everything up to this batch.
     pub position: Position,
     /// The tables.
     pub tables: Vec<TableRecord>,
@@ -35,20 +35,20 @@ pub(crate) struct Manifest {
 pub(crate) struct TableRecord {
     /// The table's number.
     pub number: u32,
-    /// Its segments, each with the documents that are gone.
+    /// Its segments, each with its deleted documents.
     pub segments: Vec<(SegmentRecord, Bitmap)>,
 }
 
 /// One segment file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SegmentRecord {
-    /// The number in its name.
+    /// The number in its file name.
     pub file: u64,
-    /// Its size.
+    /// Bytes of the file.
     pub bytes: u64,
-    /// The checksum of its last bytes, which hold the checksums of the others.
+    /// Checksum of the file's last 20 bytes, which cover the rest.
     pub crc: u32,
-    /// How many documents it has, deleted ones included.
+    /// Number of documents, deleted ones included.
     pub documents: u32,
 }
 
@@ -65,7 +65,7 @@ impl Manifest {
         }
     }
 
-    /// Replaces the manifest; durable on return.
+    /// Replaces the manifest; it is durable on return.
     pub fn write(&self, directory: &Path) -> Result<()> {
         write_atomically(&directory.join(FILE), &self.encode())
     }

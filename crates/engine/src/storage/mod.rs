@@ -1,5 +1,5 @@
-//! The data directory: its lock, the row store and what is kept there, the files of segments and the
-//! manifest that names them.
+//! The data directory: its lock, the row store and what it contains, the segment files and the manifest that names
+//! them.
 //!
 //! ```text
 //! DIR/LOCK FORMAT        see `lock`

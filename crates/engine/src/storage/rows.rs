@@ -1,4 +1,4 @@
-//! Rows of one table out of a snapshot of the store.
+//! Reads the rows of one table from a store snapshot.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -8,33 +8,32 @@ use super::{
 };
 use crate::{Error, Result, Row, encode::RowFormat};
 
-/// What to do about rows that cannot be read.
+/// Advice for errors about rows that cannot be read.
 pub(crate) const DAMAGED_ROWS: &str = "; stop the server, have `remora check` list what else is damaged, \
                                        then restore a backup, or copy or import the table again";
 
-/// Staged rows that a scan reads ahead.
+/// Staged rows that a scan reads at once.
 const AHEAD_ROWS: usize = 1_024;
-/// Bytes of them.
+/// Bytes of staged rows at which such a read ends.
 const AHEAD_BYTES: usize = 1 << 20;
 
-/// Reads whole rows of one table at one position.
+/// Reads the rows of one table at one position.
 pub(crate) trait RowReader: Send + Sync {
-    /// The row with this encoded key: the columns at the wanted positions; the others are not decoded. `version` says which
-    /// document has the row, if the caller knows: a version that was read lately is in memory.
+    /// The row with this encoded key. Only the columns at the wanted places are decoded. `version` is the document
+    /// that has the row, if the caller knows it: recently read versions are cached.
     fn get(
         &self,
         key: &[u8],
         version: Option<RowVersion>,
         wanted: &dyn Fn(usize) -> bool,
     ) -> Result<Option<Row>>;
-    /// The row with this encoded key as it is stored.
+    /// The encoded row with this encoded key.
     fn stored(&self, key: &[u8]) -> Result<Option<StoredBytes>>;
-    /// Calls `visit(encoded key, row)` in key order, from `from` on (included), until it answers
-    /// false.
+    /// Calls `visit(encoded key, row)` in key order, starting at `from` (included), until it returns false.
     fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()>;
 }
 
-/// The rows of one table at the moment of a store snapshot.
+/// The rows of one table in a store snapshot.
 pub(crate) struct StoredRows {
     snapshot: Arc<dyn StoreSnapshot>,
     keyspace: Keyspace,
@@ -42,7 +41,7 @@ pub(crate) struct StoredRows {
 }
 
 impl StoredRows {
-    /// The rows of table number `table`, read with `format`.
+    /// The rows of the table with this number, decoded with `format`.
     pub fn new(snapshot: Arc<dyn StoreSnapshot>, table: u32, format: Arc<RowFormat>) -> Self {
         Self { snapshot, keyspace: Keyspace::Rows(table), format }
     }
@@ -85,13 +84,13 @@ impl RowReader for StoredRows {
 }
 
 impl StoredRows {
-    /// Damage with the table's name and what to do.
+    /// Adds the table's name and advice to an error of damage.
     fn damaged(&self, error: Error) -> Error {
         let Error::Corrupt(what) = error else { return error };
         Error::Corrupt(format!("{what}, of table {:?}{DAMAGED_ROWS}", self.format.schema().name))
     }
 
-    /// The same of one row, with its place.
+    /// Adds the key of the row as well.
     fn damaged_row(&self, error: Error, key: &[u8]) -> Error {
         match error {
             Error::Corrupt(what) => self.damaged(Error::Corrupt(format!("{what}, key {key:02x?}"))),
@@ -100,17 +99,17 @@ impl StoredRows {
     }
 }
 
-/// The rows of one table with those of a large batch that are staged in the place of its own.
+/// The rows of one table, overlaid by the staged rows of a large batch.
 pub(crate) struct OverlaidRows {
     /// The rows without the batch.
     pub below: Arc<dyn RowReader>,
-    /// Where they are staged, and at which moment.
+    /// The store snapshot to read staged rows from.
     pub snapshot: Arc<dyn StoreSnapshot>,
-    /// The number under which they are.
+    /// The number under which they are staged.
     pub number: u32,
-    /// The table's.
+    /// The number of the table.
     pub table: u32,
-    /// How its rows are stored.
+    /// The encoding of its rows.
     pub format: Arc<RowFormat>,
 }
 
@@ -156,7 +155,7 @@ impl RowReader for OverlaidRows {
 }
 
 impl OverlaidRows {
-    /// What the batch makes of a key: a row, or none; `None` if it does not change the key.
+    /// The staged state of a key: a row, or `Some(None)` if it is deleted; `None` if the batch does not change it.
     fn staged(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Option<Row>>> {
         let place = staged_key(self.table, key);
         let Some(staged) = self.snapshot.get(Keyspace::Rows(self.number), &place)? else {
@@ -167,7 +166,7 @@ impl OverlaidRows {
     }
 }
 
-/// The rows of a table at a moment of the store, with those that are staged under a number.
+/// The rows of a table in a store snapshot, overlaid by those staged under a number, if any.
 pub(crate) fn rows_at(
     store: &Arc<dyn StoreSnapshot>,
     table: u32,
@@ -182,10 +181,10 @@ pub(crate) fn rows_at(
     }
 }
 
-/// The staged rows of a table in key order, some of them read ahead.
+/// A scan of the staged rows of a table, in key order and with read-ahead.
 struct StagedScan<'s> {
     rows: &'s OverlaidRows,
-    /// Where to read on; `None` if there is nothing more.
+    /// Where to continue reading; `None` at the end.
     next: Option<Vec<u8>>,
     ahead: VecDeque<(Vec<u8>, Option<Row>)>,
 }
@@ -196,7 +195,7 @@ impl<'s> StagedScan<'s> {
         Self { rows, next, ahead: VecDeque::new() }
     }
 
-    /// Visits those before `end`; whether to go on.
+    /// Visits the staged rows before `end` (`None`: all); returns whether to continue.
     fn pass(
         &mut self,
         end: Option<&[u8]>,

@@ -1,8 +1,8 @@
-//! The files of segments.
+//! The segment files.
 //!
-//! A file gets its name by a rename after its bytes are durable, and no name is used twice, so a file that the manifest
-//! names is complete. Files are deleted in one place, [`SegmentFiles::remove_all_but`]: those that a durable manifest
-//! does not name.
+//! A file is renamed to its name after its bytes are durable, and no name is used twice, so a file that the manifest
+//! names is complete. Files are deleted only by [`SegmentFiles::remove_all_but`]: those that a durable manifest does
+//! not name.
 
 use std::{
     fs::{self, File},
@@ -19,26 +19,26 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// The last bytes of a segment file. They hold the checksum of its directory, which holds those
-/// of all its sections: so their checksum stands for the whole file.
+/// The last bytes of a segment file. They hold the checksum of its directory, which holds those of all sections, so
+/// their checksum covers the whole file.
 const FOOTER_BYTES: usize = 20;
-/// Segments from this size on leave in their files what is seldom read.
+/// From this size on, a segment leaves its rarely read parts in its file.
 const LEFT_IN_FILE_BYTES: u64 = 256 << 10;
 
 /// The segment files of one data directory.
 pub(crate) struct SegmentFiles {
     directory: PathBuf,
     next_number: u64,
-    /// The segments in memory that a file holds. Weak, since merges drop segments.
+    /// Live segments that have a file. Weak references, because merges drop segments.
     saved: Vec<(Weak<Segment>, SegmentRecord)>,
-    /// Files of segments that no manifest names yet, and are kept for as long as those are.
+    /// Files of segments that no manifest names yet; kept as long as those segments live.
     ahead: Vec<(Weak<Segment>, u64)>,
     /// The manifest on disk, once this process has read or written one.
     manifest: Option<Manifest>,
 }
 
 impl SegmentFiles {
-    /// The files below `directory`, which is made if it is not there.
+    /// Opens the segment files in `directory`; creates their folder if it is missing.
     pub fn open(directory: &Path) -> Result<Self> {
         let directory = directory.join("segments");
         fs::create_dir_all(&directory).map_err(|error| io_error("make", &directory, &error))?;
@@ -49,7 +49,7 @@ impl SegmentFiles {
         Ok(files)
     }
 
-    /// Where a file lives.
+    /// The path of a file.
     pub fn path(&self, number: u64) -> PathBuf {
         self.directory.join(format!("{number:08}.seg"))
     }
@@ -62,8 +62,8 @@ impl SegmentFiles {
         Ok(segment)
     }
 
-    /// The same segment as its file holds it, with little of it in memory; `None` if it has no file
-    /// or would gain nothing.
+    /// Opens a segment again from its file, so that little of it stays in memory. `None` if it has no file or memory
+    /// would not be saved.
     pub fn reopen(&mut self, segment: &Arc<Segment>) -> Result<Option<Arc<Segment>>> {
         match self.record_of(segment).cloned() {
             Some(record) if is_left_in_file(&record) && is_in_memory(segment) => {
@@ -98,7 +98,7 @@ impl SegmentFiles {
         Ok(segment)
     }
 
-    /// The file that holds this segment, written now if there is none.
+    /// The file of this segment; writes it if there is none.
     pub fn save(&mut self, segment: &Arc<Segment>) -> Result<SegmentRecord> {
         if let Some(record) = self.record_of(segment) {
             return Ok(record.clone());
@@ -116,8 +116,8 @@ impl SegmentFiles {
         Ok(record)
     }
 
-    /// Writes a segment that is not published yet to a file; answers it as the file holds it, with
-    /// little of it in memory. `None` if that would gain nothing.
+    /// Writes a segment that is not published yet to a file, and returns it opened from that file, so that little of
+    /// it stays in memory. `None` if memory would not be saved.
     pub fn save_ahead(&mut self, segment: &Arc<Segment>) -> Result<Option<Arc<Segment>>> {
         if segment.byte_count() < LEFT_IN_FILE_BYTES || !is_in_memory(segment) {
             return Ok(None);
@@ -128,19 +128,19 @@ impl SegmentFiles {
         Ok(Some(saved))
     }
 
-    /// The file that holds this segment, if one does.
+    /// The file of this segment, if it has one.
     pub fn record_of(&self, segment: &Arc<Segment>) -> Option<&SegmentRecord> {
         let same = |saved: &Weak<Segment>| std::ptr::eq(saved.as_ptr(), Arc::as_ptr(segment));
         self.saved.iter().find(|(saved, _)| same(saved)).map(|(_, record)| record)
     }
 
-    /// Whether the manifest on disk is this one.
+    /// Whether the manifest on disk equals this one.
     pub fn is_written(&self, manifest: &Manifest) -> bool {
         self.manifest.as_ref() == Some(manifest)
     }
 
-    /// Removes every file that `manifest` does not name: after, never before, it is durable. Those
-    /// that were written ahead stay while their segments are there.
+    /// Removes every file that `manifest` does not name. Call it only when that manifest is durable. Files written by
+    /// `save_ahead` stay while their segments live.
     pub fn remove_all_but(&mut self, manifest: Manifest) -> Result<()> {
         let mut keep = manifest.files();
         self.manifest = Some(manifest);
@@ -156,7 +156,7 @@ impl SegmentFiles {
         Ok(())
     }
 
-    /// Number and path of each file here; a temporary file counts as number 0.
+    /// Number and path of each file; a temporary file has number 0.
     fn list(&self) -> Result<Vec<(u64, PathBuf)>> {
         let failed = |error| io_error("list", &self.directory, &error);
         let mut found = Vec::new();
@@ -173,8 +173,7 @@ impl SegmentFiles {
     }
 }
 
-/// Whether a segment of this size is read from its file where it can be: a file that is kept open
-/// for a small one would gain nothing.
+/// Whether a segment of this size stays in its file. For a small one, the open file would cost more than it saves.
 fn is_left_in_file(record: &SegmentRecord) -> bool {
     record.bytes >= LEFT_IN_FILE_BYTES
 }

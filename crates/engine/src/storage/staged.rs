@@ -1,15 +1,16 @@
-//! The rows of a large batch, beside those of their tables until they are moved there.
+//! The rows of a large batch, staged beside their tables until they are moved there.
 //!
 //! ```text
-//! rows of a number of its own       table:u32 (big endian) key -> 0 if the row is gone
-//!                                                              -> 1 row if it is this one
-//! meta     "staged" number:u32 -> position:u64   the batch was committed at this position, and
-//!                                of a key that is under the number this is the row
+//! rows of a number of its own       table:u32 (big endian) key -> 0        the row is deleted
+//!                                                              -> 1 row    the new row
+//! meta     "staged" number:u32 -> position:u64   the batch was committed at this position: the rows
+//!                                staged under the number replace those of their tables
 //! ```
-//! The caller stages a batch while other writes go on. Without the mark nobody reads staged rows, and the next start
-//! drops them. The commit sets the mark: from then on readers look among the staged rows first (`rows::OverlaidRows`),
-//! a writer that changes a key removes its staged row, and the writer thread moves staged rows to their tables between
-//! other batches. A moved row stays staged until all are moved, so moving some again is harmless.
+//! The caller stages a batch while other writes continue. Without the mark in `meta` readers ignore staged rows, and
+//! the next start drops them. The commit sets the mark: from then on readers look among the staged rows first
+//! (`rows::OverlaidRows`), a writer that changes a key removes its staged row, and the writer thread moves staged
+//! rows to their tables between other batches. A moved row stays staged until all are moved, so moving some again is
+//! harmless.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,19 +20,19 @@ use super::{
 };
 use crate::{Error, Position, Result};
 
-/// Bytes that are moved by one commit: what a batch that comes meanwhile waits for. Few in tests, so
-/// that much happens between two.
+/// Bytes moved by one commit; another batch waits that long. Small in tests, so that much happens between two
+/// commits.
 const MOVED_BYTES: usize = if cfg!(test) { 64 } else { 128 << 10 };
 
 const GONE: u8 = 0;
 const ROW: u8 = 1;
 
-/// Where the row of a key is staged.
+/// The key under which a row is staged.
 pub(crate) fn staged_key(table: u32, key: &[u8]) -> Vec<u8> {
     [&table.to_be_bytes(), key].concat()
 }
 
-/// What is staged there.
+/// The value that is staged: a row, or its deletion.
 pub(crate) fn staged_value(row: Option<&[u8]>) -> Vec<u8> {
     match row {
         None => vec![GONE],
@@ -39,14 +40,14 @@ pub(crate) fn staged_value(row: Option<&[u8]>) -> Vec<u8> {
     }
 }
 
-/// A table and a key from where its row is staged.
+/// The table and the key of a staged row.
 pub(crate) fn parse_staged_key(staged: &[u8]) -> Result<(u32, &[u8])> {
     let parts = staged.split_first_chunk::<4>();
     let (table, key) = parts.ok_or_else(|| Error::Corrupt("the key of a staged row".to_owned()))?;
     Ok((u32::from_be_bytes(*table), key))
 }
 
-/// The row that is staged, if it is not gone.
+/// The staged row; `None` if it is deleted.
 pub(crate) fn parse_staged_value(staged: &[u8]) -> Result<Option<&[u8]>> {
     match staged.split_first() {
         Some((&GONE, [])) => Ok(None),
@@ -60,22 +61,21 @@ pub(crate) fn parse_staged_value(staged: &[u8]) -> Result<Option<&[u8]>> {
 pub(crate) struct Settling {
     /// The number under which they are staged.
     pub number: u32,
-    /// Where the batch was committed.
+    /// The position of the batch.
     position: Position,
-    /// What comes next.
+    /// The staged key to continue at.
     from: Vec<u8>,
-    /// The number of each table's next part of the log.
+    /// For each table, the number of the batch's next log entry.
     log_parts: BTreeMap<u32, u32>,
 }
 
 impl Settling {
-    /// Begins it.
+    /// Nothing is moved yet.
     pub fn new(number: u32, position: Position) -> Self {
         Self { number, position, from: Vec::new(), log_parts: BTreeMap::new() }
     }
 
-    /// A commit that moves some of the rows, `None` if all of them are; those of tables that are not
-    /// there any more go with the number.
+    /// A commit that moves some of the rows; `None` if all are moved. Rows of dropped tables are not moved.
     pub fn next(
         &mut self,
         store: &dyn StoreSnapshot,
@@ -108,7 +108,7 @@ impl Settling {
         Ok(Some(commit))
     }
 
-    /// A commit that says that all are moved. What is under the number then is garbage.
+    /// A commit that removes the mark: all rows are moved, and what is still staged is garbage.
     pub fn end(&self) -> StoreBatch {
         let mut commit = StoreBatch::new();
         delete_staged(&mut commit, self.number);
@@ -116,7 +116,7 @@ impl Settling {
     }
 }
 
-/// Calls `visit` with the keys whose rows are staged under a number, in pages of about so many bytes.
+/// Calls `visit` with the staged keys, in pages of about `page_bytes`.
 pub(crate) fn staged_keys(
     store: &dyn StoreSnapshot,
     number: u32,
@@ -137,7 +137,7 @@ pub(crate) fn staged_keys(
     visit(page)
 }
 
-/// Moves what a committed batch has staged, at a start. Cost: its rows are written once.
+/// Moves the staged rows of a committed batch, at a start. Cost: its rows are written once.
 pub(crate) fn settle(store: &dyn Store) -> Result<()> {
     let moment = store.snapshot();
     let Some((number, position)) = read_staged(&*moment)? else { return Ok(()) };

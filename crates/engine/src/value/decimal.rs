@@ -1,4 +1,4 @@
-//! Exact decimals of up to 65 digits, held as text.
+//! Exact decimals of up to 65 digits, stored as text.
 //!
 //! ```text
 //! decimal := "-"? integer ("." fraction)?
@@ -12,19 +12,19 @@ use std::{cmp::Ordering, fmt};
 pub(crate) const MAX_PRECISION: u8 = 65;
 /// Most digits of the fraction, as in MariaDB; MySQL has 30.
 pub(crate) const MAX_SCALE: u8 = 38;
-/// An exponent beyond this gives zero or an overflow whatever the digits are.
+/// Beyond this exponent the result is zero or an overflow, whatever the digits.
 const MAX_EXPONENT: i32 = 10_000;
-/// Longer texts are no numbers that anyone wrote.
+/// Longer texts are refused.
 const MAX_TEXT_BYTES: usize = 10_000;
 
-/// An exact decimal in canonical text: an optional `-`, integer digits without leading zeros
-/// (at least one), and as many fraction digits as its column's scale. `-0` is never held.
+/// An exact decimal as canonical text: an optional `-`, integer digits without leading zeros (at least one), and as
+/// many fraction digits as its column's scale. Never `-0`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decimal(pub(crate) Box<str>);
 
 impl Decimal {
-    /// Reads `-12.5`, `.5`, `1.25e3`, rounded to `scale` fraction digits, half away from zero, as
-    /// MySQL does. `None` if it is no number or has more than `precision - scale` integer digits.
+    /// Parses `-12.5`, `.5`, `1.25e3`. Rounds to `scale` fraction digits, half away from zero, as MySQL does. `None`
+    /// if it is no number or has more than `precision - scale` integer digits.
     pub fn parse(text: &str, precision: u8, scale: u8) -> Option<Self> {
         let scale = usize::from(scale);
         let integer_digits = usize::from(precision).checked_sub(scale)?;
@@ -35,7 +35,7 @@ impl Decimal {
         (number.integer_len() <= integer_digits).then(|| number.to_decimal(scale))
     }
 
-    /// The decimal whose canonical text this is; cheaper than [`Decimal::parse`].
+    /// Checks that this is canonical text; cheaper than [`Decimal::parse`].
     pub fn from_canonical(text: &str) -> Option<Self> {
         let unsigned = text.strip_prefix('-').unwrap_or(text);
         let (integer, fraction) = match unsigned.split_once('.') {
@@ -53,7 +53,7 @@ impl Decimal {
         (digits && !leading && !signed_zero && fits).then(|| Self(text.into()))
     }
 
-    /// Whether it has exactly this scale and no more digits than the precision.
+    /// Whether it has exactly this scale, and no more digits than the precision.
     pub(crate) fn has_form(&self, precision: u8, scale: u8) -> bool {
         let (_, integer, fraction) = self.parts();
         let integer = if integer == "0" { 0 } else { integer.len() };
@@ -78,7 +78,7 @@ impl Decimal {
         Self(text.into())
     }
 
-    /// The number times `10^scale` if it fits; fraction digits beyond `scale` are cut.
+    /// The number times `10^scale`, if it fits; further fraction digits are cut off.
     pub fn to_scaled(&self, scale: u8) -> Option<i128> {
         let (negative, integer, fraction) = self.parts();
         let fraction = fraction.bytes().chain(std::iter::repeat(b'0')).take(usize::from(scale));
@@ -94,7 +94,7 @@ impl Decimal {
         &self.0
     }
 
-    /// Whether it is negative, the integer digits, the fraction digits.
+    /// The sign (true if negative), the integer digits, the fraction digits.
     pub(crate) fn parts(&self) -> (bool, &str, &str) {
         let unsigned = self.0.strip_prefix('-');
         let (integer, fraction) = unsigned
@@ -111,8 +111,8 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// By size, for any two scales. Numbers that differ only in trailing zeros are ordered by scale,
-/// so that equal means the same text.
+/// By size, for any scales. Numbers that differ only in trailing zeros are ordered by scale, so that equal numbers
+/// have equal text.
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
         let (negative, integer, fraction) = self.parts();
@@ -178,8 +178,8 @@ impl Parts {
         if self.digits.is_empty() { 0 } else { self.point.max(0) as usize }
     }
 
-    /// Cuts the fraction to `scale` digits, half away from zero; false if the number has more
-    /// integer digits than allowed even before.
+    /// Rounds the fraction to `scale` digits, half away from zero. False if the number has too many integer digits
+    /// even before.
     fn round(&mut self, scale: usize, integer_digits: usize) -> bool {
         if self.integer_len() > integer_digits {
             return false;
@@ -202,7 +202,7 @@ impl Parts {
         true
     }
 
-    /// Adds one unit in the last place that is held.
+    /// Adds one unit in the last place.
     fn add_one(&mut self) {
         for digit in self.digits.iter_mut().rev() {
             if *digit < 9 {
@@ -215,7 +215,7 @@ impl Parts {
         self.point += 1;
     }
 
-    /// The digit that stands for `10^place`.
+    /// The digit at `10^place`.
     fn digit(&self, place: i32) -> char {
         let index = usize::try_from(self.point - 1 - place).ok();
         let digit = index.and_then(|index| self.digits.get(index)).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Values: what a column of a row holds, how it is ordered and how it is written.
+//! Values: what a column of a row holds, their order and their text.
 
 mod decimal;
 mod stored;
@@ -16,7 +16,7 @@ pub(crate) use time::{
     parse_time, parse_timestamp,
 };
 
-/// One value. Which variant a column takes is its [`crate::ColumnType`]'s to say.
+/// A value. The [`crate::ColumnType`] of a column determines its variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "stored::StoredValue", try_from = "stored::StoredValue")]
 pub enum Value {
@@ -38,11 +38,11 @@ pub enum Value {
     Bytes(Arc<[u8]>),
     /// A calendar date.
     Date(Date),
-    /// A span of time, in microseconds.
+    /// A duration in microseconds (SQL TIME).
     Time(i64),
     /// A date and time of day without a zone.
     DateTime(DateTime),
-    /// A moment, in microseconds since 1970-01-01 00:00:00 UTC.
+    /// An instant, in microseconds since 1970-01-01 00:00:00 UTC.
     Timestamp(i64),
     /// A JSON document as its text.
     Json(Arc<str>),
@@ -55,12 +55,12 @@ pub type Row = Vec<Value>;
 pub type KeyValues = smallvec::SmallVec<[Value; 1]>;
 
 impl Value {
-    /// Whether there is no value.
+    /// Whether it is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// The variant's place among values of different types.
+    /// The order among values of different types.
     fn rank(&self) -> u8 {
         match self {
             Self::Null => 0,
@@ -79,8 +79,8 @@ impl Value {
     }
 }
 
-/// The order of values within one column: NULL first, numbers and times by size, text and bytes by
-/// bytes, -0.0 as 0.0. Values of different types have some fixed order.
+/// The order of values within one column: NULL first, numbers and times by size, text and bytes by bytes, -0.0 equal
+/// to 0.0. Values of different types have some fixed order.
 pub fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => a.cmp(b),
@@ -99,9 +99,9 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// The canonical text, which is read back by the column's type: `NULL`, `true`, `-1.50`, the
-/// shortest digits that give the same float, ISO dates and times, text as it is, bytes as `0x`
-/// and hexadecimal digits, moments in UTC.
+/// The canonical text, which can be parsed again with the column's type: `NULL`, `true`, `-1.50`, the shortest digits
+/// that give the same float, ISO dates and times, text as it is, bytes as `0x` and hexadecimal digits, instants in
+/// UTC.
 impl fmt::Display for Value {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -121,7 +121,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Very large and very small numbers would otherwise take hundreds of digits.
+/// Very large and very small numbers in scientific notation, because they would take hundreds of digits.
 fn write_float(number: f64, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     let size = number.abs();
     if size != 0.0 && !(1e-5..1e17).contains(&size) {

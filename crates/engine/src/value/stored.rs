@@ -1,10 +1,10 @@
-//! The stored form of a value inside a stored definition: exact for every value.
+//! The form of a value inside a stored definition: exact for every value.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Date, DateTime, Decimal, Value};
 
-/// A value by its variant. Floats are held by their bits, since JSON would round them.
+/// A value by its variant. Floats are stored as bits, because JSON would round them.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StoredValue {

@@ -1,11 +1,11 @@
-//! Dates and times: how they are written and read.
+//! Text forms of dates and times.
 //!
 //! ```text
 //! date      := YYYY "-" MM "-" DD                       parts may be zero, as in MySQL
 //! date_time := date (("T" | " ") clock)?
 //! clock     := HH ":" MM (":" SS fraction?)?            below 24 hours
 //! fraction  := "." digit{1,9}                           rounded to microseconds
-//! timestamp := date_time ("Z" | ("+" | "-") HH ":"? MM)?   UTC where nothing is said
+//! timestamp := date_time ("Z" | ("+" | "-") HH ":"? MM)?   UTC without an offset
 //! time      := "-"? H{1,3} ":" MM (":" SS fraction?)?   up to 838:59:59
 //! epoch     := "-"? digit+ fraction?                    seconds since 1970-01-01 00:00:00 UTC
 //! ```
@@ -14,17 +14,17 @@ use std::{fmt, ops::RangeInclusive};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
-/// The longest span that MySQL holds, 838:59:59.999999, in microseconds.
+/// The longest duration that MySQL allows, 838:59:59.999999, in microseconds.
 pub(crate) const TIME_LIMIT_MICROS: i64 = (838 * 3_600 + 59 * 60 + 60) * MICROS_PER_SECOND - 1;
-/// What a TIMESTAMP of `0000-00-00 00:00:00` is, which is no moment: just below the first one.
+/// The value of a TIMESTAMP `0000-00-00 00:00:00`, which is no instant: just below the first one.
 pub const ZERO_TIMESTAMP_MICROS: i64 = -62_167_219_200_000_001;
-/// The moments of the years 0 to 9999, in microseconds since 1970, and the zero before them.
+/// The instants of the years 0 to 9999, in microseconds since 1970, and the zero before them.
 pub(crate) const TIMESTAMP_RANGE_MICROS: RangeInclusive<i64> =
     ZERO_TIMESTAMP_MICROS..=253_402_300_799_999_999;
 
 const ZERO_DATE: Date = Date { year: 0, month: 0, day: 0 };
 
-/// A calendar date as MySQL holds it: parts may be zero (`2024-00-00`, `0000-00-00`).
+/// A calendar date as in MySQL: parts may be zero (`2024-00-00`, `0000-00-00`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date {
     /// 0 to 9999.
@@ -52,8 +52,8 @@ impl Date {
 
     /// The date `days` after 1970-01-01, if its year is 0 to 9999.
     pub(crate) fn from_epoch_days(days: i64) -> Option<Self> {
-        // Years begin in March here, so that the leap day is the last of its year; eras of 400
-        // years all have 146,097 days.
+        // Years begin in March here, so that the leap day is the last of its year; all eras of 400 years have 146,097
+        // days.
         let days = days.checked_add(719_468)?;
         let era = days.div_euclid(146_097);
         let day_of_era = days.rem_euclid(146_097);
@@ -68,8 +68,8 @@ impl Date {
         Some(Self { year, month: month as u8, day: day as u8 })
     }
 
-    /// Days since 1970-01-01; `None` if a part is zero. A day that its month does not have counts
-    /// on into the next.
+    /// Days since 1970-01-01; `None` if month or day is zero. A day beyond the end of its month counts into the next
+    /// month.
     pub(crate) fn to_epoch_days(self) -> Option<i64> {
         if self.month == 0 || self.day == 0 {
             return None;
@@ -91,17 +91,17 @@ impl DateTime {
         self.date.is_valid() && self.micros < MICROS_PER_DAY as u64
     }
 
-    /// Reads a date with or without a time of day, and without an offset.
+    /// Parses a date with or without a time of day, and without an offset.
     pub fn parse(text: &str) -> Option<Self> {
         parse_date_time(text)
     }
 
-    /// Reads seconds since 1970 as the microseconds of a moment.
+    /// Parses seconds since 1970 into an instant in microseconds.
     pub fn parse_epoch(text: &str) -> Option<i64> {
         parse_epoch(text)
     }
 
-    /// The UTC date and time of a moment, if its year is 0 to 9999.
+    /// The UTC date and time of an instant, if its year is 0 to 9999.
     pub fn from_timestamp(micros: i64) -> Option<Self> {
         if micros == ZERO_TIMESTAMP_MICROS {
             return Some(Self { date: ZERO_DATE, micros: 0 });
@@ -110,8 +110,8 @@ impl DateTime {
         Some(Self { date, micros: micros.rem_euclid(MICROS_PER_DAY) as u64 })
     }
 
-    /// The moment at which it is this date and time in UTC, in microseconds since 1970; `None` if
-    /// a part of the date is zero but not all are.
+    /// The instant of this date and time in UTC, in microseconds since 1970; `None` if month or day is zero, except
+    /// for the zero date at midnight.
     pub fn to_timestamp(&self) -> Option<i64> {
         if self.date == ZERO_DATE && self.micros == 0 {
             return Some(ZERO_TIMESTAMP_MICROS);
@@ -134,7 +134,7 @@ impl fmt::Display for DateTime {
     }
 }
 
-/// Writes a span as `[-]HH:MM:SS[.ffffff]`.
+/// Writes a duration as `[-]HH:MM:SS[.ffffff]`.
 pub(super) fn write_span(micros: i64, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     if micros < 0 {
         out.write_str("-")?;
@@ -142,7 +142,7 @@ pub(super) fn write_span(micros: i64, out: &mut fmt::Formatter<'_>) -> fmt::Resu
     write_clock(micros.unsigned_abs(), out)
 }
 
-/// Writes a moment as its UTC date and time; one outside the years 0 to 9999 as epoch seconds.
+/// Writes an instant as its UTC date and time; outside the years 0 to 9999 as epoch seconds.
 pub(super) fn write_timestamp(micros: i64, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     match DateTime::from_timestamp(micros) {
         Some(moment) => write!(out, "{moment}"),
@@ -160,7 +160,7 @@ fn write_clock(micros: u64, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// Reads a date.
+/// Parses a date.
 pub(crate) fn parse_date(text: &str) -> Option<Date> {
     let (year, rest) = digits(text, 4)?;
     let (month, rest) = digits(rest.strip_prefix('-')?, 2)?;
@@ -169,7 +169,7 @@ pub(crate) fn parse_date(text: &str) -> Option<Date> {
     (rest.is_empty() && date.is_valid()).then_some(date)
 }
 
-/// Reads a date with or without a time of day.
+/// Parses a date with or without a time of day.
 pub(crate) fn parse_date_time(text: &str) -> Option<DateTime> {
     let Some((date, clock)) = text.split_once(['T', 't', ' ']) else {
         return Some(DateTime { date: parse_date(text)?, micros: 0 });
@@ -184,7 +184,7 @@ pub(crate) fn parse_date_time(text: &str) -> Option<DateTime> {
     clock.starts_with("23").then_some(DateTime { date: next, micros: 0 })
 }
 
-/// Reads a moment: a date, a time of day, `Z` or an offset; UTC without.
+/// Parses an instant: a date, a time of day, `Z` or an offset; UTC without an offset.
 pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
     let (local, offset_minutes) = split_offset(text)?;
     let micros = parse_date_time(local)?.to_timestamp()?;
@@ -195,7 +195,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
     TIMESTAMP_RANGE_MICROS.contains(&micros).then_some(micros)
 }
 
-/// Reads a span of time: as text or as seconds.
+/// Parses a duration: as text or in seconds.
 pub(crate) fn parse_time(text: &str) -> Option<i64> {
     let micros = if text.contains(':') {
         let unsigned = text.strip_prefix('-');
@@ -207,7 +207,7 @@ pub(crate) fn parse_time(text: &str) -> Option<i64> {
     (-TIME_LIMIT_MICROS..=TIME_LIMIT_MICROS).contains(&micros).then_some(micros)
 }
 
-/// Reads epoch seconds as microseconds, of the years 0 to 9999.
+/// Parses epoch seconds of the years 0 to 9999 into microseconds.
 pub(crate) fn parse_epoch(text: &str) -> Option<i64> {
     parse_seconds(text).filter(|micros| TIMESTAMP_RANGE_MICROS.contains(micros))
 }
@@ -235,7 +235,7 @@ fn parse_clock(text: &str, hour_digits: usize) -> Option<i64> {
     (whole && in_range).then_some(total_seconds * MICROS_PER_SECOND + fraction)
 }
 
-/// What stands before the point, and the fraction behind it in microseconds, rounded.
+/// The text before the point, and the fraction after it in microseconds, rounded.
 fn split_fraction(text: &str) -> Option<(&str, i64)> {
     let Some((whole, fraction)) = text.split_once('.') else { return Some((text, 0)) };
     if fraction.is_empty() || fraction.len() > 9 {
@@ -246,7 +246,7 @@ fn split_fraction(text: &str) -> Option<(&str, i64)> {
     Some((whole, (nanos + 500) / 1_000))
 }
 
-/// The local part and the minutes that it is ahead of UTC.
+/// The local part, and how many minutes it is ahead of UTC.
 fn split_offset(text: &str) -> Option<(&str, i64)> {
     if let Some(local) = text.strip_suffix(['Z', 'z']) {
         return Some((local, 0));

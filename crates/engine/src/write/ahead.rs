@@ -1,8 +1,8 @@
-//! Builds the segments of a changed definition in the caller's thread, while the writer goes on.
+//! Builds the segments for a changed definition in the caller's thread, so that the writer is not blocked.
 //!
-//! A definition that needs other segments but no other rows, such as changed words, would block all writers while it is
-//! indexed. So the rows of one snapshot are indexed in the caller's thread. Keys written since that snapshot are
-//! remembered, as for a transaction, and the writer indexes only those when the definition takes effect.
+//! Some definitions need other segments but change no rows, such as other settings of keywords. The caller's thread
+//! indexes the rows of one snapshot. Keys written since that snapshot are recorded, as for a transaction. When the
+//! definition takes effect, the writer indexes only those.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
     snapshot::SegmentView,
 };
 
-/// Segments as they are with what was written since.
+/// Segments built ahead, brought up to date.
 pub(super) struct CaughtUp {
     pub number: u32,
     pub schema: Schema,
@@ -25,7 +25,8 @@ pub(super) struct CaughtUp {
     pub text_bytes: u64,
 }
 
-/// Indexes a table as the definition wants it; nothing if it asks for no other segments, or for other rows too.
+/// Indexes a table for a changed definition. `None` if the definition needs no new segments, or changes rows as well.
+/// Cost: a scan of the table.
 pub(crate) fn index_ahead(
     shared: &Arc<DatabaseState>,
     definition: &Definition,
@@ -53,13 +54,14 @@ pub(crate) fn index_ahead(
 }
 
 impl Writer<'_> {
-    /// The segments with what was written since their moment; nothing if that is not known, or the table is another.
+    /// Updates segments built ahead with the rows written since. `None` if those rows are not known any more or the
+    /// table has changed.
     pub(super) fn caught_up(&self, ahead: &IndexedAhead) -> Result<Option<CaughtUp>> {
         let current = self.shared.published.load();
         let since = ahead.moment.position();
         let Some(view) = find_table(&current, ahead.number) else { return Ok(None) };
         if view.defined != ahead.defined || view.staged.is_some() || since < self.recent.forgotten
-            // After a large batch nothing of what was made is left.
+            // A large batch is recorded by table only, not by key.
             || self.recent.is_table_written(ahead.number, since)
         {
             return Ok(None);

@@ -1,7 +1,7 @@
 //! What a changed definition means for stored rows and segments.
 //!
-//! Rows are never rewritten: the history of their layouts grows (see `encode::layout`). Segments
-//! stay as long as what they lack is NULL in all their documents; else the table is indexed anew.
+//! Rows are never rewritten: the history of their layouts grows (see `encode::layout`). Segments stay if everything
+//! they lack is NULL in all their documents; otherwise the table is indexed again.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::{
     indexing::RequiredRows,
 };
 
-/// Most layouts of a table's rows.
+/// Most row layouts in the history of a table.
 const MAX_LAYOUTS: usize = 10_000;
 
 /// A changed definition.
 pub(super) struct Altered {
-    /// How rows are stored from now on, and how those that are there are read.
+    /// How rows are written from now on, and how existing rows are read.
     pub format: RowFormat,
-    /// Whether the segments cannot answer for it.
+    /// Whether the existing segments cannot serve the new definition.
     pub index_anew: bool,
 }
 
-/// Checks that rows of `old` are rows of `schema`; an error says which part of it cannot be had
-/// without other rows.
+/// Checks that stored rows of `old` can be read as rows of `schema`. The error names the part of the definition that
+/// would require rewriting rows.
 pub(super) fn alter(old: &RowFormat, schema: Schema, fills: &[(u32, Value)]) -> Result<Altered> {
     schema.validate()?;
     RequiredRows::of(&schema)?;
@@ -33,7 +33,7 @@ pub(super) fn alter(old: &RowFormat, schema: Schema, fills: &[(u32, Value)]) -> 
     change.check_key()?;
     let mut history = old.history().clone();
     let mut index_anew = schema.required != old.schema().required;
-    // The same words have the same number.
+    // Keyword settings with the same id are the same.
     let number = |schema: &Schema| schema.words.as_ref().map(|words| words.id);
     index_anew |= schema.words.is_some() && number(&schema) != number(old.schema());
     for column in &schema.columns {
@@ -92,7 +92,7 @@ impl<'c> Change<'c> {
         Err(self.refused("its primary key would be another: copy it into a new table"))
     }
 
-    /// Whether the segments cannot answer for a column that stays.
+    /// Checks a column that exists before and after. Returns whether existing segments cannot serve it.
     fn keep_column(&self, before: &ColumnDef, after: &ColumnDef) -> Result<bool> {
         if !is_widened(before.kind, after.kind) {
             let (name, from, to) = (&after.name, before.kind, after.kind);
@@ -107,7 +107,7 @@ impl<'c> Change<'c> {
         Ok(after.indexed && !(before.indexed && same))
     }
 
-    /// What the rows hold in a column that is new.
+    /// The value that existing rows get in a new column.
     fn add_column(&self, column: &ColumnDef) -> Result<Value> {
         let history = self.old.history();
         let used = history.layouts.iter().flatten().any(|(id, _)| *id == column.id)
@@ -133,7 +133,7 @@ impl<'c> Change<'c> {
         }
     }
 
-    /// Whether older segments lack something that a text index holds of their rows.
+    /// Whether existing segments lack something that the text index needs.
     fn needs_indexing(&self, text: &TextDef) -> bool {
         let ids = |schema: &Schema, text: &TextDef| -> Vec<u32> {
             let columns = text.columns.iter().filter_map(|&column| schema.columns.get(column));
@@ -161,7 +161,7 @@ impl<'c> Change<'c> {
     }
 }
 
-/// Whether every value of one type is one of the other.
+/// Whether every value of type `from` is also one of type `to`.
 fn is_widened(from: ColumnType, to: ColumnType) -> bool {
     match (from, to) {
         (ColumnType::Int(from), ColumnType::Int(to))
@@ -176,7 +176,7 @@ fn is_widened(from: ColumnType, to: ColumnType) -> bool {
     }
 }
 
-/// Whether a value has the same cell and the same key in both types.
+/// Whether a value has the same cell and the same key bytes in both types.
 fn is_same_cell(from: ColumnType, to: ColumnType) -> bool {
     match (from, to) {
         (ColumnType::Int(_), ColumnType::Int(_))

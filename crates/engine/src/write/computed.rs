@@ -1,6 +1,6 @@
-//! Fills the hidden columns that hold values of key expressions. Each batch says whether its rows have them. All rows
-//! pass here on their way to the tables: rows without values get them, and are refused if nobody can compute them. A
-//! row without them would be missing from the indexes of its keys.
+//! Fills the hidden columns that hold the values of key expressions. Every row passes here on its way to a table, and
+//! every batch says what its rows contain. Missing values are computed; a row is refused if nothing can compute them,
+//! because it would be missing from the indexes of those keys.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::{
     schema::{ComputeRow, computation},
 };
 
-/// What rows bring.
+/// Which columns the rows of a batch contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Brought {
-    /// Just what users see, as sources tell it: what is longer is another table's row.
+    /// Visible columns only, as from a source. A longer row is refused: it belongs to another table.
     Given,
-    /// What users see. Whatever stands in the columns that they do not see is not believed.
+    /// Visible columns. Hidden ones may follow, but are computed again.
     Visible,
-    /// What the expressions of keys give too. It is believed where nobody but its writer can compute it: where keys are
-    /// computed here, indexes are asked for what is computed here, and not for what sessions of other clocks make of it.
+    /// Hidden columns too. They are kept only if this process cannot compute them. If it can, they are computed
+    /// again: queries expect the values that this server computes, and a session's time zone could make them differ.
     Computed,
 }
 
-/// The changes with what their table's keys are over.
+/// Adds the values of key expressions to the rows of these changes.
 pub(super) fn computed(
     schema: &Arc<Schema>,
     changes: Vec<Change>,
@@ -54,7 +54,7 @@ pub(super) fn computed(
     changes.into_iter().map(complete).collect()
 }
 
-/// A row with what is computed behind what was given.
+/// A row with its hidden columns computed.
 fn completed(schema: &Schema, mut row: Row, brought: Brought, compute: &ComputeRow) -> Result<Row> {
     let given = schema.given_columns();
     let is_whole = brought != Brought::Given && row.len() == schema.columns.len();
@@ -80,7 +80,7 @@ fn completed(schema: &Schema, mut row: Row, brought: Brought, compute: &ComputeR
     }
 }
 
-/// Whether the columns take what was computed: else it is the key that is wrong, and not the row.
+/// Checks that the hidden columns can hold what was computed. If not, the key expression is at fault, not the row.
 fn fit_computed(
     schema: &Schema,
     row: &mut [Value],

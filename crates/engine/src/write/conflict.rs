@@ -1,5 +1,5 @@
-//! Checks what a batch expects of its keys (transaction conflicts). The writer thread checks it at the batch's place in
-//! the order of all batches, so the answer is exact and needs no lock.
+//! Checks what a batch expects of its keys (transaction conflicts). This runs in the writer thread, at the batch's
+//! place in the commit order, so the result is exact and needs no lock.
 
 use super::{
     prepare::exists,
@@ -14,7 +14,8 @@ use crate::{
 };
 
 impl Writer<'_> {
-    /// Refuses a batch whose keys are not as it expects.
+    /// Refuses a batch whose expectations do not hold: keys unwritten since its snapshot, unique values free,
+    /// inserted keys absent.
     pub(super) fn check_expectations(&self, batch: &PreparedBatch) -> Result<()> {
         let current = self.shared.published.load();
         if let Some(since) = &batch.since {
@@ -73,7 +74,7 @@ impl Writer<'_> {
     }
 }
 
-/// A transaction's table must be what it was.
+/// Checks that a table is still the one the transaction began with.
 fn check_definition(
     current: &Snapshot,
     number: u32,
@@ -90,7 +91,7 @@ fn check_definition(
     }
 }
 
-/// Whether there is a row of the key; one that is not in the view is one too.
+/// Whether the key has a row, including rows that the table's condition hides.
 fn has_row(view: &TableView, key: &[u8]) -> Result<bool> {
     if view.segments.iter().any(|segment| segment.has_live(key)) {
         return Ok(true);

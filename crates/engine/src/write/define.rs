@@ -1,6 +1,6 @@
-//! Creates, changes and drops tables: in the writer thread, between two groups of batches.
+//! Creates, changes and drops tables, in the writer thread between two groups of batches.
 //!
-//! A list of definitions is prepared on a draft of the tables, then committed and published at once. A dropped table
+//! A list of definitions is applied to a draft of the tables, then committed and published at once. A dropped table
 //! loses its definition first, so a crash never leaves a table without its rows; the next start drops rows without a
 //! table.
 
@@ -31,38 +31,38 @@ use crate::{
     },
 };
 
-/// The tables as they will be.
+/// The tables as they will be after the commit.
 struct Draft {
     tables: BTreeMap<Arc<str>, Drafted>,
     store: Arc<dyn StoreSnapshot>,
     commit: StoreBatch,
     next_number: u32,
-    /// Tables that were there and are not any more.
+    /// Numbers of tables to drop.
     dropped: Vec<u32>,
-    /// The position of the definitions if they have one.
+    /// The position of this commit if it takes one (see `moves`).
     position: Position,
     moves: bool,
     text_bytes: u64,
-    /// Segments that definitions may ask for.
+    /// Segments built ahead that definitions may use.
     ready: Vec<CaughtUp>,
 }
 
-/// A table as it will be.
+/// One table of the draft.
 struct Drafted {
     number: u32,
     format: Arc<RowFormat>,
     /// As in [`TableView::staged`].
     staged: Option<u32>,
-    /// Whether anything of it is new.
+    /// Whether its definition must be stored and its view published again.
     touched: bool,
-    /// Whether its rows read otherwise than before.
+    /// Whether existing rows read differently from before.
     altered: bool,
-    /// Its segments, if they are new as well.
+    /// Its segments, if they change.
     segments: Option<Vec<SegmentView>>,
 }
 
 impl Writer<'_> {
-    /// Does what is asked in one step, or none of it.
+    /// Applies all definitions in one step, or none of them.
     pub(super) fn define(&mut self, asked: Definitions) -> Result<Position> {
         let Definitions { definitions, positions, ahead } = asked;
         let mut draft = self.draft()?;
@@ -87,7 +87,7 @@ impl Writer<'_> {
         }
         self.check_unique_paths(&draft.tables)?;
         let told = self.told(events);
-        // Who watches goes on behind a position, so what he is told of has one of its own.
+        // A watcher resumes after a position, so an event that it gets needs a position of its own.
         draft.moves |= !told.is_empty();
         let Draft { tables, mut commit, next_number, dropped, position, moves, .. } = draft;
         let text_bytes = draft.text_bytes;
@@ -105,7 +105,7 @@ impl Writer<'_> {
             catalog::put_sources(&mut commit, positions.iter().map(|(name, at)| (name, at)));
         }
         let feed = self.recorded_defined(&told, position, &mut commit)?;
-        // Durable at once whatever the rows are: it is rare and all rows need it.
+        // Always synced: definitions are rare, and all rows depend on them.
         self.commit_to_store(commit, true)?;
         if moves {
             self.position = position;
@@ -120,7 +120,7 @@ impl Writer<'_> {
         Ok(self.position)
     }
 
-    /// Paths become unique only where they are.
+    /// Checks that paths which become unique have no duplicate values.
     fn check_unique_paths(&self, tables: &BTreeMap<Arc<str>, Drafted>) -> Result<()> {
         let current = self.shared.published.load();
         for drafted in tables.values().filter(|drafted| drafted.touched) {
@@ -177,7 +177,7 @@ impl Writer<'_> {
     }
 }
 
-/// What happens to which tables there are, if anything does.
+/// The event for watchers, if the definition changes something.
 fn event_of(definition: &Definition, draft: &Draft) -> Option<Defined> {
     let there = |name: &str| draft.tables.get(name).map(|table| table.format.schema());
     match definition {
@@ -195,7 +195,7 @@ fn event_of(definition: &Definition, draft: &Draft) -> Option<Defined> {
     }
 }
 
-/// Adds what happens behind the others. A table that is dropped and made again in one step was emptied.
+/// Appends an event. Dropping and creating a table of the same name in one step is a truncation.
 fn push_event(events: &mut Vec<Defined>, event: Option<Defined>) {
     match (events.last_mut(), event) {
         (Some(Defined::Dropped(dropped)), Some(Defined::Created(created)))
@@ -289,7 +289,7 @@ impl Draft {
 }
 
 impl Drafted {
-    /// The table as readers get it; `before` is what they have now.
+    /// The view that is published; `before` is the current one.
     fn view(
         self,
         before: Option<&TableView>,

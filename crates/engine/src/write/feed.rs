@@ -1,7 +1,8 @@
 //! The entries that a commit adds to the change feed.
 //!
-//! The feed is changed on a copy, which replaces it after the commit succeeded. For each change of a watched table this
-//! reads the old row, unless the row is new, and writes both in the same commit. Without watchers there is no feed.
+//! The writer changes a copy of the feed and replaces the original after the commit succeeded. For each change of a
+//! watched table it reads the old row, unless the row is known to be new, and writes both in the same commit. Without
+//! watchers there is no feed.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -24,49 +25,49 @@ use crate::{
     },
 };
 
-/// A generation is dropped whole, so the feed has several within what it may take.
+/// The feed's limit is divided among this many generations, because a generation can only be dropped whole.
 const GENERATIONS: u64 = 8;
-/// Bytes of staged rows that are brought into the feed at once.
+/// Bytes of staged rows that are recorded per commit.
 const STAGED_BYTES: usize = if cfg!(test) { 64 } else { 256 << 10 };
 
-/// The feed as the writer knows it.
+/// The writer's state of the feed.
 #[derive(Clone)]
 pub(super) struct Feed {
-    /// Oldest first; the last one is written to.
+    /// Oldest first; entries are added to the last one.
     generations: VecDeque<Generation>,
-    /// What the last generation has of each table's definition.
+    /// For each table number: the definition that the last generation holds, and its number.
     known: FxHashMap<u32, (Arc<RowFormat>, u64)>,
-    /// Most bytes of all of them.
+    /// Most bytes of all generations together.
     limit: u64,
     /// Whether it may have entries of a batch that was not committed.
     pub is_unfinished: bool,
 }
 
-/// What a commit is to be recorded with.
+/// The state before the commit that is recorded.
 pub(super) struct Moment<'m> {
-    /// The tables before it.
+    /// The tables.
     pub current: &'m Snapshot,
-    /// The rows before it.
+    /// The rows.
     pub store: &'m Arc<dyn StoreSnapshot>,
-    /// For whom.
+    /// Whose tables are recorded.
     pub watchers: &'m Watchers,
 }
 
-/// How far a large batch was brought into the feed.
+/// How far the staged rows of a large batch are recorded.
 pub(super) struct StagedFrom {
     from: Vec<u8>,
     entries: Entries,
 }
 
 impl StagedFrom {
-    /// The begin of the batch at this position.
+    /// Nothing of the batch at this position is recorded yet.
     pub fn begin(position: Position) -> Self {
         Self { from: Vec::new(), entries: Entries::new(position) }
     }
 }
 
 impl Feed {
-    /// The feed that is there; `None` if there is none.
+    /// The stored feed; `None` if there is none.
     pub fn load(store: &dyn StoreSnapshot, limit: u64, position: Position) -> Result<Option<Self>> {
         let generations = VecDeque::from(read_generations(store)?);
         let is_unfinished = generations.iter().any(|one| one.last > position);
@@ -74,7 +75,7 @@ impl Feed {
         Ok((!feed.generations.is_empty()).then_some(feed))
     }
 
-    /// A feed of what comes behind `after`.
+    /// Starts a feed of changes after `after`.
     pub fn begin(
         store: &dyn StoreSnapshot,
         limit: u64,
@@ -102,8 +103,9 @@ impl Feed {
         Ok(())
     }
 
-    /// Begins another generation where the last is full. It has all that came behind what that one has: between the
-    /// two nothing was recorded, and of a batch that is in both the second one alone has not all.
+    /// Starts another generation if the last one is full. The new one has all changes after the last batch of the old
+    /// one; nothing was recorded in between. If a large batch spans both, the new one alone does not have all of that
+    /// batch.
     fn rotate(&mut self, store: &dyn StoreSnapshot, commit: &mut StoreBatch) -> Result<()> {
         match self.generations.back() {
             Some(last) if last.bytes >= self.limit / GENERATIONS => {
@@ -115,11 +117,11 @@ impl Feed {
     }
 
     fn place(&self) -> Keyspace {
-        // There is always one.
+        // A feed always has a generation.
         self.generations.back().map_or(Keyspace::Rows(0), Generation::place)
     }
 
-    /// Notes what was put into the last generation.
+    /// Counts what was put into the last generation.
     fn grow(&mut self, position: Position, bytes: u64, commit: &mut StoreBatch) {
         if let Some(generation) = self.generations.back_mut()
             && bytes > 0
@@ -130,7 +132,8 @@ impl Feed {
         }
     }
 
-    /// The number of a table's definition in the last generation, which has it on return.
+    /// Makes sure that the last generation holds the table's definition. Returns the number of the definition and the
+    /// bytes added for it.
     fn definition(
         &mut self,
         view: &TableView,
@@ -148,7 +151,7 @@ impl Feed {
         Ok((position.0, bytes))
     }
 
-    /// Records what a group of batches changes, the first of them at `first`.
+    /// Records what a group of batches changes. `first` is the position of the first batch.
     pub fn record(
         &mut self,
         batches: &[PreparedBatch],
@@ -161,7 +164,7 @@ impl Feed {
             return Ok(());
         }
         self.rotate(&**moment.store, commit)?;
-        // What the batches before in the group made of a key.
+        // The rows that earlier batches of the group leave.
         let mut changed: FxHashMap<(u32, &[u8]), Option<&[u8]>> = FxHashMap::default();
         for (batch, position) in batches.iter().zip((first.0..).map(Position)) {
             let mut entries = Entries::new(position);
@@ -196,7 +199,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Records what happened to definitions.
+    /// Records changes of definitions.
     pub fn record_defined(
         &mut self,
         told: &[Defined],
@@ -210,7 +213,8 @@ impl Feed {
         Ok(())
     }
 
-    /// Records some of what is staged under a number, before that is committed; whether there is more.
+    /// Records a part of the rows staged under a number, before their batch is committed. Returns whether there are
+    /// more.
     pub fn record_staged(
         &mut self,
         number: u32,
@@ -255,8 +259,8 @@ impl Feed {
         Ok(goes_on)
     }
 
-    /// A commit that removes some of what a batch left that was not committed; `None` if there is
-    /// nothing any more.
+    /// A commit that removes entries of a batch that was not committed, up to 1,024 per generation. `None` if none
+    /// are left.
     pub fn discard(
         &mut self,
         store: &dyn StoreSnapshot,
@@ -283,14 +287,14 @@ impl Feed {
             }
             generation.put(&mut commit);
         }
-        // Definitions that it put may be among them: they are put again.
+        // The removed entries may include definitions: they are put again.
         self.known.clear();
         self.is_unfinished = !commit.is_empty();
         Ok((!commit.is_empty()).then_some(commit))
     }
 
-    /// Takes away the generations that nobody needs, or that there is no room for: the last one is
-    /// written to and stays. `passed` is up to where nobody needs anything.
+    /// Removes generations that no watcher needs (all have passed their last batch), and the oldest ones while the
+    /// feed exceeds its limit. The last generation stays.
     pub fn trim(&mut self, passed: Position) -> Vec<Generation> {
         let mut trimmed = Vec::new();
         let mut bytes: u64 = self.generations.iter().map(|one| one.bytes).sum();
@@ -318,7 +322,7 @@ impl Feed {
 }
 
 impl<'m> Moment<'m> {
-    /// The table, if somebody is to be told of it.
+    /// The table, if a watcher watches it.
     fn wanted(&self, number: u32) -> Option<&'m TableView> {
         let view = self.current.tables.values().find(|view| view.number == number)?;
         self.watchers.want(&view.schema.name).then_some(&**view)
@@ -329,7 +333,8 @@ impl<'m> Moment<'m> {
     }
 }
 
-/// The row before, as it is stored. Where the segments have all rows they say whether there is one.
+/// The stored row before the change. If the segments have all rows of the table, they are asked first whether there
+/// is one.
 fn old_row(view: &TableView, rows: &dyn RowReader, key: &[u8]) -> Result<Option<Vec<u8>>> {
     let knows_all = view.schema.required.is_none();
     if knows_all && !view.segments.iter().any(|segment| segment.has_live(key)) {

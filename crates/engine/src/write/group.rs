@@ -1,4 +1,4 @@
-//! Batches that are committed together: their segments and the snapshot with them.
+//! The segments and the snapshot of batches that are committed together.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,25 +13,25 @@ use crate::{
     storage::store::StoreSnapshot,
 };
 
-/// A group's changes by table number, indexed.
+/// The changes of a group by table number, indexed.
 pub(crate) struct IndexedGroup<'b> {
     pub tables: BTreeMap<u32, Runs<'b>>,
-    /// What it counts for the next checkpoint: bytes of text in the new segments, and of the log.
+    /// What the group counts towards the next checkpoint: bytes of text in new segments and of log entries.
     pub unsaved_bytes: u64,
 }
 
-/// The changes of a group to one table: runs in the order of the batches.
+/// The changes of a group to one table, as runs in the order of the batches.
 #[derive(Default)]
 pub(crate) struct Runs<'b>(Vec<Run<'b>>);
 
-/// Changes whose rows are in one segment: those of one large batch, or of small ones side by side.
+/// Changes whose rows share one segment: one large batch, or consecutive small ones.
 struct Run<'b> {
     /// The changed keys, ascending.
     keys: Vec<&'b [u8]>,
     segment: Option<Arc<Segment>>,
 }
 
-/// Small batches side by side: the last change of each key.
+/// The last change of each key in consecutive small batches.
 type Small<'b> = BTreeMap<&'b [u8], &'b PreparedChange>;
 
 impl<'b> IndexedGroup<'b> {
@@ -91,8 +91,8 @@ impl<'b> Runs<'b> {
         self.0.iter().flat_map(|run| run.keys.iter().copied())
     }
 
-    /// Brings these changes into a table's segments. A key's older document is deleted before its
-    /// new one comes in, so that a live key is in exactly one segment.
+    /// Applies these changes to a table's segments. A key's older document is deleted before the new one is added, so
+    /// that a live key is in exactly one segment.
     pub fn apply_to(&self, segments: &mut Vec<SegmentView>, schema: &Schema) {
         for run in &self.0 {
             for segment in segments.iter_mut() {
@@ -107,8 +107,8 @@ impl<'b> Runs<'b> {
     }
 }
 
-/// The snapshot after the group. Every table gets the rows of the new moment, the untouched ones
-/// too: an old moment of the store would keep its replaced rows on disk.
+/// The snapshot after the group. Every table gets the new store snapshot, also an unchanged one: an old store
+/// snapshot would keep replaced rows on disk.
 pub(crate) fn publish(
     current: &Snapshot,
     group: &IndexedGroup<'_>,

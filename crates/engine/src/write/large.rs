@@ -9,10 +9,9 @@
 //!          publish, acknowledge
 //!          move the rows to their tables, a part between two groups    (storage/staged)
 //! ```
-//! Other writers and definitions go on meanwhile. Before the commit only the batch itself reads what is staged under
-//! its number ([`LargeBatch::reader`]). A batch that is dropped, or that a crash ends, leaves nothing else. In memory
-//! are two parts, the parts of segments that are not left in files, and a bit for each document in the table's
-//! segments.
+//! Other writers and definitions continue meanwhile. Before the commit only the batch itself reads its staged rows
+//! ([`LargeBatch::reader`]). A batch that is dropped or ended by a crash leaves nothing behind. Memory holds two
+//! parts, the data of segments that is not left in files, and one bit per document of the table's segments.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -43,30 +42,30 @@ use crate::{
     },
 };
 
-/// Bytes of one commit of staged rows: the store does nothing else meanwhile.
+/// Bytes of one commit of staged rows. The store does nothing else during a commit.
 const COMMIT_BYTES: usize = 256 << 10;
-/// How long it is waited at once for the rows of another batch to be moved.
+/// How often a commit that waits for the move of another batch's rows checks for a full disk.
 const SETTLING_WAIT: Duration = Duration::from_millis(100);
-/// With so many segments of a table the smaller ones are merged.
+/// At this many segments of a table the smaller ones are merged.
 const SEGMENTS: usize = 40;
-/// At most so many are merged at once.
+/// Most segments merged at once.
 const MERGED_SEGMENTS: usize = 32;
-/// No merge makes a larger segment than about this.
+/// A merge makes no segment larger than about this.
 const MERGED_BYTES: u64 = 256 << 20;
-/// Of a segment with fewer documents each is looked up among the staged rows, of larger ones each
-/// staged row is looked up in the segment.
+/// Up to this many documents, the keys of a segment are looked up among the staged rows. For larger segments the
+/// staged rows are looked up in the segment.
 const LOOKED_UP_DOCUMENTS: u32 = 100_000;
 
-/// A batch of any size that becomes visible and durable whole. Dropping it leaves nothing of it.
+/// A batch of any size that becomes visible and durable as a whole. Dropping it without a commit discards it.
 pub struct LargeBatch {
     shared: Arc<DatabaseState>,
     number: u32,
-    /// The part that was added last: it may still be being indexed.
+    /// The part added last; it may still be in the indexing threads.
     last: Option<PreparedBatch>,
     tables: BTreeMap<u32, Built>,
     staged_bytes: u64,
     unsaved_bytes: u64,
-    /// Why a part of it is missing.
+    /// Why staging failed: a part is missing, so the batch cannot be committed.
     failure: Option<Error>,
     is_committed: bool,
 }
@@ -88,23 +87,22 @@ impl LargeBatch {
         })
     }
 
-    /// Adds changes behind those that were added before. The limits of one batch hold for what is
-    /// added at once: add a few megabytes at a time.
+    /// Adds changes after those added before. The limits of one batch apply to each call: add a few megabytes at a
+    /// time.
     ///
     /// # Errors
-    /// What is wrong with these changes is told at once, and the batch stays as it was:
-    /// [`Error::NotFound`] if there is no such table, [`Error::Request`] if a row or a key does not
-    /// fit its table, a row is to be inserted instead of put, or the changes are too many or too
-    /// large.
+    /// Errors of these changes are returned at once, and the batch stays as it was: [`Error::NotFound`] if there is
+    /// no such table, [`Error::Request`] if a row or a key does not fit its table, a row is an insert (only puts and
+    /// deletes are allowed), or the changes are too many or too large.
     ///
-    /// The changes that were added before are staged now. If that fails the batch cannot be
-    /// committed, and later calls answer the same:
+    /// This call also stages the changes added before. If that fails, the batch cannot be committed, and later calls
+    /// return the same error:
     ///
     /// - [`Error::Conflict`] or [`Error::NotFound`]: their table was altered or dropped meanwhile.
     /// - [`Error::Request`]: the batch is larger than
     ///   [`Options::max_large_batch_bytes`](crate::Options::max_large_batch_bytes).
     /// - [`Error::Full`], [`Error::Io`] or [`Error::Corrupt`]: they cannot be written or indexed.
-    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database accepts no writes any more.
     pub fn add(&mut self, tables: Vec<TableChanges>) -> Result<()> {
         self.check_whole()?;
         let batch = ChangeBatch { tables, positions: Vec::new() };
@@ -117,12 +115,11 @@ impl LargeBatch {
         before.map_or(Ok(()), |before| self.stage(before))
     }
 
-    /// One moment of all tables with what was added so far. Cost: that is brought to the disk.
+    /// A snapshot of all tables with the changes added so far. Cost: the last added changes are staged on disk.
     ///
     /// # Errors
-    /// Those of [`LargeBatch::add`] if the changes that were added last cannot be staged;
-    /// [`Error::Corrupt`], [`Error::Io`] or [`Error::Conflict`] if the rows that were staged cannot
-    /// be read.
+    /// Those of [`LargeBatch::add`] if the changes added last cannot be staged; [`Error::Corrupt`], [`Error::Io`] or
+    /// [`Error::Conflict`] if the staged rows cannot be read.
     pub fn reader(&mut self) -> Result<Reader> {
         self.stage_last()?;
         let current = self.shared.published.load();
@@ -144,18 +141,18 @@ impl LargeBatch {
         Ok(Reader::of(&self.shared, Arc::new(current.with_tables(tables))))
     }
 
-    /// Makes all of it visible and durable, with these positions of sources. Waits while the rows of
-    /// another large batch are being moved to their tables, but not for room on a full disk.
+    /// Makes the batch visible and durable, with these positions of sources. Waits while the rows of another large
+    /// batch are moved to their tables, but not for room on a full disk.
     ///
     /// # Errors
-    /// - Those of [`LargeBatch::add`] if the changes that were added last cannot be staged.
+    /// - Those of [`LargeBatch::add`] if the changes added last cannot be staged.
     /// - [`Error::Conflict`] or [`Error::NotFound`]: a table was altered or dropped meanwhile.
-    /// - [`Error::NotUnique`]: two rows would have the same value at a path that is unique.
+    /// - [`Error::NotUnique`]: two rows would have the same value at a unique path.
     /// - [`Error::Full`]: the disk is full.
-    /// - [`Error::Busy`]: a path that is unique is not indexed, and cannot be.
-    /// - [`Error::Corrupt`] or [`Error::Io`]: the rows that were staged cannot be read.
-    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more. If that
-    ///   happened during the commit, only the next start shows whether it was done.
+    /// - [`Error::Busy`]: a unique path is not indexed, and cannot be.
+    /// - [`Error::Corrupt`] or [`Error::Io`]: the staged rows cannot be read.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database accepts no writes any more. If that happened during
+    ///   the commit, only the next start shows whether it succeeded.
     pub fn commit(mut self, positions: Vec<(String, String)>) -> Result<Position> {
         self.stage_last()?;
         self.wait_until_settled()?;
@@ -166,7 +163,7 @@ impl LargeBatch {
         let (waiter, outcome) = Waiter::new();
         self.shared.queue.push(Job::Large(commit, waiter))?;
         let outcome = outcome.wait().unwrap_or_else(|| Err(self.shared.refusal()));
-        // After these nobody knows whether it was committed: the next start does.
+        // After these errors only the next start can tell whether it was committed: keep its rows.
         self.is_committed = matches!(outcome, Ok(_) | Err(Error::Poisoned(_) | Error::Closed));
         outcome
     }
@@ -181,7 +178,7 @@ impl LargeBatch {
         self.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Puts a part under the number and into segments.
+    /// Writes the rows and the segments of a part.
     fn stage(&mut self, mut part: PreparedBatch) -> Result<()> {
         let staged = part.wait_until_indexed().and_then(|()| self.stage_indexed(&part));
         self.failure = staged.as_ref().err().cloned();
@@ -211,7 +208,7 @@ impl LargeBatch {
         Ok(())
     }
 
-    /// All parts must be of one definition.
+    /// All parts must use the same definition of the table.
     fn check_definition(&mut self, current: &Snapshot, table: &PreparedTable) -> Result<()> {
         if let Some(error) = stale(current, table) {
             return Err(error);
@@ -244,7 +241,7 @@ impl LargeBatch {
         store.commit(commit, false).map_err(|error| self.shared.poison(&error))
     }
 
-    /// Looks up what the writer would have to, which takes long where tables are large.
+    /// Does the lookups here that the writer would otherwise do: they take long on large tables.
     fn find_all_replaced(&mut self) -> Result<()> {
         let current = self.shared.published.load();
         let store = self.shared.store()?.snapshot();
@@ -264,7 +261,7 @@ impl LargeBatch {
             if self.shared.published.wait_until(Some(deadline), is_settled)? {
                 return Ok(());
             }
-            // No row is moved on a full disk.
+            // On a full disk no rows are moved, so the wait could not end.
             if let Some(reason) = self.shared.store()?.refusal() {
                 return Err(Error::Full(reason));
             }
@@ -277,7 +274,7 @@ impl Drop for LargeBatch {
         if self.is_committed || self.staged_bytes == 0 {
             return;
         }
-        // Of a database that is closed meanwhile the next start drops it.
+        // If the database is closed, the next start drops the rows.
         if let Ok(store) = self.shared.store()
             && let Err(error) = store.drop_rows(self.number)
         {
@@ -300,7 +297,7 @@ impl Built {
         Self { name, defined: view.defined, segments: Vec::new(), replaced }
     }
 
-    /// Takes the changes of a part.
+    /// Adds the changes of a part.
     fn add(&mut self, runs: &Runs<'_>, view: &TableView, shared: &DatabaseState) -> Result<()> {
         runs.apply_to(&mut self.segments, &view.schema);
         for key in runs.keys() {
@@ -319,7 +316,7 @@ impl Built {
         Ok(())
     }
 
-    /// Keeps the segments few, as the merges do for what is published.
+    /// Merges small segments if there are many, as background merges do for published ones.
     fn merge_small(&mut self, schema: &Schema) -> Result<()> {
         if self.segments.len() < SEGMENTS {
             return Ok(());
@@ -339,7 +336,7 @@ impl Built {
         Ok(())
     }
 
-    /// Finds the replaced documents of the segments of which they are not known.
+    /// Finds the replaced documents in segments of the table that were not searched yet.
     pub(super) fn find_replaced(
         &mut self,
         number: u32,
@@ -379,7 +376,7 @@ impl Built {
         known.map(|(_, replaced)| replaced)
     }
 
-    /// The segments of the table with the batch; `None` if one of them is not known.
+    /// The table's segments with the batch applied; `None` if one of them was not searched yet.
     pub(super) fn segments_over(&self, view: &TableView) -> Option<Vec<SegmentView>> {
         let mut segments = Vec::with_capacity(view.segments.len() + self.segments.len());
         for segment in &view.segments {
@@ -416,7 +413,7 @@ fn staged_documents(
 }
 
 impl Writer<'_> {
-    /// A number for rows that are staged.
+    /// Reserves a number under which rows are staged.
     pub(super) fn reserve(&mut self) -> Result<u32> {
         let number = self.read_store(|store| catalog::next_table(&**store))?;
         let mut commit = StoreBatch::new();
@@ -426,9 +423,9 @@ impl Writer<'_> {
         Ok(number)
     }
 
-    /// Makes a batch durable and visible that is staged; the order of the steps must not move.
-    /// 1. What those who watch are told of it, which counts for nothing without the next step.
-    /// 2. The synced commit of the mark: without it the next start drops what is staged.
+    /// Makes a staged batch durable and visible. The order of the steps must not change:
+    /// 1. Record the changes for watchers. Without the next step they do not count.
+    /// 2. Commit the mark, synced. Without it the next start drops the staged rows.
     /// 3. Publish, and only then acknowledge.
     pub(super) fn commit_large(&mut self, mut large: LargeCommit) -> Result<Position> {
         while self.settling.is_some() {
@@ -453,9 +450,9 @@ impl Writer<'_> {
         catalog::put_sources(&mut commit, large.positions.iter().map(|(name, at)| (name, at)));
         self.commit_to_store(commit, true)?;
         self.position = position;
-        // Committed but not to be seen: only a new start shows it.
+        // It is committed, but only a restart can show it: end writing.
         self.publish_large(&mut large).map_err(|error| match error {
-            // That it can be tried again is not true of this one.
+            // `Full` would mean that the caller can try again, which is wrong after the commit.
             Error::Full(reason) => self.shared.poison(&Error::Poisoned(reason)),
             other => self.shared.poison(&other),
         })?;
@@ -472,8 +469,8 @@ impl Writer<'_> {
         Ok(position)
     }
 
-    /// Publishes the snapshot with the batch. The documents that it replaced are sought outside the
-    /// gate; merges may exchange segments meanwhile, whose documents are then sought again.
+    /// Publishes the snapshot with the batch. Replaced documents are searched outside the lock of `published`. A
+    /// merge may exchange segments meanwhile; then the new ones are searched and it tries again.
     fn publish_large(&self, large: &mut LargeCommit) -> Result<()> {
         loop {
             let current = self.shared.published.load();
@@ -511,8 +508,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Moves some of the rows that are staged to their tables. A failure ends all writing, save that
-    /// of a full disk: the same are moved again.
+    /// Moves some of the staged rows to their tables. A failure ends all writing, except a full disk: then the same
+    /// rows are moved again later.
     pub(super) fn settle_some(&mut self) -> Result<()> {
         let Some(settling) = self.settling.take() else { return Ok(()) };
         let settled = self.settle(settling.clone());
@@ -526,7 +523,7 @@ impl Writer<'_> {
         settled.map(|_| ())
     }
 
-    /// What is left to be moved then.
+    /// Moves some rows; returns what is left to move.
     fn settle(&mut self, settling: Settling) -> Result<Option<Settling>> {
         let current = self.shared.published.load();
         let is_there = |table: u32| find_table(&current, table).is_some();
@@ -537,7 +534,7 @@ impl Writer<'_> {
         match next.map_err(|error| self.shared.poison(&error))? {
             (Some(commit), after) => {
                 self.commit_to_store(commit, false)?;
-                // Readers see the same as before.
+                // The move changes nothing that readers see.
                 self.follow_store()?;
                 Ok(Some(after))
             }
@@ -545,7 +542,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Readers of before still find what is staged; those of after do not ask for it.
+    /// Ends the move. Older snapshots still read the staged rows; new ones do not look for them.
     fn end_settling(&mut self, settling: &Settling) -> Result<()> {
         self.commit_to_store(settling.end(), true)?;
         let store = self.store.snapshot();

@@ -1,18 +1,19 @@
-//! The way of a batch into the tables: one writer thread, one order.
+//! The write path of a batch: one writer thread, one commit order.
 //!
 //! ```text
 //! caller   prepare: compute, check, encode              (computed, prepare)
-//!          have it indexed if large                     (indexing/)
+//!          index it if it is large                      (indexing/)
 //!          queue, wait                                  (shared/)
 //! writer   check what a batch expects of its keys       (conflict, recent)
-//!          and that values of unique paths are free     (unique)
+//!          check that values of unique paths are free   (unique)
 //!          take a group, help merges that lag           (writer)
-//!          index what is small, one segment a table     (group)
-//!          note what changed for those who watch        (feed)
+//!          index small batches, one segment a table     (group)
+//!          record the changes for watchers              (feed)
 //!          commit all rows at once, sync                (writer)
 //!          publish, acknowledge                         (group, writer)
 //! ```
-//! A batch is durable before it is visible and visible before it is acknowledged, and always whole.
+//! A batch becomes visible as a whole, and visible before it is acknowledged. With
+//! [`Always`](crate::Durability::Always) it is durable before it is visible, except in a pipeline.
 
 mod ahead;
 mod alter;

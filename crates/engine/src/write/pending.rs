@@ -1,4 +1,4 @@
-//! Batches that were submitted to the writer: waiting for one, or for a sequence of them (a pipeline).
+//! Batches that were submitted to the writer: waiting for one, and sequences of them (pipelines).
 
 use std::sync::{
     Arc,
@@ -11,13 +11,12 @@ use crate::{
     shared::{DatabaseState, Job, Outcome, Waiter},
 };
 
-/// Batches that follow from each other, as those of a source do: one that fails, whenever that is,
-/// keeps all behind it from being applied, so that a stored position never jumps over changes.
-/// After a failure begin a new one from what is stored.
+/// A sequence of batches that build on each other, such as those of a source. If one fails, no later batch of the
+/// pipeline is applied, so a stored position never skips changes. After a failure start a new pipeline from the
+/// stored position.
 ///
-/// With [`crate::Durability::Always`] they are visible before they are synced, which is done within
-/// a tenth of a second: whoever feeds a pipeline finds after a crash where it is, and feeds it the
-/// same again.
+/// Even with [`crate::Durability::Always`] these batches become visible before they are synced, which happens within
+/// 100 ms. After a crash, read the stored position and submit the batches after it again.
 pub struct Pipeline {
     shared: Arc<DatabaseState>,
     broken: Arc<AtomicBool>,
@@ -28,12 +27,11 @@ impl Pipeline {
         Self { shared: Arc::clone(shared), broken: Arc::default() }
     }
 
-    /// As [`crate::Database::submit`], behind what was submitted here before. What is refused here
-    /// and now counts as not submitted.
+    /// Like [`crate::Database::submit`], after the batches submitted here before.
     ///
     /// # Errors
-    /// Those of [`crate::Database::submit`], and [`Error::Conflict`] if a batch of this pipeline
-    /// failed before. What is refused here counts as not submitted: it does not break the pipeline.
+    /// Those of [`crate::Database::submit`], and [`Error::Conflict`] if an earlier batch of this pipeline failed. A
+    /// batch refused here counts as not submitted: it does not break the pipeline.
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
         self.shared.check_open()?;
         if self.is_broken() {
@@ -53,7 +51,7 @@ impl Pipeline {
     }
 }
 
-/// A batch that was submitted: it is applied whether this is waited for or dropped.
+/// A submitted batch. It is applied whether this is waited for or dropped.
 #[must_use = "whether the batch was applied is known only after a wait"]
 pub struct Pending {
     outcome: Outcome,
@@ -61,34 +59,32 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// What the writer answers, and the wait for it.
+    /// The writer's end, and the caller's end that waits.
     pub(crate) fn new(shared: &Arc<DatabaseState>) -> (Waiter, Self) {
         let (waiter, outcome) = Waiter::new();
         (waiter, Self { outcome, shared: Arc::clone(shared) })
     }
 
-    /// Waits until the batch is visible and, but for those of a [`Pipeline`], as durable as the
-    /// options say; or refused.
+    /// Waits until the batch is visible and durable as the options say (a batch of a [`Pipeline`]: only visible), or
+    /// refused.
     ///
     /// # Errors
-    /// - [`Error::NotFound`] or [`Error::Conflict`]: its table was dropped or altered meanwhile, a
-    ///   batch before it in its [`Pipeline`] failed, or its [`crate::Transaction`] met another
-    ///   write.
-    /// - [`Error::Exists`]: the key of a row that it inserts is there.
-    /// - [`Error::NotUnique`]: another row has a value that a row of it has at a path that is unique.
+    /// - [`Error::NotFound`] or [`Error::Conflict`]: its table was dropped or altered meanwhile, an earlier batch of
+    ///   its [`Pipeline`] failed, or its [`crate::Transaction`] conflicts with another write.
+    /// - [`Error::Exists`]: the key of an inserted row exists.
+    /// - [`Error::NotUnique`]: another row has the same value at a unique path.
     /// - [`Error::Busy`]: a table has too many segments and they cannot be merged.
     /// - [`Error::Request`]: its rows are too large to be indexed together.
     /// - [`Error::Full`]: the disk is full.
-    /// - [`Error::Corrupt`] or [`Error::Io`]: what it is checked against cannot be read.
-    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more. After
-    ///   [`Error::Poisoned`] only the next start shows whether the batch was applied.
+    /// - [`Error::Corrupt`] or [`Error::Io`]: what it must be checked against cannot be read.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database accepts no writes any more. After [`Error::Poisoned`]
+    ///   only the next start shows whether the batch was applied.
     pub fn wait(self) -> Result<Position> {
-        // The writer drops what it does not answer only when it ends.
+        // The writer leaves a batch without an answer only when it ends.
         self.outcome.wait().unwrap_or_else(|| Err(self.shared.refusal()))
     }
 
-    /// What [`Pending::wait`] would answer now without waiting; `None` while it would wait. An
-    /// outcome is told once.
+    /// The result of [`Pending::wait`] if it is known; `None` if it is not. A result is returned once.
     pub fn poll(&self) -> Option<Result<Position>> {
         let told = self.outcome.poll()?;
         Some(told.unwrap_or_else(|| Err(self.shared.refusal())))

@@ -1,8 +1,7 @@
-//! The part of `apply` that runs in the caller's thread: everything that does not depend on the order of batches.
+//! The part of `apply` that runs in the caller's thread: everything that does not depend on the commit order.
 //!
-//! Rows are checked against the schema and encoded, keys are made distinct (the last change of a
-//! key stands), and a large batch is given to the threads that index, so that every core is used
-//! while the one writer only commits and publishes.
+//! Rows are checked against the schema and encoded, and only the last change of each key is kept. A large batch goes
+//! to the indexing threads. So all cores work while the single writer only commits and publishes.
 
 use std::sync::Arc;
 
@@ -19,18 +18,18 @@ use crate::{
     snapshot::Snapshot,
 };
 
-/// From this many changes of a table on, they are a segment of their own.
+/// From this many changes of a table on, they get a segment of their own.
 const LARGE_CHANGES: usize = 1_024;
 /// From this many bytes of rows of a table on, likewise.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// Most bytes of a value that the segments hold.
+/// Most bytes of a value that segments hold.
 const MAX_INDEXED_BYTES: usize = remora_index::column::MAX_VALUE_BYTES;
 
-/// What a batch takes of memory besides its changes.
+/// Memory that a batch takes besides its changes.
 const BATCH_BYTES: usize = 256;
 
-/// Checks and encodes a batch, whose rows have what is said, against the tables of `snapshot`.
+/// Checks and encodes a batch against the tables of `snapshot`. `brought` says which columns its rows contain.
 pub(crate) fn prepare(
     batch: ChangeBatch,
     brought: Brought,
@@ -73,12 +72,12 @@ pub(crate) fn prepare(
     tables.iter_mut().try_for_each(PreparedTable::settle)?;
     tables.iter().try_for_each(|table| table.check_text(options))?;
     tables.iter_mut().try_for_each(PreparedTable::find_unique)?;
-    // Here who writes such a table waits for its indexes; in the writer's thread all would.
+    // Waiting here blocks one caller; in the writer thread it would block all.
     let unique = tables.iter().filter(|table| !table.unique.is_empty());
     unique
         .map(|table| table.number)
         .try_for_each(|number| wait_for_unique_paths(shared, number))?;
-    // Nothing can be wrong with the rows any more.
+    // All checks of the rows are done.
     tables.iter_mut().for_each(|table| table.index_if_large(&shared.indexers));
     let bytes: usize = tables.iter().map(PreparedTable::bytes).sum();
     let positions = batch.positions;
@@ -113,14 +112,14 @@ fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Resu
     Ok(PreparedChange { key, stored: Some(stored), row: Some(fitted), must_be_absent })
 }
 
-/// The error for changes of a table that has no rows of its own.
+/// The error for changes to a distributed table, which has no rows of its own.
 fn distributed(schema: &Schema) -> Error {
     let (name, parts) = (&schema.name, [schema.parts(), schema.agents()].concat().join(", "));
     let message = format!("table {name:?} is distributed over {parts}: write to one of these");
     Error::request(RequestPart::Other, message)
 }
 
-/// The error for a row that is to be inserted and is there.
+/// The error for inserting a row that exists.
 pub(super) fn exists(schema: &Schema, key: &[u8]) -> Error {
     match decode_key(schema, key) {
         Ok(key) => Error::Exists { table: schema.name.clone(), key },
@@ -128,7 +127,8 @@ pub(super) fn exists(schema: &Schema, key: &[u8]) -> Error {
     }
 }
 
-/// What the segments hold must be short: a column of long values is in the row store alone.
+/// Refuses long values in indexed columns: segments hold short values only. Columns that are not indexed may hold
+/// longer ones.
 fn check_indexed(schema: &Schema, row: &Row, key: &[Value]) -> Result<()> {
     let mut cells = schema.columns.iter().zip(row).filter(|(column, _)| column.indexed);
     let bytes = |value: &Value| match value {
@@ -158,8 +158,8 @@ fn row_too_large(schema: &Schema, key: &[Value], bytes: usize, options: &Options
 }
 
 impl PreparedTable {
-    /// Orders the changes, keeps the last of each key, and drops the rows that are not to be
-    /// indexed.
+    /// Sorts the changes by key, keeps the last one of each key, and does not index rows that fail the table's
+    /// condition.
     fn settle(&mut self) -> Result<()> {
         if let Some(key) = keep_last_of_each_key(&mut self.changes) {
             return Err(exists(&self.schema, &key));
@@ -173,7 +173,7 @@ impl PreparedTable {
         Ok(())
     }
 
-    /// A batch becomes one segment, whose offsets end somewhere.
+    /// Refuses too much text: a batch becomes one segment, whose size is limited.
     fn check_text(&self, options: &Options) -> Result<()> {
         if self.text_bytes as u64 <= options.max_segment_bytes {
             return Ok(());
@@ -186,7 +186,7 @@ impl PreparedTable {
         Err(Error::request(RequestPart::Batch, message))
     }
 
-    /// Gives the rows away to be indexed if there are many.
+    /// Sends the rows to the indexing threads if there are many.
     fn index_if_large(&mut self, indexers: &Indexers) {
         let rows = self.changes.iter().filter(|change| change.row.is_some()).count();
         if rows < LARGE_CHANGES && self.bytes() < LARGE_BYTES {
@@ -198,8 +198,8 @@ impl PreparedTable {
     }
 }
 
-/// Orders the changes and leaves one for each key: the last, which must find no row if the first
-/// had to. Answers a key that is inserted although an earlier change put its row.
+/// Sorts the changes and keeps the last one of each key. It must find no row if the first one had to. Returns a key
+/// that is inserted although an earlier change put its row.
 fn keep_last_of_each_key(changes: &mut Vec<PreparedChange>) -> Option<Vec<u8>> {
     changes.sort_by(|a, b| a.key.cmp(&b.key));
     let mut twice = None;

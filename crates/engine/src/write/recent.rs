@@ -1,7 +1,7 @@
 //! The keys that were written while transactions were open.
 //!
-//! A transaction conflicts with every writer of its keys since its snapshot. While any transaction is open, the writer
-//! records the hash of every key it writes, with the position. The writer looks for open transactions only after it has
+//! A transaction conflicts with every write of its keys since its snapshot. While any transaction is open, the writer
+//! records the hash and position of every key it writes. The writer looks for open transactions only after it has
 //! published, and a transaction registers before it loads its snapshot: so an unrecorded write is visible to every
 //! later transaction. A hash collision only makes a transaction start again.
 
@@ -12,24 +12,23 @@ use crate::{
     shared::{OpenTransactions, PreparedBatch},
 };
 
-/// Most keys that are noted: some 30 MB.
+/// Most keys that are recorded: about 30 MB.
 const MAX_NOTED: usize = 1 << 20;
 
 /// The keys that were written while transactions were open.
 #[derive(Default)]
 pub(super) struct RecentWrites {
-    /// Hashes of keys and when they were written last.
+    /// Hashes of keys, and the position of their last write.
     keys: FxHashMap<u64, Position>,
-    /// Tables of which any key may have been written, and when last.
+    /// Tables in which any key may have been written, and the last position.
     tables: FxHashMap<u32, Position>,
-    /// What was written up to here is not known any more.
+    /// Writes up to this position are not known any more.
     pub forgotten: Position,
 }
 
 impl RecentWrites {
-    /// Notes what batches wrote that were published just now, the first of them at `first`. The
-    /// keys that a transaction protected count as written: of two that protect the same key one
-    /// begins again.
+    /// Records the keys of batches that were just published, the first of them at `first`. Keys that a transaction
+    /// protected count as written: of two transactions that protect the same key, one must start again.
     pub fn note(&mut self, open: &OpenTransactions, batches: &[PreparedBatch], first: Position) {
         let Some(oldest) = open.oldest() else { return self.forget_all() };
         let count: usize = batches.iter().map(PreparedBatch::key_count).sum();
@@ -44,7 +43,7 @@ impl RecentWrites {
         }
     }
 
-    /// Notes that keys of these tables were written, too many to be told.
+    /// Records that keys of these tables were written, too many to record each.
     pub fn note_tables(
         &mut self,
         open: &OpenTransactions,
@@ -62,8 +61,8 @@ impl RecentWrites {
         self.tables.clear();
     }
 
-    /// Whether `count` more keys have room, if need be after those are gone that no transaction
-    /// asks for. Then half of the room must be free, so that this is not done again soon.
+    /// Whether there is room for `count` more keys. If not, keys that no open transaction needs are removed; then
+    /// half of the room must be free, so that this is not repeated soon.
     fn has_room(&mut self, count: usize, oldest: Position) -> bool {
         if self.keys.len().saturating_add(count) <= MAX_NOTED {
             return true;
@@ -139,7 +138,7 @@ mod tests {
         recent.note(&early, &[batch(0..third)], Position(5));
         recent.note(&early, &[batch(third..2 * third)], Position(6));
         assert!(is_written(&recent, 0, 4));
-        // The first ones are of no use any more and make room.
+        // The first keys are not needed any more and make room.
         recent.note(&late, &[batch(2 * third..3 * third)], Position(7));
         recent.note(&late, &[batch(3 * third..3 * third + third / 2)], Position(8));
         assert!(is_written(&recent, 2 * third, 6) && recent.forgotten == Position(0));

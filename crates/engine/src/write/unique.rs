@@ -1,13 +1,12 @@
-//! Unique paths: the writer thread checks them at the batch's place in the order of all batches.
+//! Unique paths. The writer thread checks them at the batch's place in the commit order.
 //!
 //! ```text
-//! caller   what the rows have at the unique paths, in order; two of one batch are refused   (prepare)
-//! writer   the same anew where the paths were changed since                                (follow_paths)
-//!          wait for the merges if a segment has no values of a path
-//!          look each value up in every segment; a row that the batch changes counts for nothing
+//! caller   collect the rows' values at unique paths, sorted; refuse duplicates in one batch   (prepare)
+//! writer   collect them again if the paths have changed since                                (follow_paths)
+//!          wait for merges if a segment lacks the values of a path
+//!          look up each value in every segment; rows that the batch changes do not count
 //! ```
-//! A path becomes unique between two groups of batches, when every segment has its values and no two rows have the
-//! same.
+//! A path becomes unique between two groups of batches, if every segment has its values and no two rows share one.
 
 use std::{
     collections::BTreeSet,
@@ -27,11 +26,11 @@ use crate::{
     unique::{are_indexed, check_segments, holder, not_unique, unique_places},
 };
 
-/// How long the merges are waited for before it is looked again whether they fail.
+/// How long to wait for merges before checking whether they fail.
 const MERGE_WAIT: Duration = Duration::from_millis(20);
 
 impl PreparedTable {
-    /// Finds what its rows have at the unique paths; refuses two with the same.
+    /// Collects the values at unique paths; refuses duplicates among these rows.
     pub(super) fn find_unique(&mut self) -> Result<()> {
         self.unique.clear();
         if unique_places(&self.schema).next().is_none() {
@@ -45,7 +44,7 @@ impl PreparedTable {
         self.settle_unique()
     }
 
-    /// Takes the table's paths as they are now, if they are others than when it was prepared.
+    /// Switches to the table's current paths if they changed after the batch was prepared.
     pub(super) fn follow_paths(&mut self, view: &TableView) -> Result<()> {
         let schema = &view.schema;
         if Arc::ptr_eq(&self.schema, schema)
@@ -71,7 +70,7 @@ impl PreparedTable {
         let has_unique = unique_places(schema).next().is_some();
         let mut keys = PathKeys::default();
         for (change, row) in self.changes.iter_mut().enumerate() {
-            // What is no document was refused.
+            // Errors are impossible here: rows that are not documents were refused.
             if let Some(fitted) = &mut row.row {
                 let _ = path_values(&schema.paths, &fitted.row, &mut fitted.paths);
             }
@@ -87,7 +86,7 @@ impl PreparedTable {
         self.settle_unique()
     }
 
-    /// Orders the values, each of a row once.
+    /// Sorts the values, each once per row; refuses two rows with the same value.
     fn settle_unique(&mut self) -> Result<()> {
         self.unique.sort_unstable();
         self.unique.dedup();
@@ -111,7 +110,7 @@ fn push_unique(schema: &Schema, change: usize, keys: &PathKeys, unique: &mut Vec
 }
 
 impl Writer<'_> {
-    /// Refuses rows with a value that another row has which they do not replace.
+    /// Refuses rows with a value that another row has, unless the batch changes that row.
     pub(super) fn check_unique(&self, table: &PreparedTable) -> Result<()> {
         if table.unique.is_empty() {
             return Ok(());
@@ -130,7 +129,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Refuses a batch in parts whose rows have a value that another row has.
+    /// Refuses a large batch if a row of it shares a value with another row.
     pub(super) fn check_unique_large(&self, large: &mut LargeCommit) -> Result<()> {
         let current = self.shared.published.load();
         let unique: Vec<u32> = large.tables.keys().copied().collect();
@@ -160,7 +159,7 @@ impl Writer<'_> {
     }
 }
 
-/// Refuses paths that become unique where two rows have the same value, or a segment has no values.
+/// Refuses a new unique path if two rows share a value or a segment lacks its values.
 pub(super) fn check_defined(
     schema: &Schema,
     segments: &[SegmentView],
@@ -183,7 +182,7 @@ pub(super) fn wait_for_unique_paths(shared: &DatabaseState, number: u32) -> Resu
     wait_for_paths(shared, number, &|path| path.unique)
 }
 
-/// Waits until every segment of a table has the values of some of its paths.
+/// Waits until every segment of a table has the values of the wanted paths.
 pub(crate) fn wait_for_paths(
     shared: &DatabaseState,
     number: u32,
@@ -228,7 +227,7 @@ pub(crate) fn wait_for_paths(
     }
 }
 
-/// Why one of the paths is not indexed in a segment, which no merge changes.
+/// Why one of the paths can never be indexed in a segment; no merge changes that.
 fn why_never(view: &TableView, is_wanted: &dyn Fn(&PathDef) -> bool) -> Option<String> {
     let specs = path_specs(&view.schema);
     let wanted = specs.iter().zip(&view.schema.paths).filter(|(_, path)| is_wanted(path));

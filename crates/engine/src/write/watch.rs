@@ -20,8 +20,7 @@ use crate::{
 };
 
 impl Writer<'_> {
-    /// Takes up the feed that is there. One that cannot be read cannot be written on either: as of any other damage,
-    /// nothing is written then.
+    /// Loads the stored feed. If it is damaged, all writing ends: entries cannot be added to it.
     pub(super) fn load_feed(&mut self) {
         let (limit, position) = (self.shared.options.max_watch_bytes, self.position);
         match self.read_store(|store| Feed::load(&**store, limit, position)) {
@@ -30,11 +29,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Does what is asked.
+    /// Carries out an order of a watcher.
     pub(super) fn watch(&mut self, order: WatchOrder) {
         match order {
             WatchOrder::Begin(name, tables, answer) => {
-                // A caller that is gone does not want to know.
+                // The caller may be gone.
                 let _ = answer.send(self.begin_watching(name, tables));
             }
             WatchOrder::Forget(name, waiter) => waiter.answer(self.forget_watcher(&name)),
@@ -62,7 +61,7 @@ impl Writer<'_> {
         if let Some(name) = &name {
             let registration = Registration { tables: tables.clone(), since: self.position.0 };
             put_registration(&mut commit, name, &registration)?;
-            // One that had the name before is not gone on with.
+            // Replaces the saved position of an earlier watcher of this name.
             let saved = (format!("{WATCH_POSITION}{name}"), self.position.0.to_string());
             catalog::put_sources(&mut commit, [(&saved.0, &saved.1)].into_iter());
             self.commit_to_store(commit, true)?;
@@ -106,7 +105,7 @@ impl Writer<'_> {
         });
     }
 
-    /// The feed with what a group of batches changes, whose entries are in the commit.
+    /// A copy of the feed with the changes of a group of batches. Their entries are added to `commit`.
     pub(super) fn recorded(
         &mut self,
         batches: &[PreparedBatch],
@@ -127,7 +126,7 @@ impl Writer<'_> {
         Ok(Some(feed))
     }
 
-    /// Those of these events that somebody is to be told of.
+    /// The events that a watcher gets.
     pub(super) fn told(&self, events: Vec<Defined>) -> Vec<Defined> {
         if self.feed.is_none() {
             return Vec::new();
@@ -137,7 +136,7 @@ impl Writer<'_> {
         events.into_iter().filter(is_wanted).collect()
     }
 
-    /// The feed with what happened to definitions, whose entries are in the commit.
+    /// A copy of the feed with changes of definitions. Their entries are added to `commit`.
     pub(super) fn recorded_defined(
         &mut self,
         told: &[Defined],
@@ -150,9 +149,9 @@ impl Writer<'_> {
         Ok(Some(feed))
     }
 
-    /// Brings a large batch into the feed before it is committed, so that whoever reads the feed behind
-    /// the commit finds all of it. What comes of it if it is not committed is removed before the next
-    /// commit. Whoever writes waits meanwhile: the rows before are those of one moment.
+    /// Records a large batch before it is committed, so that its commit makes all of its entries visible. If the
+    /// batch is not committed, its entries are removed before the next commit. Other writers wait meanwhile, because
+    /// all old rows must come from one snapshot.
     pub(super) fn record_large(&mut self, large: &LargeCommit, position: Position) -> Result<()> {
         self.finish_feed()?;
         let (number, watchers) = (large.number, &self.shared.watchers);
@@ -174,16 +173,16 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Takes the feed of a commit that is there for the one before, and drops what is of no use.
+    /// Replaces the feed by the copy whose commit succeeded, and trims it.
     pub(super) fn keep_feed(&mut self, feed: Option<Feed>) {
         let Some(mut feed) = feed else { return };
         feed.is_unfinished = false;
         self.feed = Some(feed);
-        // It is tried again behind the next commit; after any error but that of a full disk there is none.
+        // After a full disk it is tried again with the next commit; any other error has ended writing.
         let _ = self.trim_feed();
     }
 
-    /// Removes what a large batch left that was not committed.
+    /// Removes entries of a large batch that was not committed.
     fn finish_feed(&mut self) -> Result<()> {
         while let Some(feed) = self.feed.as_ref().filter(|feed| feed.is_unfinished) {
             let position = self.position;

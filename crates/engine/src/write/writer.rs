@@ -1,4 +1,4 @@
-//! The writer thread: the only one that commits rows and moves the position.
+//! The writer thread: the only one that commits rows and advances the position.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,18 +28,18 @@ use crate::{
     },
 };
 
-/// How long the threads that merge are waited for before it is looked again what there is to do.
+/// How long to wait for merges before checking again what can be done.
 const MERGE_WAIT: Duration = Duration::from_millis(20);
-/// Batches of a pipeline are synced within so long, where others are at once.
+/// Longest delay between a pipeline batch's commit and its sync.
 const PIPELINE_SYNC: Duration = Duration::from_millis(100);
-/// How often it is looked whether a disk that was full has room.
+/// How often a full disk is checked for room.
 const ROOM_POLL: Duration = Duration::from_secs(1);
-/// A thread of the writer ends when nothing came for so long.
+/// The writer's thread ends after this time without work.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
-/// A wait for merges of so long is told to the operator.
+/// Waits for merges from this length on are logged.
 const LONG_WAIT: Duration = Duration::from_secs(1);
 
-/// Does what is queued until the queue is closed and empty.
+/// Runs the writer until the queue is closed and empty.
 pub(crate) fn run(shared: &DatabaseState) {
     let _guard = PoisonOnPanic(shared, "writer");
     let Ok(store) = shared.store() else { return };
@@ -59,22 +59,22 @@ pub(super) struct Writer<'s> {
     pub store: Arc<dyn Store>,
     /// The last committed batch.
     pub position: Position,
-    /// Since when a commit waits for its sync.
+    /// The time of the oldest commit that is not synced.
     unsynced_since: Option<Instant>,
-    /// What transactions may collide with.
+    /// Recently written keys, for transaction conflicts.
     pub recent: RecentWrites,
     /// The large batch whose rows are being moved to their tables.
     pub settling: Option<Settling>,
-    /// What is kept for those who watch.
+    /// The change feed, if there are watchers.
     pub feed: Option<Feed>,
-    /// How often the store had been opened anew when it was last looked.
+    /// The number of store openings that readers' snapshots reflect.
     openings: u64,
 }
 
 impl Writer<'_> {
-    /// Works until the queue is closed. Each stretch of work has a thread that ends when nothing comes any more: only
-    /// then does the allocator give back what that thread allocated and others freed, which after a copy is more than
-    /// the tables.
+    /// Works until the queue is closed. Each stretch of work has a thread of its own that ends when idle. Only then
+    /// does the allocator return memory that this thread allocated and others freed; after a copy that is more than
+    /// the tables take.
     fn run(&mut self) {
         let mut is_open = true;
         while is_open {
@@ -85,7 +85,7 @@ impl Writer<'_> {
                 match done.map(ScopedJoinHandle::join) {
                     Ok(Ok(is_open)) => is_open,
                     Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                    // There are too many threads.
+                    // No thread can be started: work in this one.
                     Err(_) => work.lock().work(),
                 }
             });
@@ -96,7 +96,7 @@ impl Writer<'_> {
         self.sync_after(Duration::ZERO);
     }
 
-    /// Does what is queued until nothing came for some time, or the queue is closed; whether it is open.
+    /// Works until the queue is idle or closed; returns whether it is open.
     fn work(&mut self) -> bool {
         let _guard = PoisonOnPanic(self.shared, "writer");
         loop {
@@ -108,12 +108,12 @@ impl Writer<'_> {
                     waiter.answer(self.define(definitions));
                 }
                 Taken::Reserve(answer) => {
-                    // A caller that is gone does not want to know.
+                    // The caller may be gone.
                     let _ = answer.send(self.reserve());
                 }
                 Taken::Large(large, waiter) => waiter.answer(self.commit_large(large)),
                 Taken::Watch(order) => self.watch(order),
-                // Nothing is sent: this is the end of the sender.
+                // Nothing is sent: this waits until the sender is dropped.
                 Taken::Hold(until) => _ = until.recv(),
                 Taken::Nothing if patience.is_none() && began.elapsed() >= QUIET => return true,
                 Taken::Nothing => {}
@@ -123,13 +123,13 @@ impl Writer<'_> {
                 return false;
             }
             self.sync_if_due();
-            // That there is no room yet is nobody's concern here.
+            // If there is still no room, the next round tries again.
             let _ = self.resume();
         }
     }
 
-    /// Writes a group. A batch that expects something of a key is checked against what stands
-    /// before it: a batch of the group that changes the key is written first.
+    /// Writes a group. A batch that expects something of a key must be checked against the state before it. So if an
+    /// earlier batch of the group changes the key, that one is written first.
     fn write(&mut self, group: Vec<(PreparedBatch, Waiter)>) {
         let group = self.with_current_paths(self.indexed(group));
         if !group.iter().any(|(batch, _)| batch.expects()) {
@@ -143,7 +143,7 @@ impl Writer<'_> {
                 keys.clear();
             }
             let mut checked = self.check_expectations(&batch);
-            // One before it may give the value up.
+            // An earlier batch of the group may free the value.
             if matches!(checked, Err(Error::NotUnique { .. })) && !together.is_empty() {
                 self.write_together(std::mem::take(&mut together));
                 keys.clear();
@@ -166,7 +166,7 @@ impl Writer<'_> {
         self.write_together(together);
     }
 
-    /// Waits until the large batches are indexed; answers those that cannot be.
+    /// Waits until the large batches are indexed; refuses those that cannot be.
     fn indexed(&self, group: Vec<(PreparedBatch, Waiter)>) -> Vec<(PreparedBatch, Waiter)> {
         let mut indexed = Vec::with_capacity(group.len());
         for (mut batch, waiter) in group {
@@ -181,7 +181,7 @@ impl Writer<'_> {
         indexed
     }
 
-    /// Brings along those that were prepared before the paths of a table were changed; answers those that cannot be.
+    /// Updates batches that were prepared before the paths of a table changed; refuses those that cannot be.
     fn with_current_paths(
         &self,
         group: Vec<(PreparedBatch, Waiter)>,
@@ -215,7 +215,7 @@ impl Writer<'_> {
                 let positions = (first.0..).map(Position);
                 waiters.into_iter().zip(positions).for_each(|(waiter, at)| waiter.answer(Ok(at)));
             }
-            // A batch that cannot be indexed must not take the others of its group with it.
+            // A batch that cannot be indexed must not fail the others of its group.
             Err(error)
                 if batches.len() > 1 && !matches!(error, Error::Poisoned(_) | Error::Full(_)) =>
             {
@@ -229,12 +229,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes batches durable and visible; answers the position of the first. The order of the
-    /// steps must not move:
-    /// 1. Index: what cannot be indexed is refused while nothing is written yet.
-    /// 2. Commit and sync: a reader must not see what a crash could take back. Batches of a pipeline
-    ///    alone are not waited for: whoever feeds it begins again where the store is, with the same.
-    /// 3. Publish, and only then acknowledge: a caller must see its own write.
+    /// Makes batches durable and visible; returns the position of the first. The order of the steps must not change:
+    /// 1. Index. A batch that cannot be indexed is refused before anything is written.
+    /// 2. Commit and sync. A reader must not see what a crash could undo. A group of pipeline batches alone is not
+    ///    synced here: after a crash its source sends the same batches again.
+    /// 3. Publish, and only then acknowledge. A caller must see its own write.
     fn write_batches(&mut self, batches: &[PreparedBatch]) -> Result<Position> {
         self.wait_for_merges(batches)?;
         let indexed = IndexedGroup::new(batches)?;
@@ -256,7 +255,7 @@ impl Writer<'_> {
         Ok(first)
     }
 
-    /// Commits; answers the feed as it is then.
+    /// Commits the batches; returns the new feed.
     fn commit(
         &mut self,
         batches: &[PreparedBatch],
@@ -270,7 +269,7 @@ impl Writer<'_> {
             table.put_rows(&mut commit);
             self.unstage(table, &mut commit);
         }
-        // Only the last of a source counts.
+        // Only the last position of a source counts.
         let positions = batches.iter().flat_map(|batch| &batch.positions);
         let positions: BTreeMap<_, _> = positions.map(|(name, at)| (name, at)).collect();
         catalog::put_sources(&mut commit, positions.into_iter());
@@ -284,7 +283,7 @@ impl Writer<'_> {
         Ok(feed)
     }
 
-    /// What a large batch has staged of these keys is not the newest any more.
+    /// Deletes the staged rows of these keys, which the batch replaces.
     fn unstage(&self, table: &PreparedTable, commit: &mut StoreBatch) {
         let Some(settling) = &self.settling else { return };
         for change in &table.changes {
@@ -293,8 +292,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Commits; a failure ends all writing, save that of a full disk. A store that was opened anew for
-    /// it may have the batch: whoever commits one that readers see publishes it, and then calls
+    /// Commits. A failure ends all writing, except a full disk. If the store was reopened because of that, it may
+    /// contain the batch all the same: a caller that commits what readers see must publish it and then call
     /// [`Writer::follow_store`].
     pub(super) fn commit_to_store(&mut self, commit: StoreBatch, sync: bool) -> Result<()> {
         self.resume()?;
@@ -312,8 +311,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes again after a full disk, once there is room. What readers have is seen to before and
-    /// behind that, for they must not wait for the room.
+    /// Resumes writing after a full disk, once there is room. Readers' snapshots are renewed before and after the
+    /// attempt, so that they do not wait for room.
     fn resume(&mut self) -> Result<()> {
         self.follow_store()?;
         if self.store.refusal().is_none() {
@@ -327,8 +326,8 @@ impl Writer<'_> {
         resumed
     }
 
-    /// Reads the newest moment of the store: once more if it was opened anew behind the reading, as
-    /// for another thread that stages.
+    /// Reads the newest snapshot of the store. Tries again if the store was reopened meanwhile, for example by a
+    /// thread that stages rows.
     pub(super) fn read_store<T>(
         &self,
         mut read: impl FnMut(&Arc<dyn StoreSnapshot>) -> Result<T>,
@@ -337,7 +336,7 @@ impl Writer<'_> {
             let openings = self.store.openings();
             match read(&self.store.snapshot()) {
                 Err(Error::Conflict(_)) if self.store.openings() != openings => {}
-                // There is no moment of a store that a full disk keeps from being opened.
+                // A store that cannot be reopened on a full disk has no snapshot.
                 Err(error @ Error::Conflict(_)) => {
                     return Err(self.store.refusal().map_or(error, Error::Full));
                 }
@@ -346,7 +345,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The newest moment of the store, which must have all that was acknowledged.
+    /// The newest snapshot of the store. It must have every acknowledged batch.
     fn complete_store(&self) -> Result<Arc<dyn StoreSnapshot>> {
         let read = |store: &Arc<dyn StoreSnapshot>| {
             Ok((Arc::clone(store), catalog::read_position(&**store)?))
@@ -361,7 +360,7 @@ impl Writer<'_> {
         Ok(store)
     }
 
-    /// Publishes what is there with the rows of a store that was opened anew.
+    /// If the store was reopened, publishes the tables again with its newest snapshot.
     pub(super) fn follow_store(&mut self) -> Result<()> {
         let openings = self.store.openings();
         if openings == self.openings {
@@ -379,7 +378,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Drops the rows of a table that is not there any more.
+    /// Drops the rows of a dropped table.
     pub(super) fn drop_rows(&self, table: u32) -> Result<()> {
         self.store.drop_rows(table).map_err(|error| self.shared.poison(&error))
     }
@@ -389,13 +388,13 @@ impl Writer<'_> {
             return;
         }
         match self.store.sync().map_err(|error| self.shared.poison(&error)) {
-            // It is tried again.
+            // The sync is tried again.
             Err(Error::Full(_)) => self.unsynced_since = Some(Instant::now()),
             _ => self.unsynced_since = None,
         }
     }
 
-    /// How long a commit may wait for its sync; `None` where the system decides.
+    /// How long a commit may wait for its sync; `None` if the operating system decides.
     fn sync_interval(&self) -> Option<Duration> {
         match self.shared.options.durability {
             Durability::Always => Some(PIPELINE_SYNC),
@@ -404,8 +403,8 @@ impl Writer<'_> {
         }
     }
 
-    /// How long to wait for a job: until the next sync is due, not at all while there are rows to
-    /// be moved, or until it is looked again whether a full disk has room.
+    /// How long to wait for a job: until the next sync is due, not at all while rows are to be moved, or until the
+    /// next check whether a full disk has room. `None`: as long as the thread may be idle ([`QUIET`]).
     fn patience(&self) -> Option<Duration> {
         if self.store.refusal().is_some() {
             return Some(ROOM_POLL);
@@ -417,8 +416,8 @@ impl Writer<'_> {
         self.unsynced_since.map(|since| interval.saturating_sub(since.elapsed()))
     }
 
-    /// Answers the batches whose tables were dropped or altered since they were prepared, and
-    /// those behind a failed one of their pipeline.
+    /// Refuses batches whose tables were dropped or altered since they were prepared, and those after a failed batch
+    /// of their pipeline.
     fn refuse_stale(&self, group: Vec<(PreparedBatch, Waiter)>) -> Vec<(PreparedBatch, Waiter)> {
         let current = self.shared.published.load();
         let mut kept = Vec::with_capacity(group.len());
@@ -438,8 +437,8 @@ impl Writer<'_> {
         kept
     }
 
-    /// Back-pressure: readers ask every segment, so there must not be many. A table whose merges fail
-    /// is not waited for: it refuses.
+    /// Backpressure: waits while a touched table has too many segments, because readers ask each of them. If its
+    /// merges fail, the batch is refused.
     fn wait_for_merges(&self, batches: &[PreparedBatch]) -> Result<()> {
         let tables = batches.iter().flat_map(|batch| &batch.tables);
         let touched: BTreeSet<u32> = tables.map(|table| table.number).collect();
@@ -454,7 +453,7 @@ impl Writer<'_> {
         self.shared.published.notify_work();
         let since = Instant::now();
         let published = &self.shared.published;
-        // What the threads do elsewhere may take long: the writer helps itself meanwhile.
+        // Other merges may take long, so the writer merges these tables itself.
         while !published.wait_until(Some(Instant::now()), |current| !crowded(current))? {
             if !relieve(self.shared, &touched) {
                 refuse_unmerged(published, &touched, &limit)?;
@@ -488,13 +487,13 @@ impl Writer<'_> {
     }
 }
 
-/// Refuses writes of a table that has too many segments and cannot have them merged. While a merge of
-/// it runs that is not known.
+/// Refuses writes to a table that has too many segments and whose merges fail. While a merge of it runs, that is not
+/// known.
 fn refuse_unmerged(published: &Published, touched: &BTreeSet<u32>, limit: &Limit) -> Result<()> {
     if published.is_merging(touched) {
         return Ok(());
     }
-    // Loaded behind that: a merge publishes what it made before it gives its claim back.
+    // Loaded only now: a merge publishes its result before it releases its claim.
     let current = &published.load();
     for view in touched.iter().filter_map(|&number| find_table(current, number)) {
         if is_crowded(view, limit)
@@ -510,7 +509,7 @@ fn refuse_unmerged(published: &Published, touched: &BTreeSet<u32>, limit: &Limit
     Ok(())
 }
 
-/// Why changes cannot be applied that were prepared for a table as it was.
+/// Why a prepared batch no longer applies to its table, if so.
 pub(super) fn stale(current: &Snapshot, prepared: &PreparedTable) -> Option<Error> {
     let name = &prepared.schema.name;
     match find_table(current, prepared.number) {
@@ -522,7 +521,7 @@ pub(super) fn stale(current: &Snapshot, prepared: &PreparedTable) -> Option<Erro
     }
 }
 
-/// The table of this number.
+/// The table with this number.
 pub(super) fn find_table(snapshot: &Snapshot, number: u32) -> Option<&TableView> {
     snapshot.tables.values().find(|view| view.number == number).map(|view| &**view)
 }

@@ -1,4 +1,4 @@
-//! What each character is to the analysis, in a table of two levels.
+//! The class and folding of each character, in a table of two levels.
 
 use rustc_hash::FxHashMap;
 
@@ -7,7 +7,7 @@ use crate::{
     settings::{Charset, Settings},
 };
 
-/// A character of the table: its folded form and what it is. Zero separates.
+/// The entry of a character: its folded form and class bits. Zero is a separator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(u32);
 
@@ -40,7 +40,7 @@ impl Entry {
         self.0 == 0
     }
 
-    /// What the character is folded to.
+    /// The folded form.
     #[inline]
     pub(super) fn folded(self) -> char {
         char::from_u32(self.0 & FOLDED).unwrap_or(char::REPLACEMENT_CHARACTER)
@@ -49,19 +49,19 @@ impl Entry {
 
 const PAGE: usize = 256;
 
-/// The entry of every character.
+/// The entries of all characters.
 pub(super) struct CharacterTable {
     ascii: [Entry; 128],
-    /// Where each page of characters begins in `entries`; equal pages are stored once.
+    /// The start of each page of characters in `entries`; equal pages are stored once.
     pages: Box<[u32]>,
     entries: Box<[Entry]>,
 }
 
 impl CharacterTable {
-    /// The table of these settings.
+    /// Builds the table for these settings.
     ///
     /// # Errors
-    /// [`WordsError::Setting`] for a list that is not understood.
+    /// [`WordsError::Setting`] for an invalid list.
     pub(super) fn new(settings: &Settings) -> Result<Self> {
         let mut all = vec![Entry::SEPARATOR; char::MAX as usize + 1];
         let mut add = |name: &str, charset: Result<Charset, String>, kind: u32| {
@@ -75,7 +75,7 @@ impl CharacterTable {
         add("ngram_chars", Charset::parse(settings.ngram_chars()), GRAM)?;
         add("blend_chars", Charset::parse(settings.blend_chars()), BLENDED)?;
         add("ignore_chars", Charset::parse(settings.ignore_chars()), IGNORED)?;
-        // A text may hold the end of C's strings, which is no character of a word.
+        // A zero byte is always a separator.
         all[0] = Entry::SEPARATOR;
         let mut ascii = [Entry::SEPARATOR; 128];
         ascii.copy_from_slice(&all[..128]);
@@ -103,7 +103,7 @@ impl CharacterTable {
         }
     }
 
-    /// The entry of a byte that is a whole character.
+    /// The entry of an ASCII byte; `None` for other bytes.
     #[inline]
     pub(super) fn ascii(&self, byte: u8) -> Option<Entry> {
         self.ascii.get(usize::from(byte)).copied()

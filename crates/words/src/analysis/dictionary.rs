@@ -1,4 +1,4 @@
-//! From a word to its keyword: word forms, stemming, stop words.
+//! Maps a word to its keyword: word forms, stemming, stop words.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -8,14 +8,14 @@ use super::{
 };
 use crate::settings::Settings;
 
-/// What another word stands for.
+/// The replacement of a word (word form).
 pub(super) struct Form {
     pub word: Box<str>,
-    /// It replaces a stem, not a word.
+    /// Whether it replaces a stem instead of a word.
     pub after_stemming: bool,
 }
 
-/// The words of the settings.
+/// Word forms, stemmers and stop words of the settings.
 pub(super) struct Dictionary {
     pub forms: FxHashMap<Box<str>, Form>,
     pub stemming: Stemming,
@@ -51,7 +51,7 @@ impl Dictionary {
         self.stop_words.insert(word.into());
     }
 
-    /// Adds a stop word that is not stemmed. With separators it is none.
+    /// Adds a stop word that is not stemmed. Ignored unless the whole text is one word.
     pub(super) fn add_whole(&mut self, text: &str, rules: &Rules) {
         let mut word = String::new();
         let token = Tokenizer::document(rules, text).next(&mut word);
@@ -60,7 +60,7 @@ impl Dictionary {
         }
     }
 
-    /// Puts the keyword of the word into `keyword`. False: it is a stop word.
+    /// Writes the keyword of the word into `keyword`; false for a stop word.
     pub(super) fn keyword(&self, word: &str, keyword: &mut String) -> bool {
         if self.are_stop_words_unstemmed && self.stop_words.contains(word) {
             return false;

@@ -7,7 +7,7 @@ use super::{
     tokenizer::{Kind, Tokenizer},
 };
 
-/// Memory that documents are analysed with, kept from one to the next.
+/// Buffers for the analysis of documents, reused from one to the next.
 #[derive(Debug, Default)]
 pub struct Scratch {
     html: String,
@@ -18,11 +18,11 @@ pub struct Scratch {
 }
 
 impl Analyzer {
-    /// Calls `each` with the keywords of one field and their positions, which begin at 1 and never go back.
+    /// Calls `each` with the keywords of a field and their positions, which begin at 1 and never decrease.
     ///
-    /// At one position the word as written (`=word`) and a blended word and its first part may stand together, and a
-    /// blended word may give a keyword twice there. Returns the position of the last keyword, 0 without any: how many
-    /// keywords the field has, as Sphinx counts.
+    /// Several keywords may have one position: the word as written (`=word`), a blended word and its first part; a
+    /// blended word may even give the same keyword twice there. Returns the position of the last keyword (0 without
+    /// any), which is the field's length as Sphinx counts it.
     pub fn document(
         &self,
         text: &str,
@@ -87,7 +87,7 @@ impl Analyzer {
         last
     }
 
-    /// The forms in which a blended word is indexed.
+    /// The variants under which a blended word is indexed.
     fn variants(&self, word: &str, variants: &mut Vec<String>) {
         let is_blended = |c: char| self.rules.characters.get(c).is_blended();
         for trim in &self.rules.blend_mode.variants {
@@ -105,7 +105,7 @@ impl Analyzer {
     }
 }
 
-/// Whether what follows stands at the same position.
+/// Whether the next keyword has the same position.
 fn takes_no_position(kind: Kind) -> bool {
     matches!(kind, Kind::Whole | Kind::Exception { is_blended: true })
 }

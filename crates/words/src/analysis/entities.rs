@@ -1,12 +1,12 @@
 //! The named characters of HTML 4.
 
-/// The character of this name.
+/// The character with this name.
 pub(super) fn find(name: &str) -> Option<char> {
     let at = NAMED.binary_search_by(|(other, _)| (*other).cmp(name)).ok()?;
     NAMED.get(at).map(|(_, c)| *c)
 }
 
-/// By their names, in order.
+/// Sorted by name.
 #[rustfmt::skip]
 const NAMED: [(&str, char); 252] = [
     ("AElig", '\u{c6}'), ("Aacute", '\u{c1}'), ("Acirc", '\u{c2}'), ("Agrave", '\u{c0}'),

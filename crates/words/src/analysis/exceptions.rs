@@ -1,24 +1,24 @@
-//! Exceptions: texts that are one keyword whatever their characters are.
+//! Exceptions: texts that become one keyword, whatever their characters are.
 
 use rustc_hash::FxHashMap;
 
 use super::characters::CharacterTable;
 
-/// The exceptions, as a tree of their bytes.
+/// The exceptions, as a trie of bytes.
 #[derive(Default)]
 pub(super) struct Exceptions {
     next: FxHashMap<(u32, u8), u32>,
     nodes: u32,
-    /// The keyword where a text ends.
+    /// The keyword at the end of each exception.
     keywords: FxHashMap<u32, Box<str>>,
 }
 
-/// An exception in a text.
+/// An exception found in a text.
 pub(super) struct Found<'e> {
-    /// Where it ends.
+    /// Its end.
     pub end: usize,
     pub keyword: &'e str,
-    /// Whether what comes before its first separator holds a blended character.
+    /// Whether the part before its first separator has a blended character.
     pub is_blended: bool,
 }
 
@@ -27,13 +27,13 @@ impl Exceptions {
         self.keywords.is_empty()
     }
 
-    /// Adds the lines `from => to` of a text; a later line overrides.
+    /// Parses and adds lines `from => to`; later lines override earlier ones.
     ///
     /// # Errors
-    /// A line that is none.
+    /// A message that names an invalid line.
     pub(super) fn add(&mut self, lines: &str) -> Result<(), String> {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            // A sign without a space before it belongs to the text.
+            // A `=>` without a space before it belongs to the text.
             let is_sign =
                 |at: &usize| line[..*at].chars().next_back().is_none_or(char::is_whitespace);
             let at = line.match_indices("=>").map(|(at, _)| at).find(is_sign);
@@ -59,7 +59,7 @@ impl Exceptions {
         self.keywords.insert(node, to.into());
     }
 
-    /// The longest exception that begins here. In a query backslashes are passed over.
+    /// The longest exception that begins at `start`. In a query backslashes are skipped.
     pub(super) fn find(
         &self,
         text: &str,
@@ -96,7 +96,7 @@ impl Exceptions {
     }
 }
 
-/// Whether no word goes on over this place.
+/// Whether no word continues across this place.
 fn is_whole(text: &str, end: usize, characters: &CharacterTable) -> bool {
     let is_letter = |c: Option<char>| c.is_some_and(|c| characters.get(c).is_letter());
     !(is_letter(text[..end].chars().next_back()) && is_letter(text[end..].chars().next()))

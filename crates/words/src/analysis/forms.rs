@@ -1,4 +1,4 @@
-//! Word forms: words, and sequences of words, that are replaced by others.
+//! Word forms: replacements of words and of sequences of words.
 
 use std::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use super::{
     tokenizer::{Kind, Rules, Token, Tokenizer},
 };
 
-/// A sequence of words and what it is replaced with.
+/// A sequence of words and its replacement.
 struct Sequence {
-    /// The words behind the first.
+    /// The words after the first.
     rest: Vec<Box<str>>,
     replacement: Vec<Box<str>>,
 }
 
-/// The sequences, by their first word, the longest first.
+/// The sequences by first word, the longest first.
 #[derive(Default)]
 pub(super) struct Sequences {
     by_first: FxHashMap<Box<str>, Vec<Sequence>>,
@@ -37,10 +37,10 @@ impl Sequences {
     }
 }
 
-/// Adds the lines `a b > c` or `a b => c` of a text; later ones override.
+/// Parses and adds lines `a b > c` or `a b => c`; later lines override earlier ones.
 ///
 /// # Errors
-/// A line that is none.
+/// A message that names an invalid line.
 pub(super) fn add(
     lines: &str,
     rules: &Rules,
@@ -61,7 +61,7 @@ pub(super) fn add(
         let mut keyword = String::new();
         let mut source = words(from, rules);
         source.retain(|word| dictionary.keyword(word, &mut keyword));
-        // Behind the first sign it is a word like others.
+        // After the `>` a `#` is a word of its own.
         let mut target = Vec::new();
         for (number, piece) in to.split('#').enumerate() {
             target.extend((number > 0).then(|| "#".to_owned()));
@@ -81,7 +81,7 @@ pub(super) fn add(
             }
             (source, target) => {
                 if let [word] = target {
-                    // What a sequence becomes is not stemmed.
+                    // The replacement of a sequence is not stemmed.
                     let word: Box<str> = word.as_str().into();
                     let form = Form { word: word.clone(), after_stemming: false };
                     dictionary.forms.entry(word).or_insert(form);
@@ -94,7 +94,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// The words of a text, blended ones as they are written.
+/// The words of a text; blended words as written.
 fn words(text: &str, rules: &Rules) -> Vec<String> {
     let mut tokenizer = Tokenizer::document(rules, text);
     let (mut found, mut word) = (Vec::new(), String::new());
@@ -110,9 +110,9 @@ fn words(text: &str, rules: &Rules) -> Vec<String> {
 pub(super) struct Tokens<'a> {
     pub tokenizer: Tokenizer<'a>,
     sequences: &'a Sequences,
-    /// Tokens that were read to see whether they go on a sequence.
+    /// Tokens read ahead to check whether they continue a sequence.
     ahead: VecDeque<(Token, String)>,
-    /// What the last sequence is replaced with.
+    /// The rest of the last sequence's replacement.
     ready: VecDeque<(Token, &'a str)>,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Tokens<'a> {
         Self { tokenizer, sequences, ahead: VecDeque::new(), ready: VecDeque::new() }
     }
 
-    /// Forgets what was read ahead, and goes on there.
+    /// Drops tokens read ahead and continues at `offset`.
     pub(super) fn seek(&mut self, offset: usize) {
         self.ahead.clear();
         self.ready.clear();
@@ -129,12 +129,12 @@ impl<'a> Tokens<'a> {
         self.tokenizer.seek(offset);
     }
 
-    /// Whether more of the last sequence's replacement is to come.
+    /// Whether more of the last replacement follows.
     pub(super) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// The next token; its text is put into `word`.
+    /// The next token; its text is written to `word`.
     #[inline]
     pub(super) fn next(&mut self, word: &mut String) -> Option<Token> {
         if self.sequences.is_empty() {
@@ -163,7 +163,7 @@ impl<'a> Tokens<'a> {
         self.ahead.get(at)
     }
 
-    /// Replaces the sequence that comes next, if one does.
+    /// Replaces the sequence that begins here, if there is one.
     fn replace(&mut self) {
         let sequences = self.sequences;
         let Some((token, word)) = self.ahead(0) else { return };
@@ -187,7 +187,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Whether the words behind the first come next.
+    /// Whether the other words of the sequence follow.
     fn follows(&mut self, sequence: &Sequence) -> bool {
         sequence.rest.iter().zip(1..).all(|(expected, at)| {
             let next = self.ahead(at);
@@ -195,7 +195,7 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// A blended word whose parts are a sequence is replaced; the parts stay.
+    /// Replaces a blended word whose parts are a sequence; the parts stay.
     fn replace_whole(&mut self) {
         let sequences = self.sequences;
         let mut count = 0;
@@ -215,7 +215,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Whether it is a word that may belong to a sequence.
+/// Whether the token can be a word of a sequence.
 fn stands_alone(kind: Kind) -> bool {
     matches!(kind, Kind::Word | Kind::Exception { is_blended: false })
 }

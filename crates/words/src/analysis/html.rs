@@ -1,18 +1,18 @@
-//! Takes the marks of HTML out of a text.
+//! Removes HTML tags from a text.
 
 use super::entities;
 use crate::{Result, WordsError, settings::Settings};
 
-/// What is kept of the marks.
+/// What is kept and what is removed besides tags.
 #[derive(Default)]
 pub(super) struct Rules {
     /// Elements with the attributes whose values are kept.
     attributes: Vec<(String, Vec<String>)>,
-    /// Elements that are left out with what is in them.
+    /// Elements that are removed with their content.
     removed: Vec<String>,
 }
 
-/// Elements that do not end a word.
+/// Elements that do not separate words.
 const INLINE: [&str; 18] = [
     "a", "b", "i", "s", "u", "basefont", "big", "em", "font", "img", "label", "small", "span",
     "strike", "strong", "sub", "sup", "tt",
@@ -20,7 +20,7 @@ const INLINE: [&str; 18] = [
 
 impl Rules {
     /// # Errors
-    /// [`WordsError::Setting`] for a list of attributes that is not understood.
+    /// [`WordsError::Setting`] for an invalid list of attributes.
     pub(super) fn new(settings: &Settings) -> Result<Self> {
         let list = |text: &str| -> Vec<String> {
             let names = text.split(',').map(|name| name.trim().to_ascii_lowercase());
@@ -39,7 +39,7 @@ impl Rules {
     }
 }
 
-/// Appends the text without its marks to `out`.
+/// Appends the text without tags to `out`.
 pub(super) fn strip(text: &str, rules: &Rules, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find(['<', '&']) {
@@ -47,7 +47,7 @@ pub(super) fn strip(text: &str, rules: &Rules, out: &mut String) {
         rest = &rest[at..];
         let read = if rest.starts_with('&') { entity(rest, out) } else { mark(rest, rules, out) };
         rest = read.unwrap_or_else(|| {
-            // It is a character like others.
+            // It is an ordinary character.
             out.push_str(&rest[..1]);
             &rest[1..]
         });
@@ -55,7 +55,7 @@ pub(super) fn strip(text: &str, rules: &Rules, out: &mut String) {
     out.push_str(rest);
 }
 
-/// Reads an entity and returns what is behind it.
+/// Reads an entity; returns the rest of the text.
 fn entity<'t>(text: &'t str, out: &mut String) -> Option<&'t str> {
     let end =
         text.char_indices().skip(1).take(12).find(|(_, c)| !c.is_ascii_alphanumeric() && *c != '#');
@@ -72,12 +72,12 @@ fn entity<'t>(text: &'t str, out: &mut String) -> Option<&'t str> {
     Some(&text[end + 1..])
 }
 
-/// The bytes of the mark that the text begins with; `None` if it begins with none.
+/// The length in bytes of the tag at the start of the text; `None` if there is none.
 pub(super) fn mark_length(text: &str) -> Option<usize> {
     mark(text, &Rules::default(), &mut String::new()).map(|behind| text.len() - behind.len())
 }
 
-/// Reads a mark and returns what is behind it; `None` if the sign begins none.
+/// Reads a tag; returns the rest of the text, or `None` if the `<` begins no tag.
 fn mark<'t>(text: &'t str, rules: &Rules, out: &mut String) -> Option<&'t str> {
     let behind = |end: &str| text.find(end).map_or("", |at| &text[at + end.len()..]);
     let next = *text.as_bytes().get(1)?;
@@ -107,7 +107,7 @@ fn mark<'t>(text: &'t str, rules: &Rules, out: &mut String) -> Option<&'t str> {
     Some(rest)
 }
 
-/// Reads the attributes of a mark, keeps the values of some, and returns what is behind the mark.
+/// Reads the attributes of a tag and appends the kept values; returns the text after the tag.
 fn attributes<'t>(text: &'t str, kept: &[String], out: &mut String) -> &'t str {
     let mut rest = text;
     loop {
@@ -119,7 +119,7 @@ fn attributes<'t>(text: &'t str, kept: &[String], out: &mut String) -> &'t str {
             return behind;
         }
         let length = rest.find(|c: char| c.is_whitespace() || matches!(c, '=' | '>' | '/'));
-        // A sign that belongs nowhere is passed over.
+        // A character that fits nowhere is skipped.
         let first = rest.chars().next().map_or(0, char::len_utf8);
         let (name, behind) = rest.split_at(length.unwrap_or(rest.len()).max(first));
         rest = behind.trim_start();
@@ -141,7 +141,7 @@ fn attributes<'t>(text: &'t str, kept: &[String], out: &mut String) -> &'t str {
     }
 }
 
-/// What is behind the end of an element.
+/// The text after the end tag of an element.
 fn behind_element<'t>(text: &'t str, name: &str) -> &'t str {
     let mut rest = text;
     while let Some(at) = rest.find("</") {

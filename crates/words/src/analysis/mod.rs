@@ -1,4 +1,4 @@
-//! From a text to its keywords: the chain that documents and queries go through.
+//! Text analysis: turns documents and queries into keywords.
 //!
 //! ```text
 //! text ──> html ──> tokenizer: exceptions, characters, grams, blended words ──> sequences of word forms
@@ -35,7 +35,7 @@ use crate::{
     settings::{Files, Settings},
 };
 
-/// Makes keywords of texts and queries, as the settings say.
+/// Makes keywords of texts and queries, according to the settings.
 pub struct Analyzer {
     settings: Settings,
     rules: Rules,
@@ -51,17 +51,17 @@ impl std::fmt::Debug for Analyzer {
 }
 
 impl Analyzer {
-    /// Whether words may have blended characters: what such a word or an exception with them becomes may take no position
-    /// of its own.
+    /// Whether words can contain blended characters. Then a blended word, or an exception with such characters, may
+    /// take no position of its own.
     #[must_use]
     pub fn blends(&self) -> bool {
         !self.settings.blend_chars().is_empty()
     }
 
-    /// Reads the settings and the files that they name.
+    /// Builds an analyzer from the settings and the files that they name.
     ///
     /// # Errors
-    /// [`WordsError::Setting`] if a file is missing or one of its lines is not understood.
+    /// [`WordsError::Setting`] if a setting is invalid, a file is missing or one of its lines is invalid.
     pub fn new(settings: &Settings, files: &Files) -> Result<Self> {
         let mut exceptions = Exceptions::default();
         for (setting, text) in texts(settings, files, 2)? {
@@ -89,7 +89,7 @@ impl Analyzer {
         Ok(Self { settings: settings.clone(), rules, dictionary, sequences, html })
     }
 
-    /// The settings that it was made of.
+    /// Its settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -101,9 +101,10 @@ impl Analyzer {
         QueryTokens::new(self, text)
     }
 
-    /// The keyword of a query's word as it stands in the index; `None` for a stop word.
+    /// The keyword under which a query's word is indexed; `None` for a stop word.
     ///
-    /// `exact` asks for the word as written, `=word`, where the settings index it. A word with wildcards is left as it is.
+    /// With `exact`, the word as written (`=word`), if the settings index such words. A word with wildcards is not
+    /// changed.
     #[must_use]
     pub fn keyword(&self, word: &str, exact: bool) -> Option<String> {
         let mut keyword = String::new();
@@ -116,7 +117,8 @@ impl Analyzer {
     }
 }
 
-/// The texts of a setting that names files and of the list that stands for them, by its place among such settings.
+/// The contents of a setting's files and of the list that may replace them; `place` is its index in
+/// [`Settings::file_names`].
 fn texts<'f>(
     settings: &'f Settings,
     files: &'f Files,

@@ -9,42 +9,42 @@ use super::{
 /// A token of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryToken {
-    /// Where it begins in the query, in bytes.
+    /// Its start in the query, in bytes.
     pub start: usize,
-    /// Where it ends; for words that replace others, where those do.
+    /// Its end. For the replacement of a sequence of words, the end of the sequence.
     pub end: usize,
-    /// The positions that too short words before it took.
+    /// The positions taken by too short words before it.
     pub skipped: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: QueryTokenKind,
 }
 
-/// What a token of a query is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueryTokenKind {
-    /// One of `( ) | - ! @ ~ " / ^ $ <`; `=` where words are indexed as written; `*` that stands alone.
+    /// One of `( ) | - ! @ ~ " / ^ $ <`; `=` if words are also indexed as written; `*` as a single character.
     Special(char),
     /// A word.
     Word {
-        /// Folded, not yet stemmed: [`Analyzer::keyword`] takes it. A blended word is whole.
+        /// The folded word, not yet stemmed, for [`Analyzer::keyword`]. A blended word is whole.
         word: String,
-        /// It is a stop word: it takes `positions - 1 + stopword_step` positions.
+        /// Whether it is a stop word, which takes `positions - 1 + stopword_step` positions.
         is_stop: bool,
-        /// How many positions it takes: 1; the number of its parts if it is blended, which may be 0.
+        /// The number of positions it takes: 1; for a blended word the number of its parts, which may be 0.
         positions: u32,
     },
 }
 
-/// The tokens of a query, one after the other.
+/// Iterates over the tokens of a query.
 pub struct QueryTokens<'a> {
     analyzer: &'a Analyzer,
     tokens: Tokens<'a>,
     word: String,
-    /// Where the next token is looked for.
+    /// Where the search for the next token starts.
     offset: usize,
-    /// Where the last token ended.
+    /// The end of the last token.
     end: usize,
-    /// Too short words that no word has counted.
+    /// Too short words not yet counted for a word.
     skipped: u32,
 }
 
@@ -54,13 +54,13 @@ impl<'a> QueryTokens<'a> {
         Self { analyzer, tokens, word: String::new(), offset: 0, end: 0, skipped: 0 }
     }
 
-    /// Where the next token is looked for, in bytes of the text.
+    /// Where the search for the next token starts, in bytes of the text.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Looks for the next token there. A separator right behind the last word belongs to the word.
+    /// Continues at `offset`. A separator directly after the last word belongs to that word.
     pub fn seek(&mut self, offset: usize) {
         let is_here = offset == self.offset || offset == self.end;
         if is_here || offset > self.end && self.tokens.is_ready() {
@@ -71,7 +71,7 @@ impl<'a> QueryTokens<'a> {
         self.tokens.seek(offset);
     }
 
-    /// The positions of the too short words behind the last token, once there is no more.
+    /// The positions taken by too short words after the last token. Call it at the end.
     #[must_use]
     pub fn trailing(&self) -> u32 {
         self.skipped * self.analyzer.settings.overshort_step()
@@ -103,13 +103,13 @@ impl Iterator for QueryTokens<'_> {
             return None;
         };
         if let Kind::Special(c) = token.kind {
-            // Too short words before an operator are counted by the next word.
+            // Too short words before an operator count for the next word.
             self.skipped += self.tokens.tokenizer.take_skipped();
             return Some(self.special(token.start, token.end, c));
         }
         let positions = match token.kind {
             Kind::Whole => self.tokens.tokenizer.count_parts(&token),
-            // At the very beginning of a query it takes none.
+            // At the start of a query it takes no position.
             Kind::Pure => u32::from(token.start > 0),
             Kind::Exception { is_blended: true } => 0,
             _ => 1,

@@ -1,4 +1,4 @@
-//! The words of a text and where they stand in it: what excerpts and CALL KEYWORDS are made of.
+//! The words of a text with their places in it, for excerpts and CALL KEYWORDS.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::{
     tokenizer::{Kind, Tokenizer},
 };
 
-/// A word where it stands in a text.
+/// A word at its place in a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'w> {
     /// Its bytes in the text.
@@ -17,18 +17,18 @@ pub(crate) struct Span<'w> {
     pub end: usize,
     /// Its position, from 1, as the index counts.
     pub position: u32,
-    /// How many words before it are not kept for being stop words.
+    /// The number of stop words before it.
     pub stops: u32,
-    /// A blended word whose parts come next.
+    /// Whether it is a blended word whose parts follow.
     pub is_whole: bool,
-    /// Folded, not stemmed.
+    /// The word folded, but not stemmed.
     pub written: &'w str,
-    /// As it stands in the index; `None` for a stop word.
+    /// Its keyword in the index; `None` for a stop word.
     pub keyword: Option<&'w str>,
 }
 
 impl Analyzer {
-    /// Calls `each` with every word of the text, marks of HTML being text like other.
+    /// Calls `each` with every word of the text. HTML tags count as text.
     pub(crate) fn spans(&self, text: &str, each: &mut dyn FnMut(Span<'_>)) {
         self.spans_while(text, &mut |span| {
             each(span);
@@ -36,7 +36,7 @@ impl Analyzer {
         });
     }
 
-    /// The same, as long as `each` says that it goes on.
+    /// The same, until `each` returns false.
     pub(crate) fn spans_while(&self, text: &str, each: &mut dyn FnMut(Span<'_>) -> bool) {
         let mut tokens = Tokens::new(Tokenizer::document(&self.rules, text), &self.sequences);
         let (overshort, stop_step) =
@@ -68,7 +68,7 @@ impl Analyzer {
         }
     }
 
-    /// The text without the marks of HTML and with one space for many: where the settings strip, or `always`.
+    /// The text without HTML tags, with runs of spaces reduced to one, if the settings strip HTML or `always` is set.
     pub(crate) fn stripped<'t>(&self, text: &'t str, always: bool) -> Cow<'t, str> {
         let plain = html::Rules::default();
         let rules = match &self.html {
@@ -89,7 +89,7 @@ impl Analyzer {
     }
 }
 
-/// The text with spaces where marks of HTML stand, byte for byte.
+/// The text with HTML tags replaced by spaces, byte for byte.
 pub(crate) fn masked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

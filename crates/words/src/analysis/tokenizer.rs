@@ -1,9 +1,9 @@
-//! Cuts a text into tokens: words, blended words and their parts, exceptions, grams and, in a query, operators.
+//! Splits a text into tokens: words, blended words and their parts, exceptions, n-grams and, in a query, operators.
 
 use super::{characters::CharacterTable, exceptions::Exceptions};
 use crate::settings::{BlendMode, MAX_WORD, Settings};
 
-/// What texts are cut by.
+/// The rules of tokenization.
 pub(super) struct Rules {
     pub characters: CharacterTable,
     pub exceptions: Exceptions,
@@ -12,7 +12,7 @@ pub(super) struct Rules {
     pub gram_len: usize,
     /// Whether `* ? %` are characters of words in queries.
     pub has_wildcards: bool,
-    /// Whether `=` means something in queries.
+    /// Whether `=` is an operator in queries.
     pub has_exact_words: bool,
 }
 
@@ -33,7 +33,7 @@ impl Rules {
         }
     }
 
-    /// Whether the character means something in a query, unless it is escaped.
+    /// Whether the character is an operator in a query, unless it is escaped.
     pub(super) fn is_special(&self, c: char) -> bool {
         match c {
             '(' | ')' | '|' | '-' | '!' | '@' | '~' | '"' | '/' | '^' | '$' | '<' => true,
@@ -42,24 +42,24 @@ impl Rules {
         }
     }
 
-    /// Whether the character stands for others in a query.
+    /// Whether the character is a wildcard in a query.
     pub(super) fn is_wildcard(&self, c: char) -> bool {
         self.has_wildcards && matches!(c, '*' | '?' | '%')
     }
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A word that stands alone.
+    /// A word without blended characters.
     Word,
-    /// A word with its blended characters; its parts come next.
+    /// A word with its blended characters; its parts follow.
     Whole,
-    /// Nothing but blended characters.
+    /// A word of blended characters only.
     Pure,
-    /// A part of the last whole.
+    /// A part of the last [`Kind::Whole`].
     Part,
-    /// An exception; with blended characters it takes no position.
+    /// An exception; one with blended characters takes no position.
     Exception { is_blended: bool },
     /// An operator of a query.
     Special(char),
@@ -70,29 +70,29 @@ pub(super) enum Kind {
 pub(super) struct Token {
     pub start: usize,
     pub end: usize,
-    /// Where the next token is looked for: a separator that ends a word belongs to it.
+    /// Where to continue: the separator that ends a word is skipped with it.
     pub resume: usize,
-    /// How many words before it were too short.
+    /// The number of too short words before it.
     pub skipped: u32,
     pub kind: Kind,
 }
 
-/// The tokens of one text.
+/// Iterates over the tokens of a text.
 pub(super) struct Tokenizer<'a> {
     rules: &'a Rules,
     text: &'a str,
     at: usize,
     /// Too short words since the last token.
     skipped: u32,
-    /// The end of the run whose parts are read, and where to go on behind it.
+    /// While the parts of a run are read: the end of the run, and where to continue after it.
     parts: Option<(usize, usize)>,
     is_query: bool,
-    /// The run of an exception with blended characters may go on here; where it began.
+    /// The start of the exception with blended characters that was just read: its run may continue here.
     continued: Option<usize>,
     pub is_quoted: bool,
 }
 
-/// What a character is where it stands.
+/// The class of a character in its context.
 enum Class {
     Letter(char),
     Blended(char),
@@ -129,12 +129,12 @@ impl<'a> Tokenizer<'a> {
         Self { is_query: true, ..Self::document(rules, text) }
     }
 
-    /// Goes on there.
+    /// Continues at `offset`.
     pub(super) fn seek(&mut self, offset: usize) {
         (self.at, self.parts) = (offset, None);
     }
 
-    /// The parts of a whole that are long enough.
+    /// The number of parts of a whole that are long enough.
     pub(super) fn count_parts(&self, whole: &Token) -> u32 {
         let mut parts = Self::query(self.rules, self.text);
         (parts.at, parts.parts) = (whole.start, Some((whole.end, whole.end)));
@@ -143,12 +143,12 @@ impl<'a> Tokenizer<'a> {
         std::iter::from_fn(|| parts.next(&mut word).filter(is_part)).count() as u32
     }
 
-    /// The too short words that no token has counted, which are then forgotten.
+    /// The number of too short words not counted by a token; resets it.
     pub(super) fn take_skipped(&mut self) -> u32 {
         std::mem::take(&mut self.skipped)
     }
 
-    /// The next token; its folded text is put into `word`.
+    /// The next token; its folded text is written to `word`.
     #[inline]
     pub(super) fn next(&mut self, word: &mut String) -> Option<Token> {
         if let Some(start) = self.continued.take()
@@ -189,7 +189,7 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// Passes over ASCII separators, by far the most there are.
+    /// Skips ASCII separators, by far the most frequent ones.
     #[inline]
     fn pass_separators(&mut self, limit: usize) {
         if !self.rules.exceptions.is_empty() {
@@ -216,7 +216,7 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// What stands here, and where the next character does.
+    /// The class of the character at `at`, and the start of the next one.
     #[inline]
     fn classify(&self, at: usize, is_in_run: bool) -> (Class, usize) {
         let Some(c) = self.char_at(at) else { return (Class::Separator, self.text.len()) };
@@ -254,7 +254,8 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// Whether an operator's character is one of a word here: within a word or quotes, if the settings have it.
+    /// Whether an operator character is part of a word here: within a word or quotes, if the settings make it a word
+    /// character.
     fn is_ordinary(&self, c: char, next: usize, is_in_run: bool) -> bool {
         if c == '"' || self.rules.characters.get(c).is_separator() {
             return false;
@@ -268,7 +269,7 @@ impl<'a> Tokenizer<'a> {
         is_in_run || self.is_quoted || self.parts.is_some()
     }
 
-    /// Whether a `*` between spaces stands here, and is no character of words.
+    /// Whether this is a `*` between spaces that is no word character.
     fn is_lone_star(&self, at: usize) -> bool {
         let bytes = self.text.as_bytes();
         self.is_query
@@ -295,7 +296,7 @@ impl<'a> Tokenizer<'a> {
         Some(Token { start, end, resume: end, skipped, kind })
     }
 
-    /// The run that an exception was the beginning of, if it goes on: as a whole, but with a position of its own.
+    /// If the run continues after an exception, the token of the whole run, with a position of its own.
     fn continuation(&mut self, start: usize, word: &mut String) -> Option<Token> {
         let (class, _) = self.classify(self.at, true);
         if !matches!(class, Class::Letter(_) | Class::Blended(_)) {
@@ -311,7 +312,7 @@ impl<'a> Tokenizer<'a> {
         Some(Token { start, end, resume, skipped: 0, kind: Kind::Word })
     }
 
-    /// The grams of a run of such characters come one by one.
+    /// The next n-gram of a run of such characters.
     fn gram(&mut self, word: &mut String) -> Token {
         let rules = self.rules;
         // It may be escaped.
@@ -370,12 +371,12 @@ impl<'a> Tokenizer<'a> {
         Some(Token { start, end, resume, skipped, kind })
     }
 
-    /// Words with a star at an end may be short.
+    /// Words with a star at one end may be short.
     fn is_starred(&self, word: &str) -> bool {
         self.is_query && self.rules.has_wildcards && (word.starts_with('*') || word.ends_with('*'))
     }
 
-    /// Reads the run that begins here, into `word` as far as words go.
+    /// Reads the run that begins here; writes it to `word` up to the longest allowed word.
     #[inline]
     fn scan(&mut self, word: &mut String) -> Run {
         word.clear();

@@ -3,20 +3,20 @@
 use super::tree::{FieldMask, Limit};
 use crate::{Result, WordsError};
 
-/// What stands behind an `@`.
+/// A field limit.
 pub(super) struct Fields {
-    /// The limit; `None` if the `@` means nothing.
+    /// The limit; `None` if the `@` has no effect.
     pub limit: Option<Limit>,
-    /// Where the text goes on.
+    /// Where the text continues.
     pub end: usize,
-    /// The name of the last field that is not there, for a query that is relaxed.
+    /// The last unknown field name, if the query is relaxed.
     pub unknown: Option<String>,
 }
 
-/// Reads what stands at `start`, behind an `@`.
+/// Parses a field limit from `start`, after the `@`.
 ///
 /// # Errors
-/// [`WordsError::Query`] if a name is no field, unless the query `is_relaxed`, or a list is not ended.
+/// [`WordsError::Query`] if a name is no field, unless the query `is_relaxed`, or if a list is not closed.
 pub(super) fn parse(
     text: &str,
     start: usize,
@@ -59,7 +59,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads names up to the `)` and tells where that ends; `None` if no name begins behind the `(`.
+    /// Parses names up to the `)`; returns where that ends, or `None` if no name follows the `(`.
     fn list(&mut self, text: &str, start: usize) -> Result<Option<usize>> {
         let (mut at, mut names) = (start, Vec::new());
         loop {
@@ -92,7 +92,7 @@ impl Reader<'_> {
     }
 }
 
-/// What is wrong with a list that goes on so behind a comma.
+/// The error for a list that continues with `rest` after a comma.
 fn bad_list(rest: &str) -> WordsError {
     if rest.is_empty() {
         return missing_closing();
@@ -100,7 +100,7 @@ fn bad_list(rest: &str) -> WordsError {
     error(format!("query error: invalid field block operator syntax near '{rest}'"))
 }
 
-/// That a field is not there, as an error or, behind `query warning: `, as a warning.
+/// The message for an unknown field: an error, or, after `query warning: `, a warning.
 fn unknown_field(name: &str) -> String {
     format!("query error: no field '{name}' found in schema")
 }
@@ -117,20 +117,20 @@ fn error(message: impl Into<String>) -> WordsError {
     WordsError::Query(message.into())
 }
 
-/// The bytes of the name that the text begins with.
+/// The length in bytes of the name at the start of the text.
 fn name_length(text: &str) -> usize {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     text.find(|c| !is_name(c)).unwrap_or(text.len())
 }
 
-/// The position in `[5]`, and where the text goes on; 0 and the same place where there is none.
+/// The position in `[5]`, and where the text continues; 0 and `end` if there is none.
 fn last_position(text: &str, end: usize) -> (u32, usize) {
     let Some(rest) = text[end..].strip_prefix('[') else { return (0, end) };
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     if digits == 0 || !rest[digits..].starts_with(']') {
         return (0, end);
     }
-    // It wraps, as a number of 32 bits does.
+    // Overflow wraps, as in Sphinx.
     let number = rest[..digits]
         .bytes()
         .fold(0u32, |number, digit| number.wrapping_mul(10).wrapping_add(u32::from(digit - b'0')));

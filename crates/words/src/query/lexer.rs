@@ -9,14 +9,14 @@ use crate::{
     analysis::{Analyzer, QueryToken, QueryTokenKind, QueryTokens},
 };
 
-/// A token of the grammar.
+/// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     /// The end of the query.
     End,
-    /// A word, and the stars before it between its quotes; `None` for one that is left out.
+    /// A word, and the number of stars before it within its quotes. `None` for a stop word.
     Word(Option<Word>, u32),
-    /// A character that means something.
+    /// An operator or another special character.
     Special(char),
     /// `<<`.
     Before,
@@ -26,14 +26,14 @@ pub(super) enum Token {
     Maybe,
     /// `SENTENCE` (`S`) or `PARAGRAPH` (`P`).
     Unit(char),
-    /// `@title`: what follows is limited.
+    /// `@title`: the words that follow are limited to fields.
     Limit,
     /// `ZONE:h1`.
     Zone,
 }
 
 impl Token {
-    /// As errors call it.
+    /// Its name in Sphinx's error messages.
     pub(super) fn name(&self) -> String {
         match self {
             Self::End => "$end".to_owned(),
@@ -50,7 +50,7 @@ impl Token {
     }
 }
 
-/// Reads one token after the other.
+/// Splits a query into tokens.
 pub(super) struct Lexer<'a> {
     text: &'a str,
     tokens: QueryTokens<'a>,
@@ -59,28 +59,28 @@ pub(super) struct Lexer<'a> {
     takes_wildcards: bool,
     stop_step: u32,
     is_relaxed: bool,
-    /// Where the next token is looked for.
+    /// Where the search for the next token starts.
     offset: usize,
-    /// Where the last one was, behind what was passed over.
+    /// Where the search for the last token started, after skipped text.
     looked_from: usize,
-    /// The limit that holds, and those of the groups around.
+    /// The current limit, and those of the surrounding groups.
     limit: Limit,
     outer_limits: Vec<Limit>,
     /// The position of the last word.
     position: u32,
-    /// Within quotes hardly anything means something.
+    /// Within quotes most special characters have no effect.
     pub is_quoted: bool,
-    /// The stars so far between the quotes.
+    /// The number of stars so far within the quotes.
     stars: u32,
     /// Whether the last token was a word.
     is_behind_word: bool,
-    /// Where a `^` ended that makes the word behind it the first of its field.
+    /// The end of a `^` modifier: a word that starts there must be the first of its field.
     caret: Option<usize>,
-    /// How many `=` stand before the next word.
+    /// The number of `=` before the next word.
     equals: usize,
-    /// Whether nothing at all has been read.
+    /// Whether nothing was read yet except stars.
     pub is_empty: bool,
-    /// The last thing that was passed over.
+    /// The last warning about something ignored.
     pub warning: Option<String>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Lexer<'a> {
         self.is_relaxed
     }
 
-    /// The text from where the last token was looked for.
+    /// The text from where the search for the last token started.
     pub(super) fn rest(&self) -> &'a str {
         self.text.get(self.looked_from..).unwrap_or("")
     }
@@ -125,7 +125,7 @@ impl<'a> Lexer<'a> {
     /// The next token.
     ///
     /// # Errors
-    /// [`WordsError::Query`] for a field that is not there or a list of fields that is not ended.
+    /// [`WordsError::Query`] for an unknown field or a list of fields that is not closed.
     pub(super) fn next(&mut self) -> Result<Token> {
         loop {
             self.tokens.seek(self.offset);
@@ -166,7 +166,7 @@ impl<'a> Lexer<'a> {
             }
             '=' => {
                 self.equals += usize::from(self.has_exact_words);
-                // What follows tells whether it belongs to a word.
+                // Whether it belongs to a word depends on what follows.
                 return Ok(self.exact());
             }
             '$' => {
@@ -188,7 +188,7 @@ impl<'a> Lexer<'a> {
             }
             _ if self.is_quoted => true,
             '<' if self.follows(token.end, "<") => {
-                // The second is passed over, being alone.
+                // The second `<` is skipped as a single one.
                 return Ok(Some(Token::Before));
             }
             '<' => true,
@@ -206,7 +206,7 @@ impl<'a> Lexer<'a> {
         Ok((!is_passed_over).then_some(Token::Special(special)))
     }
 
-    /// A `=` in front of quotes or a group is a token; before a word it is the word's.
+    /// Before quotes or a group, `=` is a token; before a word it is the word's modifier.
     fn exact(&mut self) -> Option<Token> {
         let behind = self.text.get(self.offset..).unwrap_or("").trim_start();
         if self.equals > 0 && !self.is_quoted && behind.starts_with(['"', '(']) {
@@ -278,7 +278,7 @@ impl<'a> Lexer<'a> {
         Ok(Some(Token::Word(word, self.stars)))
     }
 
-    /// The modifiers behind a word: `$`, and `^2.5`. Without any the word takes one separator with it.
+    /// Parses the modifiers after a word: `$`, and `^2.5`. Without modifiers the separator after the word is skipped.
     fn modifiers(&mut self) -> (bool, f32) {
         let start = self.offset;
         let at_end = self.follows(self.offset, "$");
@@ -290,7 +290,7 @@ impl<'a> Lexer<'a> {
             boost = number;
             self.offset += 1 + length;
         }
-        // A star that nothing is expanded by.
+        // Skips stars that expand nothing.
         let stars = self.text[self.offset..].bytes().take_while(|&byte| byte == b'*').count();
         self.offset += stars;
         if self.offset == start && !self.is_quoted {
@@ -299,14 +299,14 @@ impl<'a> Lexer<'a> {
         (at_end, boost)
     }
 
-    /// A word takes one separator behind it with it.
+    /// Skips one separator after a word.
     fn take_separator(&mut self) {
         let next = self.text[self.offset..].chars().next();
         let is_separator = |c: &char| *c == '-' || *c != '\\' && self.tokens.is_separator(*c);
         self.offset += next.filter(is_separator).map_or(0, char::len_utf8);
     }
 
-    /// The operator that is written as a word.
+    /// Parses an operator that is written as a word.
     fn operator(&mut self, raw: &str, end: usize) -> Result<Option<Token>> {
         let token = match raw {
             "MAYBE" => Token::Maybe,
@@ -330,7 +330,7 @@ impl<'a> Lexer<'a> {
         Ok(Some(token))
     }
 
-    /// Texts have no zones here: what is limited to one is in none of them.
+    /// Texts have no zones here: a word limited to a zone matches nothing.
     fn zone(&mut self, start: usize) -> Result<Option<Token>> {
         let rest = &self.text[start..];
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -358,7 +358,8 @@ impl<'a> Lexer<'a> {
         Ok(Some(Token::Zone))
     }
 
-    /// The whole number or, if `takes_fraction`, the fraction that comes next: it ends before a space, the end or an operator.
+    /// Parses a whole number or, if `takes_fraction`, a fraction. It must be followed by a space, the end or an
+    /// operator.
     pub(super) fn number(&mut self, takes_fraction: bool) -> Option<Number> {
         let rest = self.text.get(self.offset..)?;
         let trimmed = rest.trim_start();
@@ -375,20 +376,21 @@ impl<'a> Lexer<'a> {
             false => Number::Whole(number.parse().ok()?),
         };
         self.offset += rest.len() - behind.len();
-        // It takes a position, as a word does.
+        // It takes a position, like a word.
         self.position += 1;
         self.is_behind_word = true;
         Some(found)
     }
 }
 
-/// A number behind quotes.
+/// A number after quotes.
 pub(super) enum Number {
     Whole(u32),
     Fraction(f32),
 }
 
-/// The number that the text begins with, in digits, with a fraction and an exponent, and its bytes.
+/// Parses the number at the start of the text: digits, an optional fraction and exponent. Returns its length in
+/// bytes.
 fn float(text: &str) -> Option<(f32, usize)> {
     let bytes = text.as_bytes();
     let digits = |from: usize| {

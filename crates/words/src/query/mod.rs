@@ -1,4 +1,4 @@
-//! The query language: from the text of a query to a tree of words.
+//! The query language: parses a query into a tree of words.
 //!
 //! ```text
 //! query  = ["@@relaxed"] , and ;                    and  = order , { order } ;
@@ -11,7 +11,7 @@
 //! limit  = "@" ( "*" | ["!"] name | ["!"] "(" name { "," name } ")" ) [ "[" int "]" ] ;
 //! ```
 //!
-//! Source: the behaviour of Sphinx 2.2.11, whose errors and warnings are given word for word.
+//! The reference is Sphinx 2.2.11; errors and warnings are the same, word for word.
 
 mod fields;
 mod lexer;
@@ -29,5 +29,5 @@ pub use wildcard::Wildcard;
 pub const MAX_DEPTH: usize = 256;
 /// Most words of a query.
 pub const MAX_WORDS: usize = 4096;
-/// The greatest position of a word in a query: stars and words that are dropped are counted.
+/// Greatest position of a word in a query; stars and stop words count.
 pub const MAX_QUERY_POSITION: u32 = 65_535;

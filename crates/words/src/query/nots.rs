@@ -1,4 +1,4 @@
-//! From the tree as it was written to the one that is computed: NOT becomes a part of the AND around it.
+//! Converts the parsed tree to the one that is evaluated: NOT becomes a part of the AND around it.
 
 use super::{
     raw::{Operator, Raw},
@@ -6,10 +6,10 @@ use super::{
 };
 use crate::{Result, WordsError};
 
-/// The tree that is computed.
+/// Converts a parsed tree.
 ///
 /// # Errors
-/// [`WordsError::Query`] if a NOT stands where it cannot be computed.
+/// [`WordsError::Query`] if a NOT is where it cannot be evaluated.
 pub(super) fn computable(root: Raw) -> Result<Node> {
     check_thresholds(&root)?;
     match convert(root)? {
@@ -20,7 +20,7 @@ pub(super) fn computable(root: Raw) -> Result<Node> {
 
 enum Converted {
     Wanted(Node),
-    /// The part of a NOT.
+    /// The operand of a NOT.
     Unwanted(Node),
 }
 
@@ -78,7 +78,7 @@ fn join(operator: Operator, parts: Vec<Raw>) -> Result<Node> {
     })
 }
 
-/// The first threshold in the query that is out of its bounds is told.
+/// Returns the error for the first threshold that is out of bounds.
 fn check_thresholds(raw: &Raw) -> Result<()> {
     match raw {
         Raw::Quoted(quoted) => match quoted.kind {

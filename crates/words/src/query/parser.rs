@@ -1,4 +1,4 @@
-//! The grammar.
+//! The parser.
 
 use super::{
     MAX_DEPTH, MAX_QUERY_POSITION, MAX_WORDS,
@@ -9,19 +9,19 @@ use super::{
 };
 use crate::{Result, WordsError, analysis::Analyzer};
 
-/// A query that was understood.
+/// A parsed query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
-    /// What it asks for; `None` if nothing is left of it, so that it finds nothing.
+    /// Its tree; `None` if nothing is left of it, so that it matches nothing.
     pub root: Option<Node>,
-    /// What was passed over, in Sphinx's words.
+    /// A warning about what was ignored, in Sphinx's words.
     pub warning: Option<String>,
 }
 
-/// Parses a query over the fields of that names.
+/// Parses a query; `fields` are the names of the fields.
 ///
 /// # Errors
-/// [`WordsError::Query`] with Sphinx's text.
+/// [`WordsError::Query`] with Sphinx's message.
 pub fn parse(text: &str, analyzer: &Analyzer, fields: &[String]) -> Result<Parsed> {
     let lexer = Lexer::new(text, analyzer, fields);
     let mut parser = Parser { lexer, token: Token::End, depth: 0, words: 0, changes: 0 };
@@ -33,7 +33,7 @@ pub fn parse(text: &str, analyzer: &Analyzer, fields: &[String]) -> Result<Parse
     if parser.token != Token::End {
         return Err(parser.unexpected(""));
     }
-    // A query of one part that is limited to no field is kept: its words are told.
+    // A single word or phrase is kept even if it is limited to no field, so that its words are reported.
     let is_single = matches!(root, Raw::Word(_) | Raw::Quoted(_));
     let is_dropped = parser.lexer.is_relaxed() && !is_single;
     let root = if is_dropped { root.with_fields() } else { root };
@@ -43,11 +43,11 @@ pub fn parse(text: &str, analyzer: &Analyzer, fields: &[String]) -> Result<Parse
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
-    /// The token that comes next.
+    /// The current token.
     token: Token,
     depth: usize,
     words: usize,
-    /// How often an operator joined what another one had.
+    /// How often an operator joined a part built with another operator.
     changes: usize,
 }
 
@@ -82,7 +82,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Joins two parts. Each operator that joins what another one has makes the tree deeper.
+    /// Joins two parts. Each change of the operator makes the tree deeper.
     fn join(&mut self, operator: Operator, left: Raw, right: Raw) -> Result<Raw> {
         let is_other = |part: &Raw| matches!(part, Raw::Joined(other, _) if *other != operator);
         self.changes += usize::from(is_other(&left));
@@ -194,7 +194,7 @@ impl Parser<'_> {
         Ok(inner)
     }
 
-    /// Operands of SENTENCE and PARAGRAPH are words and plain phrases.
+    /// Parses SENTENCE and PARAGRAPH, whose operands are words and plain phrases.
     fn unit(&mut self, first: Raw) -> Result<Raw> {
         let Token::Unit(unit) = self.token else { return Ok(first) };
         let mut all = first;
@@ -213,7 +213,7 @@ impl Parser<'_> {
         Ok(all)
     }
 
-    /// A phrase of one word at least, with nothing behind it.
+    /// Parses a phrase of at least one word, without `~` or `/`.
     fn plain_phrase(&mut self) -> Result<Raw> {
         let words = self.quoted_words(true)?.into_iter().map(|(word, _)| word).collect();
         self.advance()?;
@@ -231,7 +231,7 @@ impl Parser<'_> {
         Ok(part)
     }
 
-    /// Words between quotes, and whether they are a plain phrase.
+    /// Parses words within quotes; also returns whether they are a plain phrase.
     fn quoted(&mut self, is_exact: bool) -> Result<(Raw, bool)> {
         let mut words = self.quoted_words(false)?;
         if is_exact {
@@ -258,7 +258,8 @@ impl Parser<'_> {
         Ok((Raw::Quoted(Quoted { words, kind }), false))
     }
 
-    /// The words up to the closing quote, which is the current token then, each with the stars before it.
+    /// Parses words up to the closing quote, which is then the current token; each with the number of stars before
+    /// it.
     fn quoted_words(&mut self, needs_one: bool) -> Result<Vec<(Word, u32)>> {
         let mut words = Vec::new();
         let mut count = 0;
@@ -291,7 +292,7 @@ impl Parser<'_> {
     }
 }
 
-/// The words of a phrase, at the places that its stars leave them.
+/// The words of a phrase, with positions shifted by the stars before them.
 fn shifted(words: Vec<(Word, u32)>) -> Vec<Word> {
     let shift = |(word, stars): (Word, u32)| Word { position: word.position + stars, ..word };
     words.into_iter().map(shift).collect()

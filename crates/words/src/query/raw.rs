@@ -1,23 +1,23 @@
-//! The tree while it is parsed: with the parts that find nothing, and with NOT where it was written.
+//! The parsed tree before conversion: with parts that match nothing, and with NOT as written.
 
 use super::tree::{FieldMask, Quoted, QuotedKind, Word};
 
-/// A part of a query as it was written.
+/// A parsed part of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Raw {
     /// A stop word.
     Empty,
     /// A word.
     Word(Word),
-    /// Words between quotes.
+    /// Words within quotes.
     Quoted(Quoted),
     /// Parts joined by an operator.
     Joined(Operator, Vec<Raw>),
-    /// What must not be there.
+    /// The operand must not match.
     Not(Box<Raw>),
 }
 
-/// What joins parts.
+/// An operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Operator {
     And,
@@ -30,7 +30,7 @@ pub(super) enum Operator {
 }
 
 impl Raw {
-    /// Joins two parts. What stands on the left and has the same operator takes the right part in.
+    /// Joins two parts. If the left one has the same operator, the right one is added to it.
     pub(super) fn join(operator: Operator, left: Self, right: Self) -> Self {
         match left {
             Self::Joined(other, mut parts) if other == operator => {
@@ -41,7 +41,7 @@ impl Raw {
         }
     }
 
-    /// The part without what finds nothing; `None` if nothing is left.
+    /// Removes parts that match nothing; `None` if nothing is left.
     pub(super) fn swept(self) -> Option<Self> {
         match self {
             Self::Empty => None,
@@ -54,7 +54,7 @@ impl Raw {
                 let has_stop_words = parts.contains(&Self::Empty);
                 let mut parts: Vec<Self> = parts.into_iter().filter_map(Self::swept).collect();
                 match parts.len() {
-                    // A NOT beside stop words alone goes with them.
+                    // A NOT whose other operands are only stop words is removed with them.
                     1 if has_stop_words && matches!(parts[0], Self::Not(_)) => None,
                     0 | 1 => parts.pop(),
                     _ => Some(Self::Joined(operator, parts)),
@@ -65,7 +65,7 @@ impl Raw {
         }
     }
 
-    /// The part without the words that are limited to no field at all.
+    /// Empties the parts with words that are limited to no field.
     pub(super) fn with_fields(self) -> Self {
         let has_fields = |word: &Word| word.limit.fields != FieldMask::NONE;
         match self {

@@ -1,92 +1,92 @@
-//! What a query asks for, as a tree.
+//! The tree of a query.
 
 /// A part of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
-    /// One word.
+    /// A word.
     Word(Word),
-    /// Words between quotes that stand next to each other, or near enough, or of which enough are there.
+    /// Words within quotes: a phrase, words near each other, or a minimum number of words.
     Quoted(Quoted),
-    /// All of them.
+    /// All of them match.
     And(Vec<Node>),
-    /// One of them at least.
+    /// At least one of them matches.
     Or(Vec<Node>),
-    /// The first; the others add to its weight.
+    /// The first matches; the others only add weight.
     Maybe(Vec<Node>),
-    /// The first, without the second.
+    /// The first matches and the second does not.
     AndNot(Box<Node>, Box<Node>),
-    /// One behind the other in one field: `a << b`.
+    /// They match one after the other in one field: `a << b`.
     Before(Vec<Node>),
-    /// Each close to the one before it: `a NEAR/3 b`.
+    /// Each is close to the one before it: `a NEAR/3 b`.
     Near {
-        /// What is close to each other.
+        /// The operands.
         parts: Vec<Node>,
-        /// From the end of one to the start of the next, in words.
+        /// Greatest distance from the end of one to the start of the next, in words.
         distance: u32,
     },
 }
 
-/// One word of a query.
+/// A word of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Word {
-    /// As it was tokenised: folded, before stemming. It may hold the wildcards `*`, `?` and `%`.
+    /// The word as tokenized: folded, before stemming. May contain the wildcards `*`, `?` and `%`.
     pub text: String,
-    /// Its place among the words of the query, from 1; words that are left out have one too.
+    /// Its position in the query, from 1; stop words count.
     pub position: u32,
-    /// `=word`: as it stands, not as it is stemmed.
+    /// `=word`: matches only this form, not its stem.
     pub is_exact: bool,
-    /// `^word`: as the first of its field.
+    /// `^word`: must be the first of its field.
     pub at_start: bool,
-    /// `word$`: as the last of its field.
+    /// `word$`: must be the last of its field.
     pub at_end: bool,
     /// `word^2.5`: a factor of its idf.
     pub boost: f32,
-    /// Where it may stand.
+    /// The fields and positions in which it may match.
     pub limit: Limit,
 }
 
-/// Words between quotes.
+/// Words within quotes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quoted {
     /// The words, in order of their positions.
     pub words: Vec<Word>,
-    /// How they belong together.
+    /// How they must match.
     pub kind: QuotedKind,
 }
 
-/// How words between quotes belong together.
+/// How words within quotes must match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QuotedKind {
-    /// `"a b"`: at their distances in the query.
+    /// `"a b"`: at the same distances as in the query.
     Phrase,
-    /// `"a b"~5`: in any order, with fewer than so many others between them.
+    /// `"a b"~5`: in any order, with fewer than this many other words between them.
     Proximity(u32),
-    /// `"a b c"/2`: so many of them.
+    /// `"a b c"/2`: at least this many of them.
     Quorum(u32),
-    /// `"a b c"/0.5`: this share of them.
+    /// `"a b c"/0.5`: at least this share of them.
     QuorumShare(f32),
 }
 
-/// The fields, and the positions in them, that a part of a query is limited to.
+/// The fields and positions in which a part of a query may match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// The fields, one bit each, as [`FieldMask`] has them.
+    /// The fields.
     pub fields: FieldMask,
-    /// The last position that counts; 0 if all do.
+    /// Greatest position that counts; 0 for no limit.
     pub last_position: u32,
 }
 
 impl Limit {
-    /// No limit at all.
+    /// No limit.
     pub const NONE: Self = Self { fields: FieldMask::ALL, last_position: 0 };
 }
 
-/// A set of fields: up to 256 of them.
+/// A set of up to 256 fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldMask([u64; 4]);
 
 impl FieldMask {
-    /// Every field.
+    /// All fields.
     pub const ALL: Self = Self([u64::MAX; 4]);
     /// No field.
     pub const NONE: Self = Self([0; 4]);
@@ -96,12 +96,12 @@ impl FieldMask {
         self.0[usize::from(field) / 64] |= 1 << (field % 64);
     }
 
-    /// Whether the field is among them.
+    /// Whether the set contains the field.
     pub fn contains(&self, field: u8) -> bool {
         self.0[usize::from(field) / 64] >> (field % 64) & 1 == 1
     }
 
-    /// All fields that are not among them.
+    /// All fields that are not in the set.
     #[must_use]
     pub fn complement(self) -> Self {
         Self(self.0.map(|word| !word))

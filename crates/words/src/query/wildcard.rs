@@ -1,26 +1,26 @@
-//! Words with wildcards: `*` any run of characters, `?` one, `%` none or one.
+//! Words with wildcards: `*` matches any characters, `?` one character, `%` at most one.
 
 use crate::settings::Settings;
 
-/// A word with wildcards that may be expanded.
+/// A word with wildcards that can be expanded to keywords.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wildcard {
     pattern: Vec<char>,
     prefix: String,
     longest: String,
     takes_inner: bool,
-    /// Words are looked for as they are written: those keywords begin with `=`.
+    /// Whether it expands to words as written; their keywords begin with `=`.
     is_exact: bool,
 }
 
 impl Wildcard {
-    /// The pattern of a word.
+    /// Parses a word.
     ///
     /// # Errors
-    /// A warning, in Sphinx's words, where too little of it is literal: it is not expanded then.
+    /// A warning in Sphinx's words if its literal part is too short; then it is not expanded.
     pub fn new(word: &str, settings: &Settings) -> Result<Self, String> {
         let is_wild = |c: char| matches!(c, '*' | '?' | '%');
-        // Where only beginnings are looked for, a star in front means nothing.
+        // If only prefixes are indexed, a star at the start has no effect.
         let takes_inner = settings.min_infix_len() > 0;
         let pattern = if takes_inner { word } else { word.trim_start_matches('*') };
         let prefix = pattern.split(is_wild).next().unwrap_or("").to_owned();
@@ -46,29 +46,29 @@ impl Wildcard {
         Ok(Self { pattern, prefix, longest, takes_inner, is_exact })
     }
 
-    /// Whether it stands for no keyword: nothing of it is literal, or only beginnings are looked for.
+    /// Whether it expands to nothing: it has no literal part, or only prefixes are indexed and it has none.
     pub fn is_nothing(&self) -> bool {
         self.longest.is_empty() || self.prefix.is_empty() && !self.takes_inner
     }
 
-    /// What the keywords begin with; it may be empty.
+    /// The prefix of all keywords it expands to; may be empty.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The longest run of characters that the keywords hold.
+    /// A literal part, found in all keywords it expands to: its prefix, or else the longest.
     pub fn longest_piece(&self) -> &str {
         &self.longest
     }
 
-    /// Whether the pattern stands for the keyword. Time is the product of their lengths at most.
+    /// Whether the keyword matches. Cost: at most the product of both lengths.
     pub fn matches(&self, keyword: &str) -> bool {
         let keyword = match (self.is_exact, keyword.strip_prefix('=')) {
             (true, None) => return false,
             (true, Some(written)) => written,
             (false, _) => keyword,
         };
-        // Which beginnings of the pattern stand for what was read of the keyword.
+        // For each prefix of the pattern: whether it matches the characters read so far.
         let size = self.pattern.len();
         let mut reached = vec![false; size + 1];
         reached[0] = true;
@@ -90,7 +90,7 @@ impl Wildcard {
     }
 }
 
-/// Adds what is reached by wildcards that stand for nothing.
+/// Lets `*` and `%` match nothing.
 fn skip(pattern: &[char], reached: &mut [bool]) {
     for (at, wild) in pattern.iter().enumerate() {
         if matches!(wild, '*' | '%') && reached[at] {

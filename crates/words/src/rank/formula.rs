@@ -1,4 +1,4 @@
-//! Documents weighed by a ranking expression.
+//! Computes weights by a ranking expression.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use super::{
 };
 use crate::matching::Hit;
 
-/// What an expression reads of a row beside its hits.
+/// What an expression reads of a row besides its hits.
 pub trait Row {
-    /// How many keywords a field has.
+    /// The number of keywords in a field.
     fn length(&self, field: usize) -> u32;
 
-    /// The value of a column, by the number that [`super::Attributes`] gave it.
+    /// The value of the column with this number (see [`super::Attributes`]).
     fn attribute(&self, number: usize) -> Attribute;
 }
 
-/// A row of which nothing is known: fields without length, and columns of 0.
+/// An unknown row: fields of length 0, and columns with the value 0.
 impl Row for () {
     fn length(&self, _field: usize) -> u32 {
         0
@@ -29,21 +29,21 @@ impl Row for () {
     }
 }
 
-/// The parameters of `bm25a` where an expression names none.
+/// The parameters of `bm25a` for expressions without one.
 const BM25A: (f32, f32) = (1.2, 0.75);
 
-/// An expression over the documents of one query.
+/// An expression, applied to the documents of a query.
 #[derive(Clone, Debug)]
 pub(super) struct Formula {
     expression: Arc<Expression>,
     reads: Reads,
     collector: Collector,
     field_weights: Vec<i32>,
-    /// The greatest sum of weighted runs.
+    /// The greatest possible sum of weighted runs.
     max_lcs: i32,
-    /// The mean length of documents.
+    /// The mean length of documents in keywords.
     mean_length: f32,
-    /// For each `bm25f` the weights of fields, and the mean length that they make.
+    /// For each `bm25f` the weights of fields, and the mean weighted length.
     weighted: Vec<(Vec<i32>, f32)>,
     keeps_factors: bool,
     bm25: i32,
@@ -51,7 +51,7 @@ pub(super) struct Formula {
 }
 
 impl Formula {
-    /// `folds` tells whether a word that stands in the query twice counts as one.
+    /// `folds`: whether repetitions of a word in the query count as one word.
     pub fn new(expression: Arc<Expression>, query: &Query, folds: bool, max_lcs: i32) -> Self {
         let reads = expression.reads();
         let collector = collector(reads, query, folds, reads.closeness);
@@ -72,7 +72,7 @@ impl Formula {
         }
     }
 
-    /// Keeps all factors of each document, `atc` where `has_closeness`.
+    /// Keeps all factors of each document; `atc` only if `has_closeness`.
     pub fn keep_factors(&mut self, query: &Query, folds: bool, has_closeness: bool) {
         self.keeps_factors = true;
         let has_closeness = has_closeness || self.reads.closeness;
@@ -83,7 +83,7 @@ impl Formula {
         self.reads.hits || self.keeps_factors
     }
 
-    /// The weight of a document whose BM25 is known.
+    /// Computes the weight of a document; `bm25` is its BM25 in thousandths.
     pub fn weight(&mut self, bm25: i32, hits: &[Hit], row: &dyn Row) -> i32 {
         self.bm25 = bm25;
         if self.needs_hits() {
@@ -98,7 +98,7 @@ impl Formula {
         self.expression.weight(&Document { formula: self, row })
     }
 
-    /// The factors of the document that was weighed last.
+    /// The factors of the last document, if they are kept.
     pub fn factors(&self) -> Option<Factors> {
         self.keeps_factors.then(|| self.collector.factors(self.bm25, self.bm25a))
     }
@@ -114,13 +114,13 @@ fn collector(reads: Reads, query: &Query, folds: bool, has_closeness: bool) -> C
     Collector::new(&query.words, query.last_position, fields, folds, wanted)
 }
 
-/// The sum over fields of what their totals are made to, per document.
+/// The mean per document of the fields' totals, each mapped by `of`.
 fn mean(query: &Query, mut of: impl FnMut(u64) -> i64) -> f32 {
     let sum = query.totals.iter().fold(0.0_f32, |sum, &total| sum + of(total) as f32);
     sum / query.documents as f32
 }
 
-/// The weights that a `bm25f` gives to fields by their names.
+/// The weights that a `bm25f` gives to fields by name, and the mean weighted length.
 fn weights_of(given: &[(String, i32)], query: &Query) -> (Vec<i32>, f32) {
     let weight = |name: &String| {
         let mut named = given.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
@@ -135,7 +135,7 @@ fn weights_of(given: &[(String, i32)], query: &Query) -> (Vec<i32>, f32) {
     (weights, mean)
 }
 
-/// One document as an expression sees it.
+/// A document, as the expression reads it.
 struct Document<'d> {
     formula: &'d Formula,
     row: &'d dyn Row,

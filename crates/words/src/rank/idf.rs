@@ -1,11 +1,11 @@
-//! Inverse document frequency: the rarer a keyword, the more it counts.
+//! Inverse document frequency: rarer keywords count more.
 
 /// How idf is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdfKind {
-    /// ln(N/n) instead of ln((N-n+1)/n), which is negative for keywords of more than half of the documents.
+    /// Uses ln(N/n) instead of ln((N-n+1)/n), which is negative for keywords in more than half of the documents.
     pub is_plain: bool,
-    /// Divided by the number of the query's keywords.
+    /// Divides by the number of the query's keywords.
     pub is_divided: bool,
 }
 
@@ -15,8 +15,8 @@ impl Default for IdfKind {
     }
 }
 
-/// The idf of a keyword in `documents` of `total`, for a query of `keywords`, times its boost. Each step is rounded
-/// to 32 bits, as Sphinx does.
+/// The idf of a keyword in `documents` of `total` documents, for a query with `keywords` keywords, times the boost.
+/// Each step is rounded to 32 bits, as in Sphinx.
 pub fn idf(documents: u64, total: u64, keywords: usize, boost: f32, kind: IdfKind) -> f32 {
     if documents == 0 {
         return 0.0;

@@ -1,4 +1,4 @@
-//! What a document weighs: Sphinx's rankers, to the integer.
+//! The weight of a document: Sphinx's rankers, with the same integers.
 
 mod expression;
 mod factors;
@@ -23,32 +23,32 @@ pub use scorer::{Most, Needs, Scorer};
 /// How documents are weighed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Ranker {
-    /// The longest runs of words in each field's order, then BM25.
+    /// The longest runs of words in each field, then BM25.
     #[default]
     ProximityBm25,
-    /// The fields that match, then BM25.
+    /// The matched fields, then BM25.
     Bm25,
-    /// Every document weighs 1.
+    /// The weight is always 1.
     None,
-    /// The occurrences in each field.
+    /// The number of occurrences in each field.
     WordCount,
-    /// The longest runs alone.
+    /// Only the longest runs.
     Proximity,
-    /// The words that match in each field, then the longest run.
+    /// The matched words in each field, then the longest run.
     MatchAny,
-    /// The fields that match, one bit each.
+    /// The matched fields as a bit mask.
     FieldMask,
-    /// As `ProximityBm25`, and more for a field that begins with the query or is the query.
+    /// Like `ProximityBm25`, with a bonus for fields that begin with the query or equal it.
     Sph04,
-    /// By an expression over the factors of a document and the columns of its row.
+    /// An expression over the factors of a document and the columns of its row.
     Expression(Arc<Expression>),
-    /// As `Expression`, but a word that stands in the query twice counts where it stands first. Sphinx carries `atc`,
-    /// `lccs` and `wlccs` over from the documents before, which is not done here.
+    /// Like `Expression`, but a word that the query repeats counts only at its first position in the query. Unlike in
+    /// Sphinx, `atc`, `lccs` and `wlccs` are not carried over from earlier documents.
     Export(Arc<Expression>),
 }
 
 impl Ranker {
-    /// Its name, and the expression that it computes if it is of those.
+    /// Its name, and its expression if it has one.
     pub fn name(&self) -> (&'static str, Option<&Expression>) {
         match self {
             Self::ProximityBm25 => ("proximity_bm25", None),
@@ -64,7 +64,7 @@ impl Ranker {
         }
     }
 
-    /// The ranker of that name, if it is one without an expression.
+    /// The ranker with this name, if it has no expression.
     pub fn by_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "proximity_bm25" => Self::ProximityBm25,

@@ -1,30 +1,30 @@
-//! What is known of a query as a whole.
+//! Properties of a whole query.
 
 use super::factors::QueryWord;
 
-/// What rankers know of a query. Only expressions ask for what stands behind `last_position`.
+/// What rankers need to know of a query. Only expressions use the fields after `last_position`.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
     /// The weight of each field.
     pub field_weights: Vec<i32>,
-    /// The distinct keywords of the query.
+    /// The number of distinct keywords.
     pub keywords: usize,
-    /// Whether a keyword stands in the query twice.
+    /// Whether a keyword occurs in the query twice.
     pub has_repeats: bool,
-    /// The greatest position of a word in the query.
+    /// The greatest position of a word.
     pub last_position: u32,
-    /// What stands at each position of the query, from 0 on.
+    /// The word at each position, from 0 on.
     pub words: Vec<QueryWord>,
     /// The name of each field.
     pub field_names: Vec<String>,
-    /// The keywords of each field in all live documents.
+    /// The number of keywords of each field in all live documents.
     pub totals: Vec<u64>,
-    /// Live documents.
+    /// The number of live documents.
     pub documents: u64,
 }
 
 impl Query {
-    /// Whether it is one word.
+    /// Whether the query is a single word.
     pub(super) fn is_single(&self) -> bool {
         self.keywords == 1 && !self.has_repeats
     }

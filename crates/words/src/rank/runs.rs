@@ -1,32 +1,32 @@
-//! The longest run in a field: how many consecutive words of the query have the same distances there as in the query.
+//! The longest run in a field: consecutive words of the query at the same distances as in the query.
 
 use crate::matching::Hit;
 
-/// Follows the hits of a document and keeps the longest run of each field.
+/// Computes the longest run of each field from the hits of a document.
 #[derive(Clone, Debug)]
 pub(super) struct Runs {
-    /// Whether a keyword stands in the query twice.
+    /// Whether a keyword occurs in the query twice.
     has_repeats: bool,
-    /// The longest run of each field. It is eight bits wide.
+    /// The longest run of each field. Eight bits wide and wrapping, as in Sphinx.
     longest: Vec<u8>,
     plain: Plain,
     repeated: Repeated,
 }
 
-/// The current run where no keyword stands in the query twice.
+/// The current run, for queries without repeated keywords.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plain {
     length: u8,
-    /// Where a hit of the same run stands, less its position in the query.
+    /// The place of the next hit of the same run, minus its query position.
     expected: Option<i64>,
     last: Option<u32>,
 }
 
-/// The current run where keywords stand in the query twice: each of a place's positions may go on.
+/// The current run, for queries with repeated keywords: each query position of a place may continue it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Repeated {
     length: u8,
-    /// Where the run ended, and the positions of the query that it may have reached.
+    /// The place where the run ended, and the query positions it may have reached.
     tail: Option<u32>,
     tail_mask: u32,
     at: Option<u32>,
@@ -43,7 +43,7 @@ impl Runs {
         }
     }
 
-    /// The longest run of each field of the document.
+    /// The longest run of each field of a document.
     pub(super) fn of(&mut self, hits: &[Hit]) -> &[u8] {
         self.longest.fill(0);
         self.plain = Plain::default();

@@ -1,4 +1,4 @@
-//! The weight of one document after the other.
+//! Computes the weights of documents.
 
 use super::{
     Ranker,
@@ -9,45 +9,45 @@ use super::{
 };
 use crate::matching::{Found, Hit};
 
-/// What a ranker needs of each document.
+/// What a ranker reads of each document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// The fields in which it was found.
     pub fields: bool,
-    /// The hits.
+    /// Its hits.
     pub hits: bool,
 }
 
-/// What a document can have at most of a query.
+/// Upper bounds of what a document can have of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Most<'m> {
-    /// In each field how many words of a run, counted by their places in the query.
+    /// For each field: the number of words in a run, counted by query position.
     pub fields: &'m [u32],
-    /// How many words the runs of all fields together.
+    /// The number of words in the runs of all fields together.
     pub runs: u32,
-    /// How many words the longest run of any field.
+    /// The number of words in the longest run of any field.
     pub longest: u32,
-    /// How many occurrences.
+    /// The number of occurrences.
     pub occurrences: u32,
 }
 
-/// Weighs the documents that a query finds.
+/// Computes the weights of the documents that a query finds.
 #[derive(Clone, Debug)]
 pub struct Scorer {
     ranker: Ranker,
     query: Query,
     runs: Runs,
-    /// What one more word in a run counts for `matchany`.
+    /// The weight of each further word of a run for `matchany`.
     run_weight: i32,
-    /// Whether that does not hold what it should be.
+    /// Whether `run_weight` overflowed.
     wraps: bool,
-    /// The greatest weight of a field.
+    /// The greatest field weight.
     heaviest: i32,
     formula: Option<Formula>,
 }
 
 impl Scorer {
-    /// For the documents of one query.
+    /// A scorer for the documents of one query.
     pub fn new(ranker: Ranker, query: Query) -> Self {
         let repeats = matches!(ranker, Ranker::ProximityBm25 | Ranker::Proximity);
         let runs = Runs::new(query.field_weights.len(), repeats && query.has_repeats);
@@ -69,8 +69,8 @@ impl Scorer {
         Self { ranker, query, runs, run_weight, wraps, heaviest, formula }
     }
 
-    /// Keeps the factors of each document that is weighed by an expression, for [`Scorer::factors`]; `atc` only
-    /// where `has_closeness`. Hits are then needed.
+    /// Keeps the factors of each document, for [`Scorer::factors`], if the ranker is an expression; `atc` only if
+    /// `has_closeness`. Hits are needed then.
     #[must_use]
     pub fn with_factors(mut self, has_closeness: bool) -> Self {
         let folds = self.query.has_repeats && matches!(self.ranker, Ranker::Expression(_));
@@ -80,7 +80,7 @@ impl Scorer {
         self
     }
 
-    /// The factors of the document that was weighed last, if they are kept.
+    /// The factors of the last document, if they are kept.
     pub fn factors(&self) -> Option<Factors> {
         self.formula.as_ref().and_then(Formula::factors)
     }
@@ -101,7 +101,7 @@ impl Scorer {
         }
     }
 
-    /// At most the weight of a document of which no more is known than that, without [`Scorer::bm25_at_most`].
+    /// An upper bound of the weight of documents within these bounds, without BM25 ([`Scorer::bm25_at_most`]).
     pub fn at_most(&self, most: &Most<'_>) -> i64 {
         let heaviest = i64::from(self.heaviest);
         let weighed = || self.query.field_weights.iter().zip(most.fields);
@@ -117,7 +117,7 @@ impl Scorer {
             let matched = sum(&|words| i64::from(words > 0));
             matched.min(heaviest.saturating_mul(most.occurrences.into()))
         };
-        // One that has wrapped says nothing.
+        // A value that overflowed is no bound.
         let most_run_weight = if self.wraps { i64::MAX } else { self.run_weight.into() };
         let by_thousands = |points: i64| points.saturating_mul(1000);
         match self.ranker {
@@ -140,7 +140,8 @@ impl Scorer {
         }
     }
 
-    /// What BM25 adds to a weight at most, by the sum that it is made of, in whatever order that is added.
+    /// An upper bound of what BM25 adds to a weight, given an upper bound of its sum, in whatever order that was
+    /// added.
     #[inline]
     pub fn bm25_at_most(&self, sum: f32) -> i64 {
         match self.ranker {
@@ -149,11 +150,11 @@ impl Scorer {
         }
     }
 
-    /// Whether a run has no more words than stand in its field where one shift of the query would put them. `are_apart`
-    /// tells that no two words of the query can stand at one place: a run goes on from either of them.
+    /// Whether a run has at most as many words as its field has at the places where one shift of the query puts them.
+    /// `are_apart`: no two words of the query can be at one place, where a run could continue from either.
     pub fn runs_are_shifts(&self, are_apart: bool) -> bool {
         match self.ranker {
-            // So many positions are told apart where words stand in the query twice.
+            // With repeated words only that many positions are distinguished.
             Ranker::ProximityBm25 | Ranker::Proximity if self.query.has_repeats => {
                 self.query.last_position < 32
             }
@@ -163,19 +164,19 @@ impl Scorer {
         }
     }
 
-    /// Whether it matters to [`Scorer::at_most`] in which fields words stand.
+    /// Whether [`Scorer::at_most`] depends on the fields in which words occur.
     pub fn tells_fields_apart(&self) -> bool {
         use Ranker::{Bm25, MatchAny, Proximity, ProximityBm25, Sph04};
         let by_fields = matches!(self.ranker, Bm25 | MatchAny | Proximity | ProximityBm25 | Sph04);
         by_fields && self.has_fields()
     }
 
-    /// The weight of a document, of whose row expressions may ask.
+    /// Computes the weight of a document. Expressions may read its row.
     pub fn weight(&mut self, found: &Found, hits: &[Hit], row: &dyn Row) -> i32 {
         match self.ranker {
             Ranker::None => 1,
             Ranker::Bm25 => thousands(self.of_fields(found.fields), found.sum),
-            // The longest run of one word is one, in each field that has it.
+            // The longest run of a single word is 1 in each field that has it.
             Ranker::ProximityBm25 if self.query.is_single() => {
                 thousands(self.of_fields(found.fields), found.sum)
             }
@@ -197,7 +198,7 @@ impl Scorer {
         self.query.field_weights.get(field).copied().unwrap_or(1)
     }
 
-    /// Whether there are fields to tell apart.
+    /// Whether there are several fields (or none) to distinguish.
     fn has_fields(&self) -> bool {
         self.query.field_weights.len() != 1
     }
@@ -235,7 +236,7 @@ impl Scorer {
         }))
     }
 
-    /// Runs, and the fields that begin with the query or are the query.
+    /// Runs, with a bonus for fields that begin with the query or equal it.
     fn of_heads(&self, hits: &[Hit]) -> i32 {
         let mut fields = vec![Head::default(); self.query.field_weights.len()];
         let mut run = Run::default();
@@ -254,7 +255,7 @@ impl Scorer {
     }
 }
 
-/// What `sph04` knows of a field.
+/// The state of `sph04` for a field.
 #[derive(Clone, Copy, Default)]
 struct Head {
     longest: u8,
@@ -299,7 +300,7 @@ fn sum(weights: impl Iterator<Item = i32>) -> i32 {
     weights.fold(0, i32::wrapping_add)
 }
 
-/// The points by a thousand, and BM25 in thousandths below them.
+/// Thousands for the points, and BM25 in thousandths.
 fn thousands(points: i32, sum: f32) -> i32 {
     points.wrapping_mul(1000).wrapping_add(((sum + 0.5) * 1000.0) as i32)
 }

@@ -1,6 +1,6 @@
-//! How words with blended characters stand in the index.
+//! The setting `blend_mode`: how words with blended characters are indexed.
 
-/// The ends that lose their blended characters.
+/// The ends of a word from which blended characters are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trim {
     pub(crate) head: bool,
@@ -10,9 +10,9 @@ pub(crate) struct Trim {
 /// The value of `blend_mode`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlendMode {
-    /// Each gives a keyword.
+    /// Each variant yields a keyword.
     pub(crate) variants: Vec<Trim>,
-    /// Words of nothing but blended characters are left out.
+    /// Whether words of blended characters only are left out.
     pub(crate) skips_pure: bool,
 }
 
@@ -30,10 +30,10 @@ impl Default for BlendMode {
 }
 
 impl BlendMode {
-    /// Reads a comma list.
+    /// Parses a comma-separated list.
     ///
     /// # Errors
-    /// What is wrong, for people.
+    /// A message for the user.
     pub(crate) fn parse(list: &str) -> Result<Self, String> {
         let mut mode = Self { variants: Vec::new(), skips_pure: false };
         for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -57,7 +57,7 @@ impl BlendMode {
         Ok(mode)
     }
 
-    /// The list that [`Self::parse`] reads.
+    /// The inverse of [`Self::parse`].
     pub(crate) fn to_list(&self) -> String {
         let name =
             |trim: &Trim| NAMES.iter().find(|(_, other)| other == trim).map(|(name, _)| *name);

@@ -1,4 +1,4 @@
-//! Lists of characters, in the syntax of Sphinx's charset_table.
+//! Lists of characters in the syntax of Sphinx's `charset_table`.
 
 use icu_properties::{
     CodePointMapData, CodePointMapDataBorrowed,
@@ -7,7 +7,7 @@ use icu_properties::{
 
 use crate::scripts::is_without_spaces;
 
-/// Characters, each with the one that it is folded to.
+/// Characters, each with the one it is folded to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Charset {
     items: Vec<Item>,
@@ -15,15 +15,15 @@ pub(crate) struct Charset {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Item {
-    /// The characters `first` to `last`, folded to as many from `to` on.
+    /// The characters `first` to `last`, folded to the same number of characters from `to` on.
     Range { first: u32, last: u32, to: u32 },
-    /// Pairs, folded to the second of each.
+    /// Pairs of characters, both folded to the second.
     Pairs { first: u32, last: u32 },
-    /// Letters, digits, marks and `_`, of scripts that put spaces between words or do not.
+    /// Letters, digits, marks and `_`; of scripts that separate words by spaces, of those that do not, or both.
     Unicode { spaced: bool, unspaced: bool },
 }
 
-/// Sphinx 2.2.11's default.
+/// The default of Sphinx 2.2.11.
 const SPHINX22: [&str; 4] = ["0..9", "english", "_", "russian"];
 const ENGLISH: [Item; 2] = [range('A', 'Z', 'a'), range('a', 'z', 'a')];
 const RUSSIAN: [Item; 4] =
@@ -39,10 +39,10 @@ impl Charset {
         Self { items: vec![Item::Unicode { spaced: true, unspaced: true }] }
     }
 
-    /// Reads a list.
+    /// Parses a list.
     ///
     /// # Errors
-    /// What is wrong, for people.
+    /// A message for the user.
     pub(crate) fn parse(list: &str) -> Result<Self, String> {
         let mut items = Vec::new();
         for part in list.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -62,7 +62,7 @@ impl Charset {
         Ok(Self { items })
     }
 
-    /// Calls `each` with each character and what it is folded to; what comes later overrides.
+    /// Calls `each` with each character and what it is folded to; later calls override earlier ones.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(char, char)) {
         let mut fold = |from: u32, to: u32| {
             if let (Some(from), Some(to)) = (char::from_u32(from), char::from_u32(to)) {
@@ -89,7 +89,7 @@ impl Charset {
     }
 }
 
-/// One part of a list that is no alias.
+/// Parses a part of a list that is no alias.
 fn item(part: &str) -> Result<Item, String> {
     let (from, to) = match part.split_once("->") {
         Some((from, to)) => (from, Some(to)),
@@ -114,7 +114,7 @@ fn item(part: &str) -> Result<Item, String> {
     Ok(Item::Range { first, last, to })
 }
 
-/// `a..z`, or one character.
+/// Parses `a..z`, or one character.
 fn span(text: &str) -> Result<(u32, u32), String> {
     let text = text.trim();
     let (first, last) = match text.split_once("..") {
@@ -127,7 +127,7 @@ fn span(text: &str) -> Result<(u32, u32), String> {
     Ok((first, last))
 }
 
-/// A character, written as itself or as `U+41`.
+/// Parses a character, written as itself or as `U+41`.
 fn code(text: &str) -> Result<u32, String> {
     let text = text.trim();
     let wrong = || format!("'{text}' is no character: write one, or its code as in U+41");
@@ -146,7 +146,7 @@ fn code(text: &str) -> Result<u32, String> {
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
     CodePointMapData::<GeneralCategory>::new();
 
-/// A letter, digit or mark, or `_`.
+/// Whether it is a letter, digit or mark, or `_`.
 fn is_word(c: char) -> bool {
     let category = CATEGORIES.get(c);
     let groups =
@@ -154,7 +154,7 @@ fn is_word(c: char) -> bool {
     c == '_' || groups.iter().any(|group| group.contains(category))
 }
 
-/// Lower case, where that is one character.
+/// The lower case, if that is one character.
 fn lower_case(c: char) -> char {
     let mut lower = c.to_lowercase();
     match (lower.next(), lower.next()) {

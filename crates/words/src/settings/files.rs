@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io};
 use super::Settings;
 use crate::{Result, WordsError};
 
-/// The texts of the files that settings name.
+/// The contents of the files that settings name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Files {
     texts: BTreeMap<String, String>,
@@ -21,7 +21,7 @@ impl Files {
     /// Reads each file that the settings name, once.
     ///
     /// # Errors
-    /// [`WordsError::Setting`] if one is not there or cannot be read.
+    /// [`WordsError::Setting`] if a file is missing or cannot be read.
     pub fn read(
         settings: &Settings,
         read: &mut dyn FnMut(&str) -> io::Result<String>,
@@ -42,12 +42,12 @@ impl Files {
         Ok(files)
     }
 
-    /// Each file's name and text.
+    /// The name and content of each file.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.texts.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
-    /// The texts of these files.
+    /// The contents of these files.
     pub(crate) fn texts(&self, setting: &str, names: &[String]) -> Result<Vec<&str>> {
         let text = |name: &String| {
             self.texts.get(name).map(String::as_str).ok_or_else(|| WordsError::Setting {

@@ -1,12 +1,12 @@
-//! List settings: names of files, and entries that replace the lines of files.
+//! List settings: names of files, and entries given instead of files.
 
-/// The names of files, between spaces or commas.
+/// Splits names of files at spaces and commas.
 pub(super) fn file_names(value: &str) -> Vec<String> {
     let is_between = |c: char| c == ',' || c.is_whitespace();
     value.split(is_between).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// The entries between `;`; a backslash makes `;` and `\` ordinary.
+/// Splits entries at `;`. A backslash escapes `;` and `\`.
 pub(super) fn split(value: &str) -> Vec<String> {
     let (mut entries, mut entry) = (Vec::new(), String::new());
     let mut chars = value.chars().peekable();
@@ -25,7 +25,7 @@ pub(super) fn split(value: &str) -> Vec<String> {
     entries.iter().map(|entry| entry.trim().to_owned()).collect()
 }
 
-/// The value that [`split`] reads.
+/// The inverse of [`split`].
 pub(super) fn join(entries: &[String]) -> String {
     let escape = |entry: &String| entry.replace('\\', "\\\\").replace(';', "\\;");
     entries.iter().map(escape).collect::<Vec<_>>().join("; ")

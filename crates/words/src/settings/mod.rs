@@ -1,4 +1,4 @@
-//! The settings of a table's words, with Sphinx's names, defaults and limits.
+//! The keyword settings of a table, with Sphinx's names, defaults and limits.
 
 mod blending;
 mod charset;
@@ -73,7 +73,7 @@ impl Default for Settings {
     }
 }
 
-/// The settings' names, in the order of [`Settings::to_pairs`].
+/// The names of all settings, in the order of [`Settings::to_pairs`].
 const NAMES: [&str; 24] = [
     "charset_table",
     "ignore_chars",
@@ -101,7 +101,7 @@ const NAMES: [&str; 24] = [
     "html_remove_elements",
 ];
 
-/// Sphinx's settings of words that are not supported, but as what turns them off.
+/// Sphinx's settings that are not supported; they may only be turned off.
 const UNSUPPORTED: [&str; 12] = [
     "bigram_freq_words",
     "bigram_index",
@@ -117,14 +117,14 @@ const UNSUPPORTED: [&str; 12] = [
     "rlp_context",
 ];
 
-/// The longest word, in characters; what is longer is cut.
+/// The longest word in characters; longer ones are cut.
 pub(crate) const MAX_WORD: u32 = 42;
 
 impl Settings {
-    /// Sets one by its Sphinx name, to a value as in sphinx.conf.
+    /// Sets a setting by its Sphinx name, to a value as in sphinx.conf.
     ///
     /// # Errors
-    /// [`WordsError::Setting`] if the name is unknown or the value not understood.
+    /// [`WordsError::Setting`] if the name is unknown or the value is invalid.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let mut changed = self.clone();
         changed
@@ -168,7 +168,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What several settings must have in common.
+    /// Checks settings against each other.
     fn check(&self) -> Result<(), String> {
         if self.charset_table.is_empty() || self.ignore_chars.is_empty() {
             return Ok(());
@@ -190,13 +190,13 @@ impl Settings {
         }
     }
 
-    /// Whether it is the name of a setting, be it one that is not supported.
+    /// Whether this is the name of a setting, supported or not.
     #[must_use]
     pub fn is_setting(name: &str) -> bool {
         NAMES.contains(&name) || UNSUPPORTED.contains(&name)
     }
 
-    /// The name and value of each that differs from its default, in a fixed order: setting them gives the same settings.
+    /// The names and values of all settings that differ from their defaults, in a fixed order.
     #[must_use]
     pub fn to_pairs(&self) -> Vec<(&'static str, String)> {
         let default = Self::default();
@@ -238,10 +238,10 @@ impl Settings {
         }
     }
 
-    /// Whether words are also indexed as they are written, as `=word`.
+    /// Whether words are also indexed as written, as `=word`.
     ///
-    /// Never where nothing changes words; always where they are stemmed and parts of them can be searched, because
-    /// those are parts of the words as written.
+    /// Never if nothing changes words. Always if they are stemmed and wildcards are allowed, because wildcards match
+    /// words as written.
     #[must_use]
     pub fn index_exact_words(&self) -> bool {
         let is_stemmed = !self.morphology.is_empty();
@@ -249,37 +249,37 @@ impl Settings {
         is_stemmed && self.has_wildcards() || self.index_exact_words && (is_stemmed || has_forms)
     }
 
-    /// The least literal beginning of `word*`; 0: no such search.
+    /// The shortest literal prefix of `word*`; 0 if such queries are not allowed.
     #[must_use]
     pub fn min_prefix_len(&self) -> u32 {
         self.min_prefix_len
     }
 
-    /// The least literal part of `*word*`; 0: no such search.
+    /// The shortest literal part of `*word*`; 0 if such queries are not allowed.
     #[must_use]
     pub fn min_infix_len(&self) -> u32 {
         self.min_infix_len
     }
 
-    /// Whether queries may hold wildcards.
+    /// Whether queries may contain wildcards.
     #[must_use]
     pub fn has_wildcards(&self) -> bool {
         self.min_prefix_len > 0 || self.min_infix_len > 0
     }
 
-    /// The positions that a stop word takes: 0 or 1.
+    /// How many positions a stop word takes: 0 or 1.
     #[must_use]
     pub fn stopword_step(&self) -> u32 {
         self.stopword_step
     }
 
-    /// The positions that a word shorter than `min_word_len` takes: 0 or 1.
+    /// How many positions a word shorter than `min_word_len` takes: 0 or 1.
     #[must_use]
     pub fn overshort_step(&self) -> u32 {
         self.overshort_step
     }
 
-    /// The settings that name files, with the names.
+    /// The settings that name files, with the file names.
     pub(crate) fn file_names(&self) -> [(&'static str, &[String]); 3] {
         [
             ("stopwords", &self.stopwords),
@@ -288,7 +288,7 @@ impl Settings {
         ]
     }
 
-    /// The entries of the lists that stand for files.
+    /// The lists of entries given instead of files.
     pub(crate) fn lists(&self) -> [(&'static str, &[String]); 3] {
         [
             ("stopwords_list", &self.stopwords_list),
@@ -297,7 +297,7 @@ impl Settings {
         ]
     }
 
-    /// What words are made of.
+    /// The characters of words.
     pub(crate) fn charset(&self) -> Result<Charset, String> {
         match self.charset_table.as_str() {
             "" => Ok(Charset::unicode()),
@@ -313,7 +313,7 @@ impl Settings {
         &self.blend_chars
     }
 
-    /// The characters that are keywords in runs of `ngram_len`, if any.
+    /// The characters that are indexed as n-grams of `ngram_len`.
     pub(crate) fn ngram_chars(&self) -> &str {
         if self.ngram_len == 0 { "" } else { &self.ngram_chars }
     }

@@ -1,19 +1,19 @@
-//! The morphology settings: stemmers and the like.
+//! The setting `morphology`: stemmers and Soundex.
 
-/// One way to bring the forms of a word together.
+/// One way to reduce the forms of a word to one keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Morphology {
-    /// Porter's stemmer of English, as Sphinx has it.
+    /// Porter's stemmer for English, as Sphinx implements it.
     English,
-    /// Sphinx's stemmer of Russian.
+    /// Sphinx's stemmer for Russian.
     Russian,
-    /// What the word sounds like, by its first letter and consonants.
+    /// Soundex: the first letter and a code of the following consonants.
     Soundex,
-    /// A Snowball stemmer, by its number in [`SNOWBALL`].
+    /// A Snowball stemmer, by its index in [`SNOWBALL`].
     Snowball(usize),
 }
 
-/// The languages of Snowball stemmers that answer as Sphinx's library does, with the names that it takes.
+/// Codes and names of the languages whose Snowball stemmers give the same results as Sphinx's library.
 pub(crate) const SNOWBALL: [(&str, &str); 14] = [
     ("da", "danish"),
     ("nl", "dutch"),
@@ -31,10 +31,10 @@ pub(crate) const SNOWBALL: [(&str, &str); 14] = [
     ("tr", "turkish"),
 ];
 
-/// Reads a comma list; the first that changes a word wins.
+/// Parses a comma-separated list; the first stemmer that changes a word wins.
 ///
 /// # Errors
-/// What is wrong, for people.
+/// A message for the user.
 pub(crate) fn parse(list: &str) -> Result<Vec<Morphology>, String> {
     let mut found = Vec::new();
     for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -50,7 +50,7 @@ pub(crate) fn parse(list: &str) -> Result<Vec<Morphology>, String> {
     Ok(found)
 }
 
-/// The list that [`parse`] reads.
+/// The inverse of [`parse`].
 pub(crate) fn to_list(morphology: &[Morphology]) -> String {
     let name = |one: &Morphology| match *one {
         Morphology::English => "stem_en".to_owned(),

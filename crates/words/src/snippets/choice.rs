@@ -1,9 +1,9 @@
-//! Chooses the passages of an excerpt and makes them fit.
+//! Chooses the passages of an excerpt and cuts them to size.
 //!
-//! The best passage comes first. While words are missing, the others are ranked by how many missing words they have,
-//! then by weight without the lengths of words already present. A passage with a missing word is taken if its matches
-//! fit in all; another one if its matches fit beside the others whole. The first that does not fit ends the choice.
-//! Then pieces are removed from both sides until everything fits.
+//! The best passage comes first. While words of the query are missing, the others are ranked by the number of missing
+//! words they have, then by weight without the lengths of words already present. A passage with a missing word is
+//! taken if the matches of all taken passages fit; another one if its matches fit beside the whole of the others. The
+//! first one that does not fit ends the choice. Then pieces are removed from both sides until everything fits.
 
 use super::{
     passages::{self, Hits, Limits, Passage},
@@ -11,13 +11,13 @@ use super::{
     work::Work,
 };
 
-/// How often passages are ranked anew by the words that are missing, in a short text.
+/// How often passages are ranked again by missing words, for a short text.
 const MAX_RANKINGS: usize = 64;
-/// The same in a long one, and the pieces that are looked at in all rankings where that is more.
+/// The same for a long text; and the pieces read by all rankings, if that allows more.
 const MIN_RANKINGS: usize = 4;
 const RANKED_PIECES: usize = 1 << 24;
 
-/// How much an excerpt may hold.
+/// The limits of an excerpt.
 #[derive(Clone, Copy)]
 pub(super) struct Room {
     pub characters: Option<u64>,
@@ -25,7 +25,7 @@ pub(super) struct Room {
     pub passages: Option<usize>,
 }
 
-/// The size of what is in an excerpt.
+/// The size of a part of an excerpt.
 #[derive(Clone, Copy, Default)]
 struct Size {
     characters: u64,
@@ -44,8 +44,9 @@ impl Size {
     }
 }
 
-/// The passages of the excerpt, the best first, made to fit. `lengths` are those of the query's words. Time is linear in
-/// the pieces, [`MAX_RANKINGS`] times at most, and n log n in the passages; any, if the work is ended.
+/// The passages of the excerpt, the best first, cut to size. `lengths` are those of the query's words. Cost: linear
+/// in the pieces, at most [`MAX_RANKINGS`] times, and n log n in the passages. If the work is ended, the result has
+/// no meaning.
 pub(super) fn choose(
     pieces: &Pieces,
     hits: &Hits,
@@ -77,7 +78,7 @@ pub(super) fn choose(
             for hit in passage.first..=passage.last {
                 left.get_mut(number_of(hit)).into_iter().for_each(|left| *left = false);
             }
-            // When none is left the order stays.
+            // If no word is left, the order stays.
             left != wanted && left.contains(&true)
         });
         if !is_changed {
@@ -93,19 +94,19 @@ pub(super) fn choose(
     choice.chosen
 }
 
-/// Passages in the making of an excerpt.
+/// The state of the choice.
 struct Choice<'a> {
     pieces: &'a Pieces,
     hits: &'a Hits,
     room: Room,
     work: &'a Work<'a>,
-    /// What is found and in no passage yet; and of it what is of words that no passage has.
+    /// The hits in no passage yet, and those of them whose words no passage has.
     free: Free,
     missing: Missing,
-    /// What is taken, and what is found in it.
+    /// The size of the chosen passages, and that of the matches in them.
     size: Size,
     found_size: Size,
-    /// Which passages are looked at.
+    /// Which passages were considered.
     is_done: Vec<bool>,
     chosen: Vec<Passage>,
 }
@@ -126,8 +127,8 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Takes passages in the order of `rank` and of their sizes, as long as they fit and the ranks do not change with the
-    /// last one. Whether they do.
+    /// Takes passages, ordered by `rank` and then by size, while they fit. Stops when a passage changes the ranks;
+    /// returns whether one did.
     fn take(
         &mut self,
         passages: &[Passage],
@@ -167,7 +168,7 @@ impl<'a> Choice<'a> {
         Size { characters: self.pieces.characters(start, end), words }
     }
 
-    /// The size of what is found in the passage, with all between.
+    /// The size from the first to the last match of the passage.
     fn found_in(&self, passage: &Passage) -> Size {
         let hits = self.hits;
         let (start, end) = (hits.piece(passage.first), hits.piece(passage.last) + 1);
@@ -192,8 +193,7 @@ impl<'a> Choice<'a> {
         self.chosen.push(passage);
     }
 
-    /// Takes pieces away from both sides of the passages in turn, from the worst one first, until they fit. What is found
-    /// stays.
+    /// Removes pieces from the passages, the worst first and one each in turn, until they fit. Matches stay.
     fn cut(&mut self) {
         let mut left: Vec<usize> = (0..self.chosen.len()).rev().collect();
         let mut is_odd = true;
@@ -211,12 +211,13 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Takes a piece from the side of a passage that has more of them, and tells which; `None` if only what is found is left.
+    /// Removes a piece from the side of a passage that has more of them, and returns it; `None` if only matches are
+    /// left.
     fn drop_one(&mut self, number: usize, is_odd: bool) -> Option<usize> {
         let passage = self.chosen.get_mut(number)?;
         let (first, last) = (self.hits.piece(passage.first), self.hits.piece(passage.last));
         let (can_front, can_back) = (passage.start < first, passage.end > last + 1);
-        // What was cut off the window before it counts.
+        // The part cut off the window before it counts too.
         let before = first - passage.start + passage.cut;
         let after = passage.end - 1 - last;
         let is_front = match before.cmp(&after) {
@@ -237,7 +238,7 @@ impl<'a> Choice<'a> {
         })
     }
 
-    /// Takes away what stands before what is found, where it does not fit.
+    /// Removes what precedes the first match of each passage, if the passages do not fit.
     fn cut_front(&mut self) {
         if self.size.fits(self.room) {
             return;
@@ -248,9 +249,9 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Numbers that are free, from which ranges are taken.
+/// A set of numbers from which ranges are removed.
 struct Free {
-    /// The next free one, or a step towards it.
+    /// For each number: the next free one, or a step towards it.
     next: Vec<u32>,
 }
 
@@ -259,7 +260,7 @@ impl Free {
         Self { next: (0..=count as u32).collect() }
     }
 
-    /// The first free one from there on.
+    /// The first free number from `from` on.
     fn next(&mut self, from: usize) -> usize {
         let mut at = from;
         while let Some(&next) = self.next.get(at)
@@ -281,9 +282,9 @@ impl Free {
     }
 }
 
-/// What is found of words that no passage has yet.
+/// The hits of words that no passage has yet.
 struct Missing {
-    /// The found words, by their numbers.
+    /// The hits by word number.
     by_number: Vec<Vec<u32>>,
     free: Free,
 }
@@ -305,7 +306,7 @@ impl Missing {
         self.free.next(passage.first) <= passage.last
     }
 
-    /// The passage has them now.
+    /// Marks the words of the passage as present.
     fn take(&mut self, passage: &Passage, pieces: &Pieces, hits: &Hits) {
         loop {
             let hit = self.free.next(passage.first);

@@ -1,6 +1,6 @@
-//! Which positions of a text a query marks: those that make it match, and none if it does not.
+//! Which positions of a text a query marks: those that make it match, and none if it does not match.
 //!
-//! Positions are sets of bits, and what is in order is read part by part, so that memory stays small for hostile queries.
+//! Positions are bit sets, and ordered occurrences are read lazily, so that memory stays small for hostile queries.
 
 use std::{
     cmp::Reverse,
@@ -14,7 +14,7 @@ use super::{
     work::Work,
 };
 
-/// A set of positions.
+/// A set of positions, as bits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Positions(Vec<u64>);
 
@@ -42,7 +42,7 @@ impl Positions {
         self.0.iter().all(|&bits| bits == 0)
     }
 
-    /// Leaves those that `other` has so many positions later.
+    /// Keeps the positions p for which `other` has p + `distance`.
     fn keep_before(&mut self, other: &Self, distance: u32) {
         let (words, shift) = (distance as usize / 64, distance % 64);
         for (at, bits) in self.0.iter_mut().enumerate() {
@@ -52,7 +52,7 @@ impl Positions {
         }
     }
 
-    /// The first one from there on.
+    /// The first position from `from` on.
     fn next(&self, from: u32) -> Option<u32> {
         let first = from as usize / 64;
         let masked = self.0.get(first)? >> (from % 64) << (from % 64);
@@ -67,8 +67,8 @@ impl Positions {
     }
 }
 
-/// The positions of each word of a query, by its number. Each takes no more memory than a bit for each position; all
-/// but those with wildcards take four bytes for each word that is found at most.
+/// The positions of each word of a query, by its number. A word takes at most one bit per position of the text. Words
+/// without wildcards together take at most four bytes per word found.
 #[derive(Debug)]
 pub(super) struct Places(Vec<Place>);
 
@@ -78,7 +78,7 @@ enum Place {
     Many(Positions),
 }
 
-/// Positions that are kept as a list at least.
+/// Up to this many positions are always stored as a list.
 const MAX_FEW: usize = 1024;
 
 impl Places {
@@ -86,7 +86,7 @@ impl Places {
         Self(vec![Place::Few(Vec::new()); words])
     }
 
-    /// Whether a word has been found.
+    /// Whether a word was found.
     pub(super) fn has(&self, number: usize) -> bool {
         match self.0.get(number) {
             Some(Place::Few(few)) => !few.is_empty(),
@@ -95,13 +95,13 @@ impl Places {
         }
     }
 
-    /// Adds a place of a word. Positions never go back.
+    /// Adds a position of a word. Positions must not decrease.
     pub(super) fn insert(&mut self, number: u32, position: u32) {
         let Some(place) = self.0.get_mut(number as usize) else { return };
         match place {
             Place::Few(few) => {
                 few.push(position);
-                // From here on bits take less.
+                // From here on bits take less memory.
                 if few.len() > MAX_FEW && few.len() > position as usize / 32 {
                     let mut many = Positions::new(position);
                     few.iter().for_each(|&position| many.insert(position));
@@ -116,23 +116,23 @@ impl Places {
     }
 }
 
-/// What is found of the words of a query.
+/// The words of a query found in a text.
 pub(super) struct Found<'a> {
     pub places: &'a Places,
-    /// The text's last position.
+    /// The last position of the text.
     pub last: u32,
     pub work: &'a Work<'a>,
 }
 
-/// What is done with so many positions at once counts as a step.
+/// Positions processed at once that count as a step of work.
 const STEP_POSITIONS: u32 = 1 << 10;
 
-/// A part that is found: from where to where.
+/// The first and last position of an occurrence.
 type Span = (u32, u32);
 
 impl Found<'_> {
-    /// The positions that a query marks; `None` if it does not find the text, or if the work is ended. Time is the product of the query's words and
-    /// the text's, 64 of which count as one, and n log n of what is found.
+    /// The positions that a query marks; `None` if it does not match or the work is ended. Cost: the product of the
+    /// query's words and the text's words, 64 of which count as one, and n log n in the occurrences.
     pub(super) fn marked(&self, shape: &Shape) -> Option<Positions> {
         if !self.goes_on() {
             return None;
@@ -177,7 +177,7 @@ impl Found<'_> {
         }
     }
 
-    /// Counts the work on all positions. Whether it goes on.
+    /// Counts the work on all positions; returns whether to continue.
     fn goes_on(&self) -> bool {
         self.work.goes_on(1 + (self.last / STEP_POSITIONS) as usize)
     }
@@ -188,7 +188,7 @@ impl Found<'_> {
         any
     }
 
-    /// Where the word is, with its modifiers, in order.
+    /// The positions of a word that satisfy its modifiers, in order.
     fn places_of(&self, leaf: Leaf) -> Option<Box<dyn Iterator<Item = u32> + '_>> {
         let places: Box<dyn Iterator<Item = u32>> = match self.places.0.get(leaf.term? as usize)? {
             Place::Few(few) => Box::new(few.iter().copied()),
@@ -217,7 +217,7 @@ impl Found<'_> {
         filled(found)
     }
 
-    /// The places of a phrase, which do not overlap.
+    /// The occurrences of a phrase, without overlaps.
     fn phrase(&self, leaves: &[Leaf]) -> Option<impl Iterator<Item = Span> + use<>> {
         let (first, others) = leaves.split_first()?;
         let mut starts = self.word(*first)?;
@@ -248,7 +248,8 @@ impl Found<'_> {
         filled(all).filter(|_| count >= least.min(leaves.len()))
     }
 
-    /// All words close enough to each other, in any order. Then the leftmost is looked for anew.
+    /// Marks all words if they are close enough to each other, in any order. After a match, the leftmost word must be
+    /// found again.
     fn proximity(&self, leaves: &[Leaf], distance: u32) -> Option<Positions> {
         let mut terms = FxHashSet::default();
         let mut places = Vec::new();
@@ -260,7 +261,7 @@ impl Found<'_> {
         let most = (leaves.len() as u32).saturating_add(distance).saturating_sub(1);
         let count = places.len();
         let mut found = Positions::new(self.last);
-        // The last place of each word, by word and in order; and those that are not marked yet.
+        // The last position of each word, by word and in order; and the positions that are not marked yet.
         let mut last: Vec<Option<u32>> = vec![None; count];
         let (mut order, mut unmarked) = (BTreeSet::new(), Vec::new());
         for ((position, _), index) in merged(places) {
@@ -272,7 +273,7 @@ impl Found<'_> {
             }
             order.insert((position, index));
             unmarked.push((position, index));
-            // Others than the last of each word cannot be marked any more.
+            // Only the last position of each word can still be marked.
             if unmarked.len() > 2 * count {
                 unmarked.retain(|&(at, index)| last[index] == Some(at));
             }
@@ -288,7 +289,7 @@ impl Found<'_> {
         filled(found)
     }
 
-    /// Where a part is found, in order.
+    /// The occurrences of a part, in order.
     fn occurrences(&self, shape: &Shape) -> Box<dyn Iterator<Item = Span> + '_> {
         if let Shape::Phrase(leaves) = shape {
             return Box::new(self.phrase(leaves).into_iter().flatten());
@@ -302,12 +303,12 @@ impl Found<'_> {
         }))
     }
 
-    /// One part behind the other. Two sequences are followed: the longest so far, and one that began later and takes its
-    /// place once it is as long.
+    /// Marks parts that occur one after the other. Two sequences are tracked: the longest so far, and one that began
+    /// later and replaces it once it is as long.
     fn before(&self, parts: &[Shape]) -> Option<Positions> {
         let mut found = Positions::new(self.last);
         let (mut longest, mut recent): (Vec<Span>, Vec<Span>) = (Vec::new(), Vec::new());
-        // The end of the last whole sequence.
+        // The end of the last complete sequence.
         let mut behind = 0;
         let goes_on = |sequence: &[Span], behind: u32, part: usize, span: Span| {
             let end = sequence.last().map_or(behind, |(_, end)| *end);
@@ -340,7 +341,7 @@ impl Found<'_> {
         filled(found)
     }
 
-    /// Parts of which each stands close behind another one.
+    /// Marks parts of which each is close after another one.
     fn near(&self, parts: &[Shape], distance: u32) -> Option<Positions> {
         let mut found = Positions::new(self.last);
         let mut chain: VecDeque<(Span, usize)> = VecDeque::new();
@@ -352,7 +353,7 @@ impl Found<'_> {
             if last.is_some_and(|last| span.0 > last.1.saturating_add(distance)) {
                 chain.clear();
             }
-            // What stood there of the same part, and all before it, is forgotten.
+            // An earlier occurrence of the same part is removed, with everything before it.
             if let Some(place) = chain.iter().position(|(_, other)| *other == part) {
                 chain.drain(..=place);
             }
@@ -361,7 +362,7 @@ impl Found<'_> {
                 continue;
             }
             chain.iter().for_each(|(span, _)| self.mark(*span, &mut found));
-            // Of two parts the second begins the next pair, in place of the first.
+            // With two parts, the second one also begins the next pair.
             let first = chain.front().map(|(_, part)| *part).filter(|_| parts.len() == 2);
             chain.clear();
             chain.extend(first.map(|part| (span, part)));
@@ -378,7 +379,7 @@ fn filled(found: Positions) -> Option<Positions> {
     Some(found).filter(|found| !found.is_empty())
 }
 
-/// What several give, in order, each with the number of the one that gave it.
+/// Merges several ordered iterators; each item comes with the number of its iterator.
 fn merged<I: Iterator<Item = Span>>(mut parts: Vec<I>) -> impl Iterator<Item = (Span, usize)> {
     let mut next: BinaryHeap<Reverse<(Span, usize)>> = BinaryHeap::new();
     for (number, part) in parts.iter_mut().enumerate() {

@@ -1,12 +1,12 @@
-//! Excerpts of texts with what a query asks for between marks: CALL SNIPPETS.
+//! Excerpts of texts with highlighted matches: CALL SNIPPETS.
 //!
 //! ```text
-//! query ──> terms (and, with query_mode, its shape)         once for a query
+//! query ──> terms (and, with query_mode, its shape)         once per query
 //! text ──> pieces: words, spaces, signs ──> marks: which words match ──> the whole text, if it fits the limits
 //!                                             └──> passages ──> choice ──> the passages that fit
 //! ```
 //!
-//! Source: the behaviour of Sphinx 2.2.11.
+//! The reference is Sphinx 2.2.11.
 
 mod choice;
 mod marks;
@@ -39,9 +39,9 @@ use crate::{
     query,
 };
 
-/// The longest text that is looked at, in bytes; what is behind is as if it were not there.
+/// The longest text that is read, in bytes; the rest is ignored.
 const MAX_TEXT: usize = 16 << 20;
-/// Most parts that a query joins by `<<` and `NEAR`: the places of all are in memory together.
+/// Most parts joined by `<<` and `NEAR` in a query: the occurrences of all are in memory together.
 const MAX_JOINED: usize = 32;
 
 /// Makes excerpts for one query.
@@ -53,22 +53,22 @@ pub struct Snippets<'a> {
     asked: Asked,
 }
 
-/// What is marked.
+/// What is highlighted.
 #[derive(Debug)]
 enum Asked {
     /// Every word of the query.
     Words,
-    /// The words of the query next to each other, with all between them.
+    /// The query as a phrase, with everything between its words.
     Phrase(Shape),
-    /// What makes a text match; `None` for a query that nothing is left of.
+    /// What makes a text match; `None` if nothing is left of the query.
     Query(Option<Shape>),
 }
 
 impl<'a> Snippets<'a> {
-    /// Reads the query. `fields` are the names that `@field` may have; limits to fields do not keep words from being marked.
+    /// Parses the query. `fields` are the names for `@field`; field limits do not keep words from being highlighted.
     ///
     /// # Errors
-    /// [`crate::WordsError::Query`] if, with `query_mode`, it is not understood, or if it has too many words with
+    /// [`crate::WordsError::Query`] if, with `query_mode`, the query is invalid, or if it has too many words with
     /// wildcards; [`crate::WordsError::Option`] for options that exclude each other.
     pub fn new(
         query: &str,
@@ -97,10 +97,10 @@ impl<'a> Snippets<'a> {
         Ok(Self { analyzer, options, terms, asked })
     }
 
-    /// Reads the query of a search, to mark what of it made a row match: in a text of this field of the row the words
-    /// that are sought in it, phrases and what is to stand close together where it does. `None` is a text that
-    /// is no field, in which all are sought. Other parts of the query need not be found in the same text, and what is
-    /// excluded is not marked.
+    /// Parses the query of a search, to highlight what made a row match. In a text of the field `field` it highlights
+    /// the words searched in that field; phrases and proximity only if they match there. `None` stands for a text
+    /// that is no field: all words are searched in it. Other parts of the query need not match in the same text, and
+    /// excluded parts are not highlighted.
     ///
     /// # Errors
     /// Those of [`Snippets::new`] with `query_mode`; [`WordsError::Option`] for `exact_phrase`.
@@ -136,18 +136,18 @@ impl<'a> Snippets<'a> {
         Ok(Self { analyzer, options, terms, asked: Asked::Query(shape) })
     }
 
-    /// The excerpt of a text. What it costs says [`Snippets::of_unless`].
+    /// The excerpt of a text; for the cost see [`Snippets::of_unless`].
     #[must_use]
     pub fn of(&self, text: &str) -> String {
         self.of_unless(text, &|| false).unwrap_or_default()
     }
 
-    /// The excerpt of a text; `None` if `is_ended` says meanwhile that nobody waits for it. That is asked every few
-    /// milliseconds, within one text too.
+    /// The excerpt of a text; `None` if `is_ended` returns true meanwhile. It is called every few milliseconds, also
+    /// within one text.
     ///
-    /// Where nothing is marked it is the beginning of the text, or nothing with `allow_empty`. Memory is some twenty bytes
-    /// for each word and each gap of the text, of which 16 MiB are looked at. Time is linear in the text for common
-    /// queries; in query mode it is also the product of both lengths, 64 words of the text counting as one.
+    /// Without a match, the excerpt is the beginning of the text, or empty with `allow_empty`. Memory: some twenty
+    /// bytes for each word and each gap of the text, of which 16 MiB are read. Cost: linear in the text for common
+    /// queries; with `query_mode` also the product of both lengths, 64 words of the text counting as one.
     #[must_use]
     pub fn of_unless(&self, text: &str, is_ended: &dyn Fn() -> bool) -> Option<String> {
         let work = Work::new(is_ended);
@@ -176,7 +176,7 @@ impl<'a> Snippets<'a> {
         let size = pieces.characters(0, pieces.len());
         let limit = match options.limit {
             0 => 0,
-            // There is room for the longest word.
+            // The longest word must fit.
             limit => u64::from(limit.max(longest)),
         };
         if !options.in_sentences && options.limit_words == 0 && (limit == 0 || size <= limit) {
@@ -200,7 +200,7 @@ impl<'a> Snippets<'a> {
         output.text
     }
 
-    /// The room of an excerpt of so many characters, where 0 is any number.
+    /// The limits of an excerpt of `limit` characters; 0 means any number.
     fn room(&self, limit: u64) -> Room {
         let some = |number: u32| (number > 0).then_some(u64::from(number));
         Room {
@@ -221,8 +221,8 @@ impl<'a> Snippets<'a> {
         }
     }
 
-    /// The pieces of a text, with those marked that match, and the characters of the longest word of the query: in
-    /// query mode of those that the text has, if it has any.
+    /// The pieces of a text with its matches, and the length of the query's longest word in characters. With
+    /// `query_mode` only words that the text has count, if it has any.
     fn read(&self, text: &str, work: &Work<'_>) -> (Pieces, u32) {
         let longest = self.terms.longest(|_| true).unwrap_or(0);
         let shape = match &self.asked {
@@ -254,10 +254,10 @@ impl<'a> Snippets<'a> {
         (pieces, longest)
     }
 
-    /// The pieces of a text, with every word marked that the query has.
+    /// The pieces of a text; every word of the query is a match.
     fn read_words(&self, text: &str, work: &Work<'_>) -> Pieces {
         let mut cutter = Cutter::new(text, false);
-        // The blended word that was found last: where it ends, and its number.
+        // The last blended word that matched: its end and its number.
         let mut whole: Option<(usize, u32)> = None;
         self.analyzer.spans_while(text, &mut |span| {
             let mut number = None;

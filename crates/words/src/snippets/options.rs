@@ -1,10 +1,10 @@
-//! How excerpts are made.
+//! The options of excerpts.
 
 use crate::{Result, WordsError};
 
-/// Longest mark, in bytes: an excerpt has one for each match.
+/// Longest mark in bytes: an excerpt has one per match.
 const MAX_MARK_BYTES: usize = 256;
-/// Most words on each side of a match: what a passage costs.
+/// Most words on each side of a match; this limits the size of a passage.
 const MAX_AROUND: u32 = 256;
 
 /// Sphinx's options of excerpts, with its defaults.
@@ -19,11 +19,11 @@ pub struct SnippetOptions {
     pub(super) limit_passages: u32,
     /// Most words; 0: no limit.
     pub(super) limit_words: u32,
-    /// Words to each side of a match.
+    /// Words on each side of a match.
     pub(super) around: u32,
     pub(super) start_passage_id: u32,
     pub(super) html_strip_mode: HtmlStripMode,
-    /// Passages do not go beyond a sentence.
+    /// Whether passages end at sentences.
     pub(super) in_sentences: bool,
     pub(super) exact_phrase: bool,
     pub(super) query_mode: bool,
@@ -32,16 +32,16 @@ pub struct SnippetOptions {
     pub(super) allow_empty: bool,
 }
 
-/// What becomes of the marks of HTML in a text.
+/// How HTML tags in a text are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HtmlStripMode {
-    /// They are text.
+    /// Tags are text.
     None,
-    /// As the index does.
+    /// As in the index.
     Index,
-    /// They are left out.
+    /// Tags are removed.
     Strip,
-    /// They stay, and hold no words.
+    /// Tags stay but contain no words.
     Retain,
 }
 
@@ -67,20 +67,20 @@ impl Default for SnippetOptions {
     }
 }
 
-/// The value of an option as a statement gives it.
+/// The value of an option in a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionValue<'v> {
-    /// A text between quotes.
+    /// Quoted text.
     Text(&'v str),
     /// A whole number.
     Number(i64),
 }
 
 impl SnippetOptions {
-    /// Sets one by its name, whatever its case.
+    /// Sets an option by name, ignoring case.
     ///
     /// # Errors
-    /// [`WordsError::Option`] if the name is unknown, the value is not of its kind, or the option is not supported.
+    /// [`WordsError::Option`] if the name is unknown, the value has the wrong type, or the option is not supported.
     pub fn set(&mut self, name: &str, value: OptionValue<'_>) -> Result<()> {
         let name = name.to_ascii_lowercase();
         let value = Given { name: &name, value };
@@ -110,10 +110,10 @@ impl SnippetOptions {
         Ok(())
     }
 
-    /// What several options must have in common.
+    /// Checks options against each other.
     ///
     /// # Errors
-    /// [`WordsError::Option`] where marks of HTML are to stay in a part of a text.
+    /// [`WordsError::Option`] for `html_strip_mode=retain` together with a limit.
     pub(super) fn check(&self) -> Result<()> {
         let is_limited = self.limit != 0 || self.limit_passages != 0 || self.limit_words != 0;
         if self.html_strip_mode == HtmlStripMode::Retain && is_limited {
@@ -131,7 +131,7 @@ struct Given<'v> {
 }
 
 impl<'v> Given<'v> {
-    /// What is put around matches and between passages: once for each.
+    /// A text put around matches or between passages.
     fn mark(&self) -> Result<String> {
         let text = self.text()?;
         if text.len() > MAX_MARK_BYTES {
@@ -190,7 +190,7 @@ impl<'v> Given<'v> {
         if self.flag()? { Err(self.unsupported()) } else { Ok(()) }
     }
 
-    /// Whether passages keep to sentences.
+    /// Whether passages end at sentences.
     fn boundary(&self) -> Result<bool> {
         match self.text()? {
             "" | "none" => Ok(false),

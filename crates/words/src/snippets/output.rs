@@ -2,15 +2,15 @@
 
 use super::{options::SnippetOptions, passages::Passage, pieces::Pieces};
 
-/// What stands for the number of a match, in marks.
+/// Placeholder for the number of the match in a mark.
 const PASSAGE_ID: &str = "%PASSAGE_ID%";
 
-/// An excerpt in the making.
+/// An excerpt being written.
 pub(super) struct Output<'a> {
     options: &'a SnippetOptions,
     pieces: &'a Pieces,
     shown: &'a str,
-    /// Matches that follow each other are marked as one.
+    /// Whether adjacent matches are marked as one.
     is_merged: bool,
     passage_id: u32,
     pub text: String,
@@ -27,12 +27,12 @@ impl<'a> Output<'a> {
         Self { options, pieces, shown, is_merged, passage_id, text: String::new() }
     }
 
-    /// The whole text.
+    /// Writes the whole text.
     pub(super) fn whole(&mut self) {
         self.range(0, self.pieces.len());
     }
 
-    /// As many pieces as fit, one at least.
+    /// Writes as many leading pieces as fit, at least one.
     pub(super) fn beginning(&mut self, limit: u64) {
         let fits = |end: &usize| self.pieces.characters(0, *end) <= limit;
         let end = (1..=self.pieces.len()).take_while(fits).last().unwrap_or(1);
@@ -42,12 +42,12 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// The passages, of which the best come first. What one shows the next does not show again.
+    /// Writes the passages; `passages` has the best first. Overlaps are written once.
     pub(super) fn passages(&mut self, passages: &[Passage]) {
         let mut numbered: Vec<(usize, &Passage)> = passages.iter().enumerate().collect();
         numbered.sort_by_key(|(_, passage)| passage.start);
         let mut shown_end = 0;
-        // Each with its number, what is shown of it, and the number of its first match.
+        // The passage's number, its start and end, and the number of its first match.
         let mut chunks: Vec<(usize, usize, usize, u32)> = Vec::new();
         let mut passage_id = self.passage_id;
         for (number, passage) in numbered {
@@ -59,7 +59,7 @@ impl<'a> Output<'a> {
             }
         }
         if self.options.weight_order {
-            // Of equal ones the last comes first, but the best of all.
+            // The best passage comes first; of others with equal rank the later one.
             chunks.sort_by_key(|&(number, start, ..)| {
                 let rank = passages.get(number).map(|it| (it.distinct, it.weight));
                 ((number > 0, std::cmp::Reverse(rank)), std::cmp::Reverse(start))
@@ -79,7 +79,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// How many marks some pieces have.
+    /// The number of marks in some pieces.
     fn runs(&self, start: usize, end: usize) -> u32 {
         let (mut at, mut count) = (start, 0);
         while at < end {
@@ -90,7 +90,7 @@ impl<'a> Output<'a> {
         count
     }
 
-    /// Appends some pieces, what matches in them marked.
+    /// Writes some pieces with their matches marked.
     fn range(&mut self, start: usize, end: usize) {
         let (mut at, mut plain_from) = (start, start);
         while at < end {
@@ -109,7 +109,7 @@ impl<'a> Output<'a> {
         self.plain(plain_from, end);
     }
 
-    /// Where the mark ends that begins there.
+    /// The end of the mark that begins at `start`.
     fn run_end(&self, start: usize, end: usize) -> usize {
         if !self.is_merged {
             return start + 1;
@@ -124,7 +124,7 @@ impl<'a> Output<'a> {
         self.text.push_str(text);
     }
 
-    /// Writes a mark, with the number of the match in it.
+    /// Writes a mark with the number of the match.
     fn mark(&mut self, mark: &str) {
         match mark.split_once(PASSAGE_ID) {
             None => self.text.push_str(mark),

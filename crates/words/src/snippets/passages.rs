@@ -1,39 +1,39 @@
-//! Candidates for an excerpt: the best windows over the words that are found.
+//! Candidates for an excerpt: the best windows over the matches.
 //!
-//! A window slides over the pieces of a text. It holds no more than `limit` characters and, besides the words that are
-//! found, twice `around` words; with a limit of words as many as that. A window weighs two for each found word, the
-//! length of each distinct one as often as its longest run has words, and the words between its edges and what
-//! is found, on the side that has fewer. A run is words of the query that follow each other in the text as they do
-//! in the query. Of windows that weigh the same that is better in which the sides are more even. A passage is the
-//! best window until the first found word is left behind and another one comes in.
+//! A window slides over the pieces of a text. It has at most `characters` characters and, besides matches, at most
+//! twice `around` words; or at most `words` words, if they are limited. The weight of a window is 2 per match, plus
+//! the length of each distinct matched word times the number of words of its longest run, plus the number of words on
+//! the side of its matches that has fewer. A run is a sequence of query words that are adjacent in the text as in the
+//! query. Of windows with the same weight the one with more even sides is better. A passage is the best window until
+//! its first match leaves the window and a new one enters.
 
 use std::collections::VecDeque;
 
 use super::{pieces::Pieces, work::Work};
 
-/// How large passages may be.
+/// The size limits of passages.
 #[derive(Clone, Copy)]
 pub(super) struct Limits<'a> {
     /// Characters.
     pub characters: u64,
-    /// Words, whatever is found; else `around` says.
+    /// Words, including matches; if `None`, `around` decides.
     pub words: Option<u64>,
     /// Words on each side.
     pub around: usize,
-    /// The pieces that passages do not go beyond, in their order.
+    /// The pieces at which passages end, ascending.
     pub ends: &'a [usize],
 }
 
-/// A word that is found.
+/// A matched word.
 pub(super) struct Hit {
     pub piece: usize,
-    /// How many words stand before it.
+    /// The number of words before it.
     ordinal: usize,
-    /// The words of the longest run that ends with it.
+    /// The number of words of the longest run that ends with it.
     run: usize,
 }
 
-/// What is found in a text, and where its words are.
+/// The matches of a text, and the pieces of its words.
 pub(super) struct Hits {
     pub hits: Vec<Hit>,
     /// The piece of each word.
@@ -41,7 +41,7 @@ pub(super) struct Hits {
 }
 
 impl Hits {
-    /// `places` are those of each word in the query.
+    /// `places` are the places of each word in the query.
     pub(super) fn new(pieces: &Pieces, places: &[Vec<u32>]) -> Self {
         let (mut hits, mut words) = (Vec::new(), Vec::new());
         // The places of the last word, each with the length of the run that ends there.
@@ -63,17 +63,17 @@ impl Hits {
         Self { hits, words }
     }
 
-    /// The piece of a found word.
+    /// The piece of a match.
     pub(super) fn piece(&self, hit: usize) -> usize {
         self.hits.get(hit).map_or(0, |hit| hit.piece)
     }
 
-    /// How many words stand before a found word.
+    /// The number of words before a match.
     pub(super) fn ordinal(&self, hit: usize) -> usize {
         self.hits.get(hit).map_or(0, |hit| hit.ordinal)
     }
 
-    /// The words of the run that ends with a found word, of those from `first` on.
+    /// The number of words of the run that ends with a match, counting from the match `first` on.
     fn run(&self, hit: usize, first: usize) -> usize {
         self.hits.get(hit).map_or(0, |it| it.run).min((hit + 1).saturating_sub(first))
     }
@@ -83,22 +83,22 @@ impl Hits {
     }
 }
 
-/// A window that may become part of an excerpt.
+/// A window that may become a part of an excerpt.
 #[derive(Clone, Debug)]
 pub(super) struct Passage {
-    /// The pieces of the window with at most `around` words on each side.
+    /// The pieces of the window, with at most `around` words on each side of the matches.
     pub start: usize,
     pub end: usize,
-    /// The pieces of the window before these.
+    /// The number of pieces of the window before these.
     pub cut: usize,
-    /// The first and the last word that are found in it, by their numbers among the hits.
+    /// The first and last match in it.
     pub first: usize,
     pub last: usize,
-    /// How many distinct words are found, and how many of those are wanted.
+    /// The number of distinct matched words, and how many of those are wanted.
     pub distinct: u32,
     pub wanted: u32,
     pub weight: u64,
-    /// The weight without the length of words that are not wanted.
+    /// The weight without the lengths of words that are not wanted.
     pub wanted_weight: u64,
     imbalance: usize,
 }
@@ -114,8 +114,8 @@ impl Passage {
     }
 }
 
-/// The passages of a text in their order, with the numbers of those words that are `wanted`. `lengths` are those of the
-/// query's words. Time is linear in the pieces. Those up to where the work is ended, if it is.
+/// The passages of a text in order; `wanted` says which words are wanted, `lengths` are those of the query's words.
+/// Cost: linear in the pieces. If the work is ended, only the passages found so far.
 pub(super) fn find(
     pieces: &Pieces,
     hits: &Hits,
@@ -142,8 +142,8 @@ pub(super) fn find(
         }
         let is_word = pieces.is_word(piece);
         let is_first = !is_full && window.would_overflow();
-        // The first full window holds the word that is too much, but no character too much; and then it is looked at again
-        // without what it is too large by.
+        // The first full window includes the word too many, but no character too many. It is considered again after
+        // it was shrunk.
         if is_first && window.would_exceed_characters() {
             window.offer(&mut out);
         }
@@ -167,19 +167,19 @@ struct Window<'a> {
     lengths: &'a [u32],
     wanted: &'a [bool],
     limits: Limits<'a>,
-    /// The pieces, the words by their ordinals, and what is found by its numbers.
+    /// The pieces, the words and the matches of the window.
     start: usize,
     end: usize,
     words: std::ops::Range<usize>,
     found: std::ops::Range<usize>,
-    /// How often each word of the query is there.
+    /// How often each word of the query is in the window.
     counts: Vec<u32>,
     distinct: u32,
     wanted_count: u32,
-    /// The length of the distinct words, and of those that are wanted.
+    /// The total length of distinct words, and of the wanted ones.
     length: u64,
     wanted_length: u64,
-    /// Found words with which long runs end: each has a longer one than those behind it.
+    /// Matches that end long runs, in order; each run is longer than the later ones.
     runs: VecDeque<usize>,
 }
 
@@ -253,7 +253,7 @@ impl<'a> Window<'a> {
         self.start += 1;
     }
 
-    /// Leaves pieces behind until it is no larger than it may be. Whether it was.
+    /// Shrinks the window until it fits; returns whether that was needed.
     fn slide(&mut self) -> bool {
         let start = self.start;
         while self.start + 1 < self.end && self.overflows() {
@@ -268,7 +268,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Counts a found word that comes in or goes.
+    /// Counts a match that enters or leaves the window.
     fn count(&mut self, number: usize, comes: bool) {
         let Some(count) = self.counts.get_mut(number) else { return };
         *count = if comes { *count + 1 } else { *count - 1 };
@@ -301,7 +301,7 @@ impl<'a> Window<'a> {
         self.runs.push_back(hit);
     }
 
-    /// Forgets runs that are cut shorter than others.
+    /// Removes runs that are now shorter than later ones.
     fn leave_runs(&mut self) {
         let first = self.found.start;
         while let Some(&hit) = self.runs.front() {
@@ -313,7 +313,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The window as a passage, if anything is found in it.
+    /// The window as a passage, if it has matches.
     fn passage(&self) -> Option<Passage> {
         if self.found.is_empty() {
             return None;
@@ -331,7 +331,7 @@ impl<'a> Window<'a> {
             true => self.hits.word(last_word + around + 1),
             false => self.end,
         };
-        // What a passage begins with does not count, but at the very beginning.
+        // The first piece of a passage does not count, except at the beginning of the text.
         let pieces_before = self.hits.piece(first) - start;
         let pieces_before = pieces_before.saturating_sub(usize::from(start > 0));
         let pieces_after = end - 1 - self.hits.piece(last);
@@ -351,7 +351,7 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// Takes the window as a passage or as a better one in place of the last.
+    /// Adds the window as a passage, or replaces the last passage if the window is better.
     fn offer(&self, out: &mut Vec<Passage>) {
         let Some(passage) = self.passage() else { return };
         let Some(last) = out.last_mut() else {

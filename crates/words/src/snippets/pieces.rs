@@ -1,15 +1,15 @@
-//! A text as pieces: its words, and the runs of spaces and of other signs between them.
+//! Splits a text into pieces: its words, and the runs of spaces and of other signs between them.
 
 use crate::analysis::Span;
 
-/// What a piece is: the number of a word that is looked for, or one of these.
+/// The kind of a piece: the number of a query word, or one of these.
 const SIGNS: u32 = u32::MAX;
 const WORD: u32 = u32::MAX - 1;
 
-/// A piece of a text. It begins where the one before ends.
+/// A piece of a text. It begins where the previous one ends.
 #[derive(Clone, Copy)]
 struct Piece {
-    /// Where it ends, in bytes of the text and in characters.
+    /// Its end in bytes of the text, and in characters.
     end: u32,
     end_character: u32,
     kind: u32,
@@ -19,12 +19,12 @@ struct Piece {
 #[derive(Default)]
 pub(super) struct Pieces {
     pieces: Vec<Piece>,
-    /// The positions of the words among the pieces; only where they are asked for.
+    /// The positions of the words, only if requested.
     positions: Vec<u32>,
 }
 
 impl Pieces {
-    /// Leaves those of the words marked that stand at the positions.
+    /// Keeps only the matches at marked positions; other words there become matches of word 0.
     pub(super) fn mark(&mut self, is_marked: impl Fn(u32) -> bool) {
         for (piece, &position) in self.pieces.iter_mut().zip(&self.positions) {
             piece.kind = match piece.kind {
@@ -44,12 +44,12 @@ impl Pieces {
         self.pieces.get(at).is_some_and(|piece| piece.kind != SIGNS)
     }
 
-    /// The number of the word that the piece is, if it is one that is looked for.
+    /// The number of the query word that the piece matches, if it does.
     pub(super) fn number(&self, at: usize) -> Option<u32> {
         self.pieces.get(at).map(|piece| piece.kind).filter(|&kind| kind < WORD)
     }
 
-    /// The position of the last word; 0 where positions were not asked for.
+    /// The position of the last word; 0 without positions.
     pub(super) fn last_position(&self) -> u32 {
         self.positions.iter().rev().copied().find(|&position| position > 0).unwrap_or(0)
     }
@@ -59,17 +59,17 @@ impl Pieces {
         at.checked_sub(1).and_then(|at| self.pieces.get(at)).copied().unwrap_or(first)
     }
 
-    /// The characters of these pieces.
+    /// The number of characters in these pieces.
     pub(super) fn characters(&self, from: usize, to: usize) -> u64 {
         u64::from(self.before(to).end_character.saturating_sub(self.before(from).end_character))
     }
 
-    /// How many of these pieces are words.
+    /// The number of words among these pieces.
     pub(super) fn words(&self, from: usize, to: usize) -> u64 {
         (from..to).filter(|&at| self.is_word(at)).count() as u64
     }
 
-    /// The pieces that end a sentence of the text: with `?` or `!`, or with a full stop before a space and no small letter.
+    /// The pieces that end a sentence: with `?` or `!`, or with a full stop before a space and no lower-case letter.
     pub(super) fn sentence_ends(&self, text: &str) -> Vec<usize> {
         let ends = |at: &usize| {
             let bytes = self.bytes(*at, *at + 1);
@@ -84,18 +84,18 @@ impl Pieces {
         (0..self.len()).filter(ends).collect()
     }
 
-    /// Where these pieces stand in the text, in bytes.
+    /// The byte range of these pieces in the text.
     pub(super) fn bytes(&self, from: usize, to: usize) -> std::ops::Range<usize> {
         self.before(from).end as usize..self.before(to).end as usize
     }
 }
 
-/// Cuts a text at its words.
+/// Splits a text at its words.
 pub(super) struct Cutter<'a> {
     text: &'a str,
     pieces: Pieces,
     has_positions: bool,
-    /// The stop words at the last position, which the word that stands there too may mark.
+    /// Stop words at the last position: a match at the same position marks them too.
     pending: Vec<usize>,
     position: u32,
 }
@@ -119,7 +119,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// The runs of spaces and of other signs up to there.
+    /// Adds the runs of spaces and of other signs before `end`.
     fn signs(&mut self, end: usize) {
         let start = self.end_byte();
         let Some(text) = self.text.get(start..end) else { return };
@@ -135,14 +135,14 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// The next word, and the number of the word that it is, if it is one that is looked for.
+    /// Adds the next word; `number` is that of the query word it matches.
     pub(super) fn word(&mut self, span: &Span<'_>, number: Option<u32>) {
         if span.position != self.position {
             self.pending.clear();
             self.position = span.position;
         }
         if span.start < self.end_byte() {
-            // It stands for the same text as the one before.
+            // It is the same text as the word before.
             if let (Some(number), Some(last)) = (number, self.pieces.pieces.last_mut())
                 && last.kind == WORD
             {

@@ -1,4 +1,4 @@
-//! What makes a text match: a query over the numbers of its words.
+//! What makes a text match: a query over word numbers.
 
 use super::terms::Terms;
 use crate::{
@@ -6,12 +6,12 @@ use crate::{
     query::{Node, Quoted, QuotedKind, Word as QueryWord},
 };
 
-/// A query over the numbers of its words.
+/// A query over word numbers.
 #[derive(Debug)]
 pub(super) enum Shape {
     Word(Leaf),
     Phrase(Vec<Leaf>),
-    /// A phrase with all that stands between its words.
+    /// A phrase with everything between its words.
     Span(Vec<Leaf>),
     Proximity(Vec<Leaf>, u32),
     Quorum(Vec<Leaf>, usize),
@@ -19,26 +19,27 @@ pub(super) enum Shape {
     Or(Vec<Shape>),
     Maybe(Vec<Shape>),
     AndNot(Box<Shape>, Box<Shape>),
-    /// Each at most so many words behind the one before, or anywhere behind it.
+    /// The parts in this order.
     Before(Vec<Shape>),
+    /// The parts in any order, each at most this many words after another.
     Near(Vec<Shape>, u32),
 }
 
 /// A word of the query.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaf {
-    /// Its number; `None` for a word that no text has.
+    /// Its number; `None` for a word that matches no text.
     pub term: Option<u32>,
     /// Its position in the query.
     pub position: u32,
     pub at_start: bool,
     pub at_end: bool,
-    /// The last position that counts; 0: all do.
+    /// Greatest position that counts; 0 for no limit.
     pub last_position: u32,
 }
 
 impl Shape {
-    /// The shape of a parsed query; its words are added to `terms`.
+    /// The shape of a parsed query. Adds its words to `terms`.
     pub(super) fn new(node: &Node, terms: &mut Terms, analyzer: &Analyzer) -> Self {
         let mut leaf = |word: &QueryWord| Leaf {
             term: terms.add_word(word, analyzer),
@@ -75,8 +76,7 @@ impl Shape {
         }
     }
 
-    /// What of a query that has found a row may have been found in one of its texts: any of the parts that are not
-    /// excluded.
+    /// The parts of a query that may match in one text of a row found by the query: any part that is not excluded.
     pub(super) fn of_search(node: &Node, terms: &mut Terms, analyzer: &Analyzer) -> Self {
         let mut all = |parts: &[Node]| {
             Self::Or(parts.iter().map(|part| Self::of_search(part, terms, analyzer)).collect())
@@ -95,7 +95,7 @@ impl Shape {
         }
     }
 
-    /// How many parts are joined by `<<` and `NEAR`.
+    /// The number of parts joined by `<<` and `NEAR`.
     pub(super) fn joined(&self) -> usize {
         let all = |parts: &[Self]| parts.iter().map(Self::joined).sum::<usize>();
         match self {

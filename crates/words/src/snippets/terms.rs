@@ -1,4 +1,4 @@
-//! The words of a query, and which of them a word of a text is.
+//! The words of a query, and which of them a word of a text matches.
 
 use rustc_hash::FxHashMap;
 
@@ -9,12 +9,12 @@ use crate::{
     query::{MAX_WORDS, Word},
 };
 
-/// Most words with wildcards: each is tried on every word of a text.
+/// Most words with wildcards: each one is tried on every word of a text.
 const MAX_WILDCARDS: usize = 64;
-/// Places of a word in the query that are told, for a word that it has many times.
+/// Most places in the query that are kept per word.
 const MAX_PLACES: usize = 4;
 
-/// The words of a query, each once.
+/// The distinct words of a query.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     by_keyword: FxHashMap<String, u32>,
@@ -22,23 +22,23 @@ pub(super) struct Terms {
     patterns: Vec<(String, u32)>,
     wildcards: Wildcards,
     numbers: FxHashMap<String, u32>,
-    /// The field whose words they are; all, where there is none.
+    /// Only words searched in this field are added; `None` for all.
     field: Option<u8>,
-    /// Their lengths in characters.
+    /// The length of each word in characters.
     pub weights: Vec<u32>,
-    /// Their places in the query, the first ones.
+    /// The first places of each word in the query.
     pub places: Vec<Vec<u32>>,
-    /// The place of the word that comes next.
+    /// The place of the next word.
     next_place: u32,
 }
 
 impl Terms {
-    /// The words that are sought in a field, none yet.
+    /// No words yet; only those searched in a field will be added.
     pub(super) fn of_field(field: Option<u8>) -> Self {
         Self { field, ..Self::default() }
     }
 
-    /// The words of a text that is no query; and them in their order, with positions.
+    /// The words of a plain text; also in order, with positions.
     pub(super) fn of_words(text: &str, analyzer: &Analyzer) -> (Self, Vec<(u32, u32)>) {
         let (mut terms, mut order) = (Self::default(), Vec::new());
         let (mut position, mut is_exact) = (0_u32, false);
@@ -64,7 +64,7 @@ impl Terms {
         (terms, order)
     }
 
-    /// Adds a word of a query and gives its number; `None` if it is not sought in the field.
+    /// Adds a word of a query and returns its number; `None` if it is not searched in the field.
     pub(super) fn add_word(&mut self, word: &Word, analyzer: &Analyzer) -> Option<u32> {
         if self.field.is_some_and(|field| !word.limit.fields.contains(field)) {
             return None;
@@ -100,7 +100,7 @@ impl Terms {
         Some(number)
     }
 
-    /// Makes ready for texts, once all words are known.
+    /// Prepares for reading texts, once all words are added.
     ///
     /// # Errors
     /// [`WordsError::Query`] for too many words with wildcards.
@@ -113,13 +113,13 @@ impl Terms {
         Ok(())
     }
 
-    /// The characters of the longest of the words whose numbers are asked for; `None` if none is.
+    /// The greatest length among the words that `is_asked` accepts, in characters; `None` if it accepts none.
     pub(super) fn longest(&self, is_asked: impl Fn(usize) -> bool) -> Option<u32> {
         let weights = self.weights.iter().enumerate();
         weights.filter(|(number, _)| is_asked(*number)).map(|(_, length)| *length).max()
     }
 
-    /// Calls `each` with the number of every word of the query that this word is.
+    /// Calls `each` with the number of every query word that this word matches.
     pub(super) fn find(&self, span: &Span<'_>, each: &mut impl FnMut(u32)) {
         let Some(keyword) = span.keyword else { return };
         self.by_keyword.get(keyword).copied().into_iter().for_each(&mut *each);

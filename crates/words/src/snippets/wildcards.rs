@@ -1,23 +1,23 @@
-//! Which of several words with wildcards a word fits, all at once.
+//! Matches a word against several patterns with wildcards at once.
 
 use rustc_hash::FxHashMap;
 
-/// Patterns of `*`, `?` and `%`, as one machine: a bit for each beginning of each pattern.
+/// Patterns of `*`, `?` and `%` as one automaton, with a state bit for each prefix of each pattern.
 #[derive(Debug, Default)]
 pub(super) struct Wildcards {
     patterns: Vec<Pattern>,
-    /// Where each character leads.
+    /// The states from which each character leads on.
     steps: FxHashMap<char, Vec<u64>>,
-    /// Where every character leads.
+    /// The states from which every character leads on.
     any: Vec<u64>,
-    /// Where a `*` keeps what it has reached.
+    /// The states that a `*` keeps.
     stays: Vec<u64>,
-    /// Where the sign that comes next may stand for nothing.
+    /// The states whose next wildcard may match nothing.
     skips: Vec<u64>,
     begins: Vec<u64>,
 }
 
-/// A pattern's last state, and the word of the query that it is.
+/// The last state of a pattern, and its query word.
 #[derive(Debug)]
 struct Pattern {
     end: usize,
@@ -25,7 +25,7 @@ struct Pattern {
 }
 
 impl Wildcards {
-    /// The machine of these patterns, each with its word.
+    /// Builds the automaton for these patterns and their words.
     pub(super) fn new(words: &[(String, u32)]) -> Self {
         let count: usize = words.iter().map(|(text, _)| text.chars().count() + 1).sum();
         let blank = || vec![0; count.div_ceil(64)];
@@ -61,8 +61,8 @@ impl Wildcards {
         machine
     }
 
-    /// Calls `each` with the words of the patterns that stand for this one. Time is its length times that of all patterns,
-    /// 64 characters of which count as one.
+    /// Calls `each` with the words of the patterns that match. Cost: the length of the word times that of all
+    /// patterns, 64 characters of which count as one.
     pub(super) fn find(&self, word: &str, each: &mut impl FnMut(u32)) {
         if self.patterns.is_empty() {
             return;
@@ -90,7 +90,7 @@ impl Wildcards {
         found.for_each(|pattern| each(pattern.word));
     }
 
-    /// Adds what is reached by signs that stand for nothing.
+    /// Adds the states reached by wildcards that match nothing.
     fn skip(&self, reached: &mut [u64]) {
         loop {
             let (mut carry, mut is_more) = (0, false);

@@ -3,24 +3,24 @@
 
 use std::cell::Cell;
 
-/// Steps between two questions. A step takes well below a microsecond.
+/// Steps between two checks. A step takes well below a microsecond.
 const STEPS: usize = 4_096;
 
 /// The work on one excerpt.
 pub(super) struct Work<'w> {
-    /// Steps until it is asked again.
+    /// Steps until the next check.
     left: Cell<usize>,
     is_over: Cell<bool>,
     is_ended: &'w dyn Fn() -> bool,
 }
 
 impl<'w> Work<'w> {
-    /// Work that is to end when `is_ended` says so.
+    /// Work that ends when `is_ended` returns true.
     pub(super) fn new(is_ended: &'w dyn Fn() -> bool) -> Self {
         Self { left: Cell::new(STEPS), is_over: Cell::new(false), is_ended }
     }
 
-    /// Counts so many steps. Whether the work goes on; once it does not, it never does again.
+    /// Counts steps; returns whether to continue. Once false, always false.
     pub(super) fn goes_on(&self, steps: usize) -> bool {
         match self.left.get().checked_sub(steps) {
             Some(left) => self.left.set(left),
@@ -32,7 +32,7 @@ impl<'w> Work<'w> {
         !self.is_over.get()
     }
 
-    /// Whether it was ended, so that what was made is worth nothing.
+    /// Whether the work was ended; its results are incomplete then.
     pub(super) fn is_over(&self) -> bool {
         self.is_over.get()
     }
@@ -53,7 +53,7 @@ mod tests {
         let steps = (0..).take_while(|_| work.goes_on(1)).count();
         assert_eq!((asked.get(), steps), (3, 3 * (STEPS + 1) - 1));
         assert!(!work.goes_on(1) && work.is_over() && !work.goes_on(10 * STEPS));
-        // Much at once is asked about at once.
+        // Many steps at once are checked at once.
         asked.set(2);
         assert!(!Work::new(&is_ended).goes_on(STEPS + 1));
     }

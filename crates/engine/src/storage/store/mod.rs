@@ -1,11 +1,11 @@
-//! The row store: ordered keyspaces of bytes that change by atomic batches.
+//! The row store: ordered keyspaces of bytes, changed by atomic batches.
 //!
 //! The engine knows the store only by these two traits. Behind them is an LSM tree on disk ([`disk`]); tests use an
 //! in-memory store that can fail ([`testing`]).
 //!
-//! One thread writes; any number of threads read, each from a snapshot that no later write changes. After a commit or a
-//! sync has failed, the contents of the disk are unknown, so the store takes no write until it is opened again
-//! ([`crate::Error::Poisoned`]); reads go on. A full disk is the exception: the batch that met it is refused
+//! One thread writes; any number of threads read, each from a snapshot that no later write changes. After a failed
+//! commit or sync the contents of the disk are unknown, so the store takes no writes until it is opened again
+//! ([`crate::Error::Poisoned`]); reads continue. A full disk is the exception: the batch that met it is refused
 //! ([`crate::Error::Full`]), and so are later ones until there is room.
 
 mod disk;
@@ -19,18 +19,18 @@ pub(crate) use disk::{DiskStore, StoreOptions};
 
 use crate::Result;
 
-/// Bytes out of the store, shared with its cache: cloning copies nothing.
+/// Bytes from the store, shared with its cache: a clone copies nothing.
 pub(crate) type StoredBytes = fjall::Slice;
 
-/// Takes a key and its value; false ends the scan.
+/// Gets a key and its value; returning false ends the scan.
 pub(crate) type EntryVisitor<'v> = dyn FnMut(&[u8], &[u8]) -> Result<bool> + 'v;
 
 /// An ordered map of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Keyspace {
-    /// Definitions, positions: small and few.
+    /// Definitions and positions: few and small.
     Meta,
-    /// The change log since the last checkpoint.
+    /// The log of changed keys since the last checkpoint.
     Log,
     /// The rows of the table with this number.
     Rows(u32),
@@ -47,8 +47,8 @@ impl Keyspace {
     }
 }
 
-/// One version of a row: the document that has it, of a segment of this process. Its bytes never change, because a row that
-/// is written anew gets a new document.
+/// One version of a row, identified by its document in a segment of this process. Its bytes never change, because a
+/// rewritten row gets a new document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RowVersion {
     /// [`remora_index::segment::Segment::number`].
@@ -57,17 +57,16 @@ pub(crate) struct RowVersion {
     pub doc: u32,
 }
 
-/// Most bytes of a key: fjall takes 65,535, before which a table's number may stand, or behind which a zero byte.
+/// Most bytes of a key. fjall allows 65,535; a table's number may be added in front, or a zero byte at the end.
 pub(crate) const MAX_KEY_BYTES: usize = 65_530;
 
-/// Puts and deletes that become visible and durable together. Of several changes to one key the
-/// last one stands.
+/// Puts and deletes that become visible and durable together. The last of several changes of a key wins.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StoreBatch {
     changes: Vec<StoreChange>,
 }
 
-/// One put (a value) or delete (none).
+/// A put, or a delete if there is no value.
 #[derive(Clone, Debug)]
 struct StoreChange {
     keyspace: Keyspace,
@@ -81,74 +80,73 @@ impl StoreBatch {
         Self::default()
     }
 
-    /// The key now has this value. Keys have at most [`MAX_KEY_BYTES`], values below 4 GiB.
+    /// Sets the value of a key. Keys have at most [`MAX_KEY_BYTES`], values less than 4 GiB.
     pub fn put(&mut self, keyspace: Keyspace, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
         self.changes.push(StoreChange { keyspace, key: key.into(), value: Some(value.into()) });
     }
 
-    /// The key is gone, whether it was there or not.
+    /// Deletes a key, which may be missing.
     pub fn delete(&mut self, keyspace: Keyspace, key: impl Into<Vec<u8>>) {
         self.changes.push(StoreChange { keyspace, key: key.into(), value: None });
     }
 
-    /// What another batch changes, behind what is here.
+    /// Adds the changes of another batch after those of this one.
     pub fn append(&mut self, mut other: Self) {
         self.changes.append(&mut other.changes);
     }
 
-    /// Whether there is none.
+    /// Whether it has no changes.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 }
 
-/// A durable set of keyspaces. All methods may be called from any thread; commits are meant to
-/// come from one.
+/// A durable set of keyspaces. All methods may be called from any thread; one thread should make the commits.
 pub(crate) trait Store: Send + Sync {
-    /// Applies the batch whole or not at all; with `sync` it is durable on return, without it
-    /// survives the end of the process but not of the machine. An error poisons the store, save that
-    /// of a full disk: nothing of the batch is there then. Waits while flushes lag behind.
+    /// Applies the batch as a whole or not at all. With `sync` it is durable on return; without, it survives the end
+    /// of the process but not of the machine. Waits while flushes lag behind. An error poisons the store, except
+    /// [`crate::Error::Full`] and, for a key or value that is too long, [`crate::Error::Request`]; nothing of the
+    /// batch is there then.
     fn commit(&self, batch: StoreBatch, sync: bool) -> Result<()>;
     /// Makes every earlier commit durable. An error poisons the store.
     fn sync(&self) -> Result<()>;
-    /// The state after the last commit. Holding it keeps replaced values on disk. Once the store is
-    /// gone it answers [`crate::Error::Closed`].
+    /// The state after the last commit. Holding it keeps replaced values on disk. When the store is closed, its reads
+    /// return [`crate::Error::Closed`].
     fn snapshot(&self) -> Arc<dyn StoreSnapshot>;
-    /// The numbers of the tables that have rows here, ascending.
+    /// The numbers of the tables that have rows, ascending.
     fn row_tables(&self) -> Vec<u32>;
-    /// Drops the rows of a table for good; snapshots taken before still read them. Not part of any
-    /// batch: first commit that the table is gone, and after a crash drop what has no table. On a full
-    /// disk as well; what cannot be done then is done by a later [`Store::resume`].
+    /// Drops the rows of a table for good; existing snapshots still read them. Not part of a batch: commit the end of
+    /// the table first; after a crash, drop rows without a table. Allowed on a full disk; what cannot be dropped then
+    /// is dropped by a later [`Store::resume`].
     fn drop_rows(&self, table: u32) -> Result<()>;
-    /// Moves what the journal alone holds to files of its own, so that the next start has little to
-    /// replay. Gives up at `deadline`: nothing is lost then.
+    /// Flushes what only the journal holds to files, so that the next start has little to replay. Stops at
+    /// `deadline`, which loses nothing.
     fn flush(&self, deadline: Instant) -> Result<()>;
-    /// Bytes on disk, the journal included.
+    /// Bytes on disk, including the journal.
     fn disk_bytes(&self) -> u64;
-    /// Bytes on disk of one table's rows, the journal not included; of a small table about what was written
-    /// to it.
+    /// Bytes on disk of one table's rows, without the journal; for a small table about the bytes written to it.
     fn table_bytes(&self, table: u32) -> u64;
-    /// Why the disk takes no write for now; `None` if it does.
+    /// Why the store takes no writes for now; `None` if it does.
     fn refusal(&self) -> Option<String> {
         None
     }
-    /// Makes what room it can, and takes writes again if there is room on the disk; the refusal if
-    /// there is none. By the thread that commits.
+    /// Makes room if it can, and takes writes again if there is room; otherwise returns the refusal. Call it in the
+    /// thread that commits.
     fn resume(&self) -> Result<()> {
         Ok(())
     }
-    /// How often the store was opened anew behind its callers, or rows were dropped to make room: who
-    /// publishes a snapshot takes a new one then, for the old one may be gone, or hold those rows.
+    /// How often the store was reopened or rows were dropped to make room. If it changes, whoever publishes snapshots
+    /// must take a new one: the old one may be revoked, or keep dropped rows on disk.
     fn openings(&self) -> u64 {
         0
     }
 }
 
-/// The store at one moment.
+/// The store at one position.
 pub(crate) trait StoreSnapshot: Send + Sync {
     /// The value of a key.
     fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<StoredBytes>>;
-    /// The value of a key that is this version of a row at this moment. A store may keep it in memory and answer from there.
+    /// The value of a key whose value in this snapshot is this version of a row. A store may answer from a cache.
     fn get_version(
         &self,
         keyspace: Keyspace,
@@ -157,6 +155,6 @@ pub(crate) trait StoreSnapshot: Send + Sync {
     ) -> Result<Option<StoredBytes>> {
         self.get(keyspace, key)
     }
-    /// Calls `visit(key, value)` in key order, from `from` on (included), until it answers false.
+    /// Calls `visit(key, value)` in key order, starting at `from` (included), until it returns false.
     fn scan(&self, keyspace: Keyspace, from: &[u8], visit: &mut EntryVisitor<'_>) -> Result<()>;
 }

@@ -19,13 +19,13 @@ impl Poison {
         }
     }
 
-    /// Remembers the error, if it is the first, and hands it back.
+    /// Remembers the first error; returns the given one.
     pub fn set(&self, error: Error) -> Error {
         let reason = match &error {
             Error::Poisoned(reason) => reason.clone(),
             other => other.to_string(),
         };
-        // Only the first failure tells what happened; later ones follow from it.
+        // Only the first failure is the cause; later ones follow from it.
         let _ = self.reason.set(reason);
         error
     }

@@ -16,17 +16,17 @@ use crate::{Error, Result};
 
 type Entries = BTreeMap<(Keyspace, Vec<u8>), StoredBytes>;
 
-/// What goes wrong, counted from 0 over the life of the store.
+/// Faults to inject, counted from 0 over the life of the store.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Faults {
-    /// This commit fails, leaving nothing of it.
+    /// This commit fails and leaves nothing.
     pub fail_commit: Option<u64>,
-    /// This sync fails, be it of a commit or alone; what was written since the last is lost.
+    /// This sync fails, alone or within a commit; everything written since the last one is lost.
     pub fail_sync: Option<u64>,
-    /// A commit that would hold more bytes of keys and values than this meets a full disk: the store
-    /// is opened anew, and moments of before the last change of a row are gone.
+    /// A commit that would exceed this many bytes of keys and values meets a full disk: the store is reopened, and
+    /// snapshots older than the last change of rows are revoked.
     pub capacity_bytes: Option<usize>,
-    /// Each commit meets a full disk and is in the journal nevertheless.
+    /// Each commit meets a full disk, but is in the journal.
     pub open_at_commits: bool,
 }
 
@@ -44,9 +44,9 @@ struct State {
     faults: Faults,
     commits: u64,
     syncs: u64,
-    /// Reads of moments till the store is opened anew, as for what another thread staged.
+    /// Snapshot reads until the store is reopened, as if by another thread.
     reads_left: Option<u64>,
-    /// How often rows changed, and how often when the oldest moment was taken that is not gone.
+    /// The number of row changes, and that number at the time of the oldest snapshot that is not revoked.
     rows: u64,
     oldest: u64,
     openings: u64,
@@ -61,22 +61,22 @@ impl FaultyStore {
         store
     }
 
-    /// Makes the disk so large.
+    /// Sets the size of the disk.
     pub fn limit(&self, capacity_bytes: usize) {
         self.state.lock().faults.capacity_bytes = Some(capacity_bytes);
     }
 
-    /// Opens the store anew at the read behind so many others.
+    /// Reopens the store after this many reads.
     pub fn open_at_read(&self, reads: u64) {
         self.state.lock().reads_left = Some(reads);
     }
 
-    /// Frees room on the disk, so that all is taken again.
+    /// Frees room on the disk, so that all writes are taken again.
     pub fn free_room(&self) {
         self.state.lock().faults.capacity_bytes = None;
     }
 
-    /// The store as it is after the machine lost power: what was synced, without faults.
+    /// The store after a power loss: what was synced, without faults.
     pub fn after_power_loss(&self) -> Self {
         let durable = Arc::clone(&self.state.lock().durable);
         let state = State { visible: Arc::clone(&durable), durable, ..State::default() };
@@ -125,7 +125,7 @@ impl State {
         (self.oldest, self.openings) = (self.rows, self.openings + 1);
     }
 
-    /// A read of a moment that was taken after so many changes of rows.
+    /// A read of a snapshot taken after this many row changes.
     fn read(&mut self, taken: u64) -> Result<()> {
         let left = self.reads_left.take();
         self.reads_left = left.and_then(|left| left.checked_sub(1));
@@ -221,7 +221,7 @@ impl Store for FaultyStore {
 
 struct MemorySnapshot {
     entries: Arc<Entries>,
-    /// After how many changes of rows it was taken.
+    /// The number of row changes when it was taken.
     taken: u64,
     state: Arc<Mutex<State>>,
 }

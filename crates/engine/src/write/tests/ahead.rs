@@ -1,4 +1,4 @@
-//! Definitions whose segments are made ahead: they hold what the rows hold, whatever is written meanwhile.
+//! Definitions with segments built ahead: the index agrees with the rows, whatever is written meanwhile.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
 
 const WORDS: [&str; 5] = ["coral", "reef", "sea", "shark", "wreck"];
 
-/// The table with words of this number.
+/// The table with keyword settings of this id.
 fn with_words(number: u32) -> Schema {
     let words = WordsDef::new(number, vec![1], &Settings::default(), Vec::new()).unwrap();
     Schema { words: Some(words), ..schema() }
@@ -22,7 +22,7 @@ fn alter(schema: Schema) -> Definition {
     Definition::Alter { schema, fills: Vec::new() }
 }
 
-/// Numbers that look random: the same for the same seed.
+/// Pseudorandom numbers, the same for the same seed.
 struct Random(u64);
 
 impl Random {
@@ -31,7 +31,7 @@ impl Random {
         (self.0 >> 33) % end
     }
 
-    /// Rows that are put or deleted.
+    /// Random puts and deletes.
     fn changes(&mut self, count: u64, keys: u64) -> Vec<Change> {
         let change = |_| {
             let key = Value::Int(self.below(keys) as i64);
@@ -46,7 +46,7 @@ impl Random {
     }
 }
 
-/// Each keyword is found in the rows that reading all of them finds.
+/// Each keyword finds as many rows as a scan does.
 fn check(database: &Database) {
     let mut expected: BTreeMap<&str, u64> = WORDS.iter().map(|word| (*word, 0)).collect();
     for row in rows(database) {
@@ -86,7 +86,7 @@ fn what_is_written_meanwhile_is_in_the_new_segments() {
         }
         database.define_indexed(vec![definition], Vec::new(), vec![ahead]).unwrap();
         check(&database);
-        // One of the rows ahead, one of those that were written since.
+        // One segment of the rows indexed ahead, one of those written since.
         assert!(segments(&database) <= 2, "{}", segments(&database));
     }
     database.close().unwrap();
@@ -94,7 +94,7 @@ fn what_is_written_meanwhile_is_in_the_new_segments() {
     check(&database);
 }
 
-/// The writer indexes what was written since alone: rows that are not noted it does not look at.
+/// The writer uses the segments built ahead and indexes only rows written since.
 #[test]
 fn the_segments_that_were_made_are_those_that_are_shown() {
     let directory = tempfile::tempdir().unwrap();
@@ -110,14 +110,14 @@ fn the_segments_that_were_made_are_those_that_are_shown() {
     assert_eq!(made.len(), 1);
     assert!(view.segments.iter().any(|segment| segment.is_of(&made[0])));
     check(&database);
-    // What the segments that are there do for is not indexed.
+    // Nothing is indexed if the existing segments serve the definition.
     assert!(database.index_ahead(&definition).unwrap().is_none());
     let gone = alter(Schema { name: "gone".to_owned(), ..with_words(2) });
     assert!(database.index_ahead(&gone).unwrap().is_none());
     assert!(database.index_ahead(&Definition::Drop("t".to_owned())).unwrap().is_none());
 }
 
-/// Of a table that became another, or was emptied, nothing that was made before is shown.
+/// Segments built ahead are not used if the table has changed or was emptied.
 #[test]
 fn what_does_not_fit_any_more_is_passed_over() {
     let directory = tempfile::tempdir().unwrap();
@@ -129,7 +129,7 @@ fn what_does_not_fit_any_more_is_passed_over() {
     };
     database.apply(changes()).unwrap();
     let other = ahead(&database, 1);
-    // Other words than those that were made ready.
+    // Other keyword settings than those the segments were built for.
     database.define_indexed(vec![alter(with_words(2))], Vec::new(), vec![other]).unwrap();
     check(&database);
     let stale = ahead(&database, 3);

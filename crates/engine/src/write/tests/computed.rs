@@ -1,4 +1,4 @@
-//! Rows of a table whose keys are over expressions come with what those give, or not at all.
+//! Rows of a table with keys over expressions: the values are computed, or the row is refused.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -12,7 +12,7 @@ use crate::{
     storage::store::testing::FaultyStore,
 };
 
-/// The table "t" with a hidden column for the length of its text, by which it is indexed.
+/// The table "t" with an indexed hidden column for the length of its text.
 fn table(key: &str) -> Schema {
     let mut schema = schema();
     schema.columns.push(ColumnDef {
@@ -35,7 +35,7 @@ fn rows_without_what_keys_are_over_are_refused_by_every_door() {
     let whole = |id: i64, text: &str, length: Value| -> Vec<Value> {
         vec![Value::Int(id), Value::Text(text.into()), length]
     };
-    // NULL is what writers give for columns that they do not know.
+    // NULL is what writers give for columns they do not know.
     let unknown = || batch(vec![Change::Put(whole(1, "abc", Value::Null))]);
     let refused = |result: Result<(), Error>| match result {
         Err(Error::Request { part: RequestPart::Row, message }) => {
@@ -54,10 +54,10 @@ fn rows_without_what_keys_are_over_are_refused_by_every_door() {
     let second = whole(2, "", Value::Int(0));
     database.begin().commit_computed(batch(vec![Change::Insert(second.clone())])).unwrap();
     assert_eq!(rows(&database), [first.clone(), second]);
-    // Who only deletes computes nothing.
+    // A delete needs no computed values.
     database.apply(batch(vec![Change::Delete(vec![Value::Int(2)])])).unwrap();
     assert_eq!(rows(&database), std::slice::from_ref(&first));
-    // A dump has the rows whole.
+    // A dump contains hidden columns.
     let dump = directory.path().join("dump");
     database.dump(&[], &dump, &mut |_| (), &AtomicBool::new(false)).unwrap();
     let other = tempfile::tempdir().unwrap();
@@ -100,7 +100,7 @@ fn keys_that_cannot_be_computed_of_a_row_are_left_out_from_then_on() {
     put("abc").unwrap();
     assert_eq!(known.computing_failure(), None);
     assert!(put("abcd").is_err());
-    // A table of another name that declares the same, and has no such columns yet.
+    // Another table that declares the same keys, without hidden columns yet.
     let mut anew = Schema { name: "other".to_owned(), ..known.clone() };
     anew.columns.truncate(2);
     anew.indexes.clear();
@@ -109,13 +109,13 @@ fn keys_that_cannot_be_computed_of_a_row_are_left_out_from_then_on() {
     assert!(left_out[0].contains("key known is over four"), "{left_out:?}");
     assert_eq!(anew.columns.len(), 2);
     assert!(known.keys_left_out()[0].contains("key known is over four"));
-    // Other keys may be had.
+    // Other keys are possible.
     anew.declared = declared(&["PRIMARY KEY (`id`)", "KEY `other` ((length(`text`)))"]);
     assert_eq!(anew.complete(None).unwrap(), Vec::<String>::new());
     assert_eq!(anew.computing_failure(), None);
 }
 
-/// Computes lengths, of tables whose key is "known"; those of four bytes fail.
+/// Computes text lengths for tables whose key is named "known"; a text of four bytes fails.
 fn computation(schema: &Arc<Schema>) -> Option<ComputeRow> {
     let is_known = schema.columns.last()?.name.ends_with(".known");
     is_known.then(|| -> ComputeRow {
@@ -142,7 +142,7 @@ fn rows_are_completed_where_they_come_without_what_is_computed() {
         [row(id, text), vec![Value::Int(length)]].concat()
     };
     database.apply(batch(vec![Change::Put(row(1, "abc")), Change::Insert(row(2, ""))])).unwrap();
-    // What stands there is not believed of anybody, since queries look for what is computed here.
+    // Given values are computed again, because queries expect those computed here.
     database.apply(batch(vec![Change::Put(whole(3, "ab", 7))])).unwrap();
     database.apply_computed(batch(vec![Change::Put(whole(4, "ab", 7))])).unwrap();
     database.begin().commit_computed(batch(vec![Change::Put(whole(5, "ab", 7))])).unwrap();
@@ -154,7 +154,7 @@ fn rows_are_completed_where_they_come_without_what_is_computed() {
     let expected = [whole(1, "abcde", 5), whole(2, "", 0), whole(3, "ab", 2), whole(4, "ab", 2)];
     let expected = [&expected[..], &[whole(5, "a", 1)]].concat();
     assert_eq!(rows(&database), expected);
-    // Of too few or too many values, and of what cannot be computed.
+    // Too few or too many values, and values that cannot be computed.
     for wrong in [
         vec![Value::Int(5)],
         [whole(5, "a", 1), vec![Value::Null]].concat(),
@@ -164,7 +164,7 @@ fn rows_are_completed_where_they_come_without_what_is_computed() {
         let refused = database.apply(batch(vec![Change::Put(wrong)]));
         assert!(matches!(refused, Err(Error::Request { .. })), "{refused:?}");
     }
-    // What sources feed has one shape: a longer row is of a table of another one, and is not cut.
+    // Rows of sources have exactly the visible columns: a longer one is refused, not cut.
     let told = database.pipeline().submit(batch(vec![Change::Put(whole(6, "a", 1))]));
     let told = told.map(drop).unwrap_err().to_string();
     assert!(told.contains("3 values") && told.contains("2 columns that are given"), "{told}");

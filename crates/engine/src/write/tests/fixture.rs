@@ -1,11 +1,11 @@
-//! The table that the tests of writes and merges write to.
+//! The table that the tests of writes and merges use.
 
 use crate::{
     Change, ChangeBatch, ColumnDef, ColumnType, Database, Normalization, Row, Schema, Selection,
     TableChanges, TextDef, Value,
 };
 
-/// A table "t" of a number and a text.
+/// A table "t" with a number and a text.
 pub(crate) fn schema() -> Schema {
     let column = |id, name: &str, kind| ColumnDef {
         id,
@@ -30,7 +30,7 @@ pub(crate) fn schema() -> Schema {
     }
 }
 
-/// A batch of changes to it.
+/// A batch of changes to "t".
 pub(crate) fn batch(changes: Vec<Change>) -> ChangeBatch {
     ChangeBatch { tables: vec![TableChanges { table: "t".into(), changes }], positions: Vec::new() }
 }
@@ -54,7 +54,7 @@ pub(crate) fn copy(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
-/// All its rows, by the store.
+/// All rows of "t", read from the store.
 pub(crate) fn rows(database: &Database) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut push = |row| {
@@ -65,7 +65,7 @@ pub(crate) fn rows(database: &Database) -> Vec<Row> {
     rows
 }
 
-/// How many rows its index has.
+/// The number of rows of "t" in the index.
 pub(crate) fn count(database: &Database) -> u64 {
     let selection = Selection { table: "t".to_owned(), ..Selection::default() };
     database.count(&selection).unwrap().count

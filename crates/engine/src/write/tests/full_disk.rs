@@ -31,15 +31,14 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The rows, once the writer has seen to it that readers have a moment of the store that was opened anew
-/// for another thread.
+/// The rows, once the writer has given readers a snapshot of the store that another thread reopened.
 fn rows_soon(database: &Database) -> Vec<Row> {
     let is_readable = || !matches!(database.scan("t", &mut |_| Ok(())), Err(Error::Conflict(_)));
     wait_until("rows are read", is_readable);
     rows(database)
 }
 
-/// The resumption comes with a write, and without one by itself.
+/// Writing resumes with the next write, or by itself.
 #[test]
 fn writing_goes_on_once_there_is_room() {
     for waits in [false, true] {
@@ -77,8 +76,8 @@ fn row(id: i64, text: &str) -> Row {
     vec![Value::Int(id), Value::Text(text.into())]
 }
 
-/// Wherever the disk fills up in a large batch, also while its rows are moved to their tables: what was
-/// acknowledged is there, and the rest can be done again.
+/// Whatever part of a large batch meets the full disk, including the move of its rows: acknowledged batches are
+/// there, and refused ones can be repeated.
 #[test]
 fn a_large_batch_goes_on_or_is_refused_whole() {
     let mut outcomes = [0, 0];
@@ -109,7 +108,7 @@ fn a_large_batch_goes_on_or_is_refused_whole() {
             assert!(expected.is_empty() || expected == [row(0, "old")], "{capacity}: {expected:?}");
         }
         database.create_table(schema()).unwrap();
-        // What was acknowledged is moved on, though nobody waits for it.
+        // Rows of an acknowledged batch are moved without another write.
         wait_until("rows are moved", || database.view("t").staged.is_none());
         database.apply(put(99, "behind it")).unwrap();
         expected.push(row(99, "behind it"));
@@ -123,8 +122,7 @@ fn a_large_batch_goes_on_or_is_refused_whole() {
     assert!(outcomes.iter().all(|&seen| seen > 3), "{outcomes:?}");
 }
 
-/// Another thread than the writer meets the full disk. Reads go on meanwhile, and what the batch had
-/// staged is gone.
+/// Another thread than the writer meets the full disk. Reads continue, and the rows staged by the batch are gone.
 #[test]
 fn reads_go_on_when_a_large_batch_meets_the_full_disk() {
     let directory = tempfile::tempdir().unwrap();
@@ -134,7 +132,7 @@ fn reads_go_on_when_a_large_batch_meets_the_full_disk() {
     database.apply(put(0, "there before")).unwrap();
     let mut large = database.begin_large().unwrap();
     large.add(put(1, "staged").tables).unwrap();
-    // The moment that readers get has what is staged so far, and more comes behind it.
+    // The snapshot of readers contains some staged rows; more are staged after it.
     database.apply(put(2, "there before")).unwrap();
     let refused = (3..).find_map(|id| large.add(put(id, "a text of a large batch").tables).err());
     assert!(matches!(refused, Some(Error::Full(_))), "{refused:?}");
@@ -150,8 +148,8 @@ fn reads_go_on_when_a_large_batch_meets_the_full_disk() {
     assert_eq!(rows(&database).len(), 3);
 }
 
-/// A checkpoint that fails on a full disk is told until one succeeds, and that one comes by itself: also
-/// where the segments and the manifest were written and the log alone could not be cut.
+/// A checkpoint that failed on a full disk is reported until one succeeds, which happens by itself. Also if only the
+/// log could not be trimmed.
 #[test]
 fn a_failed_checkpoint_is_made_up_for() {
     let directory = tempfile::tempdir().unwrap();
@@ -167,7 +165,7 @@ fn a_failed_checkpoint_is_made_up_for() {
     assert_eq!(rows(&database), [row(0, "text")]);
 }
 
-/// The rows of another batch are moved no further on a full disk: that is not waited for.
+/// On a full disk the rows of another batch are not moved: a commit does not wait for that.
 #[test]
 fn a_large_batch_does_not_wait_for_room() {
     let directory = tempfile::tempdir().unwrap();
@@ -197,8 +195,8 @@ fn a_large_batch_does_not_wait_for_room() {
     assert_eq!(rows(&database).len(), 2_000);
 }
 
-/// Whenever another thread has the store opened anew behind a read: the writer reads again. Who reads
-/// for a caller may say that the moment is gone.
+/// Another thread reopens the store after any read: the writer reads again. A read for a caller may return a
+/// conflict.
 #[test]
 fn a_moment_that_is_gone_does_not_end_writing() {
     let mut committed = 0;
@@ -212,7 +210,7 @@ fn a_moment_that_is_gone_does_not_end_writing() {
             (0..10).try_for_each(|id| database.apply(put(id, "old")).map(|_| ()))?;
             let mut large = database.begin_large()?;
             (5..15).try_for_each(|id| large.add(put(id, "new").tables))?;
-            // Segments that the batch does not know yet are looked up by the writer.
+            // Segments new to the batch are searched by the writer.
             database.apply(put(20, "old"))?;
             let hold = database.hold_writer()?;
             std::thread::scope(|scope| {
@@ -234,8 +232,7 @@ fn a_moment_that_is_gone_does_not_end_writing() {
     assert!(committed > 100, "{committed}");
 }
 
-/// A batch that meets a full disk and is in the journal nevertheless: readers see it with its index or
-/// not at all.
+/// A batch that meets a full disk but is in the journal: readers see it with its index or not at all.
 #[test]
 fn a_batch_that_survives_an_opening_is_never_seen_by_half() {
     let directory = tempfile::tempdir().unwrap();

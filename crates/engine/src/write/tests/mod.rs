@@ -1,4 +1,4 @@
-//! The write path over a store that fails when it is told to.
+//! The write path over a store with injected failures.
 
 mod ahead;
 mod computed;
@@ -26,7 +26,7 @@ fn start(directory: &std::path::Path, store: Arc<dyn Store>, durability: Durabil
     Database::start(directory, options, store, None).unwrap()
 }
 
-/// Applies batches until one fails; answers how many did not.
+/// Applies batches until one fails; returns how many succeeded.
 fn apply_until_error(database: &Database) -> (u64, Error) {
     let failed = (0..1_000)
         .find_map(|id| database.apply(put(id, "text")).err().map(|error| (id as u64, error)));
@@ -88,7 +88,7 @@ fn batches_of_a_pipeline_are_visible_before_they_are_synced() {
     let pipeline = database.pipeline();
     pipeline.submit(put(1, "text")).unwrap().wait().unwrap();
     assert_eq!(count(&database), 1);
-    // The sync comes in the background, and what it says is heard.
+    // The sync runs in the background, and its failure is noticed.
     let error = loop {
         if let Err(error) = pipeline.submit(put(2, "text")).and_then(crate::Pending::wait) {
             break error;
@@ -99,7 +99,7 @@ fn batches_of_a_pipeline_are_visible_before_they_are_synced() {
     assert_eq!(count(&database), 2);
 }
 
-/// Without a sync the machine may lose the last batches, but what is left is a state that was.
+/// Without syncs a power loss may take the last batches, but the rest is a consistent earlier state.
 #[test]
 fn a_manifest_is_never_ahead_of_the_rows() {
     let directory = tempfile::tempdir().unwrap();
@@ -118,7 +118,7 @@ fn a_manifest_is_never_ahead_of_the_rows() {
     assert_eq!(database.position(), Position(10));
 }
 
-/// What the writer keeps count of from batch to batch equals what is counted anew.
+/// The counts that the writer keeps from batch to batch equal a fresh count.
 #[test]
 fn live_lengths_are_those_of_the_live_documents() {
     let directory = tempfile::tempdir().unwrap();
@@ -141,7 +141,7 @@ fn live_lengths_are_those_of_the_live_documents() {
     }
 }
 
-/// The thread that wrote has ended by then.
+/// The writer's thread has ended by then.
 #[test]
 fn a_batch_that_comes_after_a_quiet_time_is_written() {
     let directory = tempfile::tempdir().unwrap();
@@ -160,7 +160,7 @@ fn a_batch_that_comes_after_a_quiet_time_is_written() {
     database.close().unwrap();
 }
 
-/// Commits and syncs fail one after the other; what is left is the state before or after.
+/// Each commit and each sync fails once; the state is that before or after the batch.
 #[test]
 fn a_large_batch_is_whole_whatever_fails() {
     let commit_faults = (0..48).map(|at| Faults { fail_commit: Some(at), ..Faults::default() });
@@ -213,7 +213,7 @@ fn write_a_large_batch(database: &Database) -> bool {
     write().is_ok()
 }
 
-/// Large batches, other writes at any moment of them, and starts in the middle, against a map.
+/// Large batches with other writes in between and restarts in the middle, compared with a map.
 #[test]
 fn what_is_written_beside_a_large_batch_stands() {
     for seed in 0..12 {
@@ -231,7 +231,7 @@ impl Random {
         (self.0 >> 33) % end
     }
 
-    /// Changes of a few keys, done to the model as well.
+    /// Random changes of a few keys, also applied to the model.
     fn changes(&mut self, model: &mut Model) -> Vec<Change> {
         let changes = (0..1 + self.below(6)).map(|_| {
             let id = self.below(60) as i64;
@@ -248,7 +248,7 @@ impl Random {
     }
 }
 
-/// The model with what the changes of a large batch make of it.
+/// The model after the changes of a large batch.
 fn with_changes(model: &Model, changes: &[Change]) -> Model {
     let mut model = model.clone();
     for change in changes {
@@ -368,7 +368,7 @@ fn nothing_is_applied_behind_a_failed_batch_of_a_pipeline() {
     let at = |at: i64| ChangeBatch { positions: vec![("s".into(), at.to_string())], ..put(at, "") };
     let pipeline = database.pipeline();
     pipeline.submit(at(1)).unwrap().wait().unwrap();
-    // The writer stands still, so that all of these are prepared before the table is another.
+    // The writer is held, so that all of these are prepared before the table is replaced.
     let held = database.hold_writer().unwrap();
     let definitions = vec![Definition::Drop("t".to_owned()), Definition::Create(schema())];
     let (waiter, _outcome) = Waiter::new();
@@ -385,7 +385,7 @@ fn nothing_is_applied_behind_a_failed_batch_of_a_pipeline() {
     assert_eq!(database.source_position("s").unwrap().as_deref(), Some("5"));
 }
 
-/// A thread that dies must not leave its callers waiting.
+/// If the writer's thread panics, its callers do not wait forever.
 #[test]
 fn a_panic_of_the_writer_is_an_error_of_its_callers() {
     let directory = tempfile::tempdir().unwrap();
@@ -433,7 +433,7 @@ impl Store for PanickingStore {
     }
 }
 
-/// The index takes no longer value: the row is refused by name, and others are written.
+/// A value too long for the index is refused by name; other rows are written.
 #[test]
 fn a_value_too_long_for_the_index_is_refused_by_name() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Unique paths: what is refused is what a naive look at all documents refuses.
+//! Unique paths, compared with a check of all documents.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,12 +16,12 @@ use crate::{
     storage::store::testing::FaultyStore,
 };
 
-/// Texts of documents and what of them must be unique.
+/// The document of each key, and its unique values.
 type Model = BTreeMap<i64, (String, BTreeSet<u64>)>;
-/// What becomes of keys.
+/// Keys with their new values; `None` deletes the row.
 type Changes = Vec<(i64, Option<Vec<u64>>)>;
 
-/// The table "t" of a number and a document, without paths.
+/// The table "t" with a number and a document, without paths.
 fn table() -> Schema {
     let mut schema = schema();
     schema.columns[1].kind = ColumnType::Json;
@@ -59,7 +59,7 @@ fn value_text(value: u64) -> String {
     }
 }
 
-/// The values that are equal are the same; null is none.
+/// Values as the unique path compares them: some values are equal, and null does not count.
 fn compared(values: &[u64]) -> BTreeSet<u64> {
     let one = |value: &u64| match value % 4 {
         1 => Some(value - 1),
@@ -87,7 +87,7 @@ fn random_changes(random: &mut Random) -> Changes {
     changes.collect()
 }
 
-/// The model with the changes; `None` if two documents have the same value then.
+/// The model after the changes; `None` if two documents would share a value.
 fn after(model: &Model, changes: &Changes) -> Option<Model> {
     let mut model = model.clone();
     for (id, values) in changes {
@@ -118,7 +118,7 @@ fn compare(database: &Database, model: &Model) {
     assert_eq!(rows(database), expected);
 }
 
-/// Takes the outcome of changes that were written; says whether they were.
+/// Checks the outcome of changes against the model and applies them to it; returns whether they were written.
 #[track_caller]
 fn settle(model: &mut Model, changes: &Changes, outcome: Result<(), Error>) -> bool {
     match (after(model, changes), outcome) {
@@ -168,7 +168,7 @@ fn what_is_refused_is_what_a_naive_look_refuses() {
             }
             1 => count(settle(&mut model, &changes, write_in_parts(&database, &for_engine))),
             2 => {
-                // Of two that wait together the second finds what the first leaves.
+                // Two batches wait together: the second sees the first one's values.
                 let others = random_changes(&mut random);
                 let pending = [for_engine, engine_changes(&others)]
                     .map(|changes| database.submit(batch(changes)));
@@ -202,7 +202,7 @@ fn what_is_refused_is_what_a_naive_look_refuses() {
 fn a_path_becomes_unique_only_where_it_is() {
     let (directory, store, database) = new_database();
     database.create_table(table()).unwrap();
-    // Rows that no path was known of.
+    // Rows written before the path was declared.
     let changes = (0..2_000).map(|id| put(id, &format!("{{\"a\":\"v{}\"}}", id % 1_999)));
     database.apply(batch(changes.collect())).unwrap();
     database.checkpoint().unwrap();
@@ -230,7 +230,7 @@ fn a_path_becomes_unique_only_where_it_is() {
         assert!(matches!(refused, Err(Error::NotUnique { .. })), "{refused:?}");
     };
     is_refused(&database);
-    // The files of a crash are of segments without the path: it is indexed before anything is written.
+    // After a crash the segment files lack the path: it is indexed before anything is written.
     let left = tempfile::tempdir().unwrap();
     copy(directory.path(), left.path());
     let survived = Arc::new(store.after_power_loss());

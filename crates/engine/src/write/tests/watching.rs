@@ -1,4 +1,4 @@
-//! What watchers are told over a disk that fills up, and after a loss of power.
+//! Watchers over a disk that fills up, and after a power loss.
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 fn start(directory: &std::path::Path, store: &Arc<FaultyStore>) -> Database {
-    // Of several generations, none of which is dropped.
+    // Several generations, none of which is dropped.
     let options =
         Options { durability: Durability::Always, max_watch_bytes: 40_000, ..Options::default() };
     Database::start(directory, options, Arc::clone(store) as _, None).unwrap()
@@ -20,7 +20,7 @@ fn id_of(row: &Row) -> i64 {
     id
 }
 
-/// The rows that the changes of the watcher make, from its begin, each of which must fit.
+/// The rows that result from replaying all changes of the watcher; each change must fit.
 fn replayed(database: &Database) -> Vec<Row> {
     let name = Some("w".to_owned());
     let mut watch = database.watch(WatchRequest { name, ..WatchRequest::default() }).unwrap();
@@ -29,7 +29,7 @@ fn replayed(database: &Database) -> Vec<Row> {
         let change = match watch.next_change(Some(Instant::now())) {
             Ok(Some(change)) => change,
             Ok(None) => break,
-            // The moment is gone that another thread had opened anew: the writer sees to it.
+            // Another thread reopened the store: the writer publishes a new snapshot.
             Err(Error::Conflict(_)) => continue,
             Err(error) => panic!("{error}"),
         };
@@ -49,7 +49,7 @@ fn replayed(database: &Database) -> Vec<Row> {
     rows.into_values().collect()
 }
 
-/// Wherever the disk fills up in small batches and a large one, what is told is what became of it.
+/// Whatever write meets the full disk: the changes reported are those that were committed.
 #[test]
 fn what_a_full_disk_refused_is_not_told() {
     let mut outcomes = [0, 0];
@@ -76,7 +76,7 @@ fn what_a_full_disk_refused_is_not_told() {
         assert!(matches!(outcome, Ok(_) | Err(Error::Full(_))), "{capacity}: {outcome:?}");
         outcomes[usize::from(outcome.is_ok())] += 1;
         store.free_room();
-        // Whatever was noted of what was refused is gone by the next commit.
+        // Entries of refused batches are removed by the next commit.
         database.apply(put(1, "behind")).unwrap();
         database.apply(batch(vec![Change::Delete(vec![Value::Int(5)])])).unwrap();
         let all = rows(&database);
@@ -89,7 +89,7 @@ fn what_a_full_disk_refused_is_not_told() {
     assert!(outcomes[0] > 3 && outcomes[1] > 3, "{outcomes:?}");
 }
 
-/// A loss of power takes away what was not synced from the rows and from what is told alike.
+/// A power loss removes unsynced batches from the rows and from the feed alike.
 #[test]
 fn a_loss_of_power_takes_the_same_from_rows_and_from_what_is_told() {
     for fault in 4..40 {

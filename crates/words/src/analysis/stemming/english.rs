@@ -1,11 +1,11 @@
-//! The stemmer of English that Sphinx calls stem_en: Porter's second one, as published, but for
-//! - every final s is cut off, unless it follows s or u;
-//! - of the words with a region of their own only those in "gener" have it;
-//! - "ative" is cut off in the first region, and the third step knows no "tional" and "ational";
-//! - "ogi" becomes "og" whatever stands before it, "tionalli" becomes "tion", "ationalli" "ate";
-//! - a final l is looked for behind a final e too.
+//! Sphinx's stem_en: Porter's second stemmer for English, with these differences:
+//! - every final s is removed, unless it follows s or u;
+//! - of the words with a special first region only those beginning with "gener" have it;
+//! - "ative" is removed in the first region, and the third step has no "tional" and "ational";
+//! - "ogi" becomes "og" after any letter, "tionalli" becomes "tion", "ationalli" becomes "ate";
+//! - a final l is also handled after a final e was removed.
 
-/// Cuts the word down to its stem. What is no small ASCII letter is a consonant.
+/// Reduces the word to its stem. Characters other than lower-case ASCII letters count as consonants.
 pub(super) fn stem(word: &mut String) {
     if word.len() <= 2 {
         return;
@@ -20,12 +20,12 @@ pub(super) fn stem(word: &mut String) {
         .word
         .iter_mut()
         .for_each(|byte| *byte = if *byte == CONSONANT_Y { b'y' } else { *byte });
-    // What is cut off and put on is ASCII, at the end of letters.
+    // Only ASCII letters are removed and appended.
     *word = String::from_utf8(stemmer.word)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
 }
 
-/// A y that is a consonant, while the word is stemmed: no byte of a text.
+/// Stands for a consonantal y during stemming; no byte of UTF-8.
 const CONSONANT_Y: u8 = 0xFF;
 
 const IRREGULAR: [(&str, &str); 17] = [
@@ -47,7 +47,7 @@ const IRREGULAR: [(&str, &str); 17] = [
     ("exceed", "exceed"),
     ("succeed", "succeed"),
 ];
-/// They end after the plural's s.
+/// Words that are complete after the plural's s is removed.
 const COMPLETE: [&[u8]; 3] = [b"inning", b"outing", b"canning"];
 const SECOND: [(&str, &str); 22] = [
     ("ization", "ize"),
@@ -82,7 +82,7 @@ const THIRD: [(&str, &str); 7] = [
     ("ness", ""),
     ("ful", ""),
 ];
-/// The longest of those that end alike comes first.
+/// Of suffixes with the same end the longest comes first.
 const FOURTH: [&str; 18] = [
     "ement", "ment", "ance", "ence", "able", "ible", "ant", "ent", "ism", "ate", "iti", "ous",
     "ive", "ize", "ion", "al", "er", "ic",
@@ -90,7 +90,7 @@ const FOURTH: [&str; 18] = [
 
 struct English {
     word: Vec<u8>,
-    /// Where the regions begin: behind the first consonant after a vowel, and the same again.
+    /// The starts of both regions: after the first consonant that follows a vowel, and the same again from there.
     first: usize,
     second: usize,
 }
@@ -148,7 +148,7 @@ impl English {
         self.word.ends_with(suffix.as_bytes())
     }
 
-    /// Where the suffix that the word ends with begins.
+    /// The start of the suffix at the end of the word.
     fn begins(&self, suffix: &str) -> usize {
         self.word.len() - suffix.len()
     }
@@ -163,7 +163,7 @@ impl English {
             [.., b's', b's', b'e', b's'] => self.replace(2, ""),
             [before @ .., b'i', b'e', b's' | b'd'] => {
                 let cut = if before.len() > 1 { 2 } else { 1 };
-                // Three letters alone lose their s like others.
+                // "ies" alone becomes "i"; "ied" alone stays.
                 if self.word.len() > 3 || self.ends("ies") {
                     self.replace(if self.word.len() == 3 { 2 } else { cut }, "");
                 }
@@ -238,7 +238,8 @@ impl English {
     }
 }
 
-/// Whether the word ends in a short syllable: consonant, vowel, consonant, or a vowel and a consonant alone.
+/// Whether the word ends in a short syllable: consonant, vowel, consonant; or a vowel and a consonant as the whole
+/// word.
 fn ends_short(word: &[u8]) -> bool {
     match word {
         [vowel, last] => is_vowel(*vowel) && !is_vowel(*last),

@@ -1,4 +1,4 @@
-//! Brings the forms of a word together.
+//! Stemming: reduces the forms of a word to one keyword.
 
 mod english;
 mod russian;
@@ -7,7 +7,7 @@ mod soundex;
 
 use crate::settings::{Morphology, Settings};
 
-/// The stemmers of a table, in their order.
+/// The stemmers of a table, in order.
 pub(super) struct Stemming {
     morphology: Vec<Morphology>,
     least_length: usize,
@@ -23,7 +23,7 @@ impl Stemming {
         self.morphology.is_empty()
     }
 
-    /// Applies the first that changes the word.
+    /// Applies the first stemmer that changes the word.
     pub(super) fn apply(&self, word: &mut String) {
         if self.least_length > 1 && word.chars().count() < self.least_length {
             return;

@@ -1,6 +1,6 @@
-//! Sphinx's stemmer of Russian: Snowball's steps with other tables. Written from what it answers.
+//! Sphinx's stemmer for Russian: Snowball's steps with other tables, derived from its output.
 
-/// Cuts the word down to its stem. Only small letters count, and ё is no vowel.
+/// Reduces the word to its stem. Only lower-case letters are handled; ё is no vowel.
 pub(super) fn stem(word: &mut String) {
     let mut stemmer = Russian::new(word);
     stemmer.inflection();
@@ -17,9 +17,9 @@ const ADJECTIVES: [&str; 26] = [
 const PARTICIPLES: [&str; 3] = ["ивш", "ывш", "ующ"];
 /// After а or я, which stay.
 const SHORT_PARTICIPLES: [&str; 3] = ["вш", "ющ", "щ"];
-/// Verbs that look like adjectives.
+/// Verb endings that look like adjective endings.
 const PRESENT: [&str; 3] = ["аем", "яем", "уем"];
-/// The longest come first.
+/// Longer endings come first.
 const VERBS: [&str; 66] = [
     "аешь", "аете", "айте", "яешь", "яете", "яйте", "ейте", "уйте", "уешь", "уете", "ает", "ала",
     "али", "ало", "ана", "ано", "аны", "ать", "ают", "яет", "яла", "яли", "яло", "яна", "яно",
@@ -32,18 +32,18 @@ const NOUNS: [&str; 40] = [
     "ье", "еи", "ии", "ей", "ой", "ий", "ям", "ем", "ам", "ом", "ах", "ях", "ию", "ью", "ия", "ья",
     "а", "е", "и", "й", "о", "у", "ы", "ь", "ю", "я",
 ];
-/// The endings of nouns that may be diminutives.
+/// Endings of nouns that may be diminutives.
 const DIMINUTIVE_ENDINGS: [&str; 12] =
     ["а", "е", "и", "о", "у", "ам", "ами", "ах", "ов", "ой", "ою", "ом"];
 const DIMINUTIVES: [&str; 2] = ["нк", "чк"];
 
 struct Russian<'w> {
     word: &'w mut String,
-    /// Behind the first vowel: nothing is cut off before it.
+    /// After the first vowel; nothing before it is removed.
     region: usize,
-    /// Behind the second consonant that follows a vowel.
+    /// After the second consonant that follows a vowel.
     second: usize,
-    /// A й was cut off, and no other is.
+    /// Whether a й was removed; then no other one is.
     has_lost_short_i: bool,
 }
 
@@ -68,7 +68,7 @@ impl<'w> Russian<'w> {
         Self { word, region, second, has_lost_short_i: false }
     }
 
-    /// Cuts off the first of these suffixes that the word has within its region, and tells which.
+    /// Removes the first of these suffixes that the word has within its region; returns it.
     fn cut(&mut self, suffixes: &[&'static str]) -> Option<&'static str> {
         let is_cut = |suffix: &&&str| self.ends(suffix) && self.begins(suffix) >= self.region;
         let suffix = *suffixes.iter().find(is_cut)?;
@@ -85,7 +85,7 @@ impl<'w> Russian<'w> {
     }
 
     fn inflection(&mut self) {
-        // Their first letter may stand before the region.
+        // The first letter may be before the region.
         let first = 'а'.len_utf8();
         let is_gerund =
             |suffix: &&&str| self.ends(suffix) && self.begins(suffix) + first >= self.region;
@@ -145,7 +145,7 @@ impl<'w> Russian<'w> {
         }
     }
 
-    /// Makes a double н single.
+    /// Reduces a double н to one.
     fn double_n(&mut self) -> bool {
         let is_double = self.ends("нн") && self.begins("нн") >= self.region;
         if is_double {

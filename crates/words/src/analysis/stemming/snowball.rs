@@ -1,7 +1,7 @@
-//! Snowball's stemmers, as the library of its version 2.2 answers.
+//! Snowball's stemmers, with the results of version 2.2 of its library.
 //!
-//! rust-stemmers is generated from an older version than the library that Sphinx 2.2.11 runs with, and newer crates from
-//! a newer one. It alone gives the same stems, but for the three languages that are mended here.
+//! rust-stemmers is generated from an older version than the library that Sphinx 2.2.11 uses, and newer crates from a
+//! newer version. Only rust-stemmers gives the same stems, except for three languages that are corrected here.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 use crate::settings::SNOWBALL;
 
-/// Stems by the stemmer of this number.
+/// Stems a word by the stemmer with this index.
 pub(super) fn stem(number: usize, word: &mut String) {
     let Some((algorithm, language)) = algorithm(number) else { return };
     let stemmer = Stemmer::create(algorithm);
@@ -27,13 +27,13 @@ pub(super) fn stem(number: usize, word: &mut String) {
     }
 }
 
-/// The letters that stand apart from the vowel before them are consonants followed by a vowel.
+/// Lets ë and ï count as a consonant followed by a vowel, because they are separate from the vowel before them.
 fn french(stemmer: &Stemmer, word: &str) -> String {
     let apart = word.replace('ë', "He").replace('ï', "Hi");
     stemmer.stem(&apart).replace("He", "ë").replace("Hi", "ï").replace('H', "")
 }
 
-/// Only doubled letters of the alphabet's consonants are made single.
+/// Whether the word ends in a doubled character other than a to z: such pairs are not reduced.
 fn ends_in_double_sign(word: &str) -> bool {
     let mut last = word.chars().rev();
     let end = last.next();

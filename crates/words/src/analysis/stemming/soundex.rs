@@ -1,7 +1,8 @@
-//! Soundex: a word by its first letter and the sounds of its consonants.
+//! Soundex: the first letter of a word and codes of its consonants.
 
-/// Changes a word of small ASCII letters to its code, which has as many characters as the word at most while it is
-/// filled up to four. The code of a sound is not repeated, be there vowels in between.
+/// Replaces a word of lower-case ASCII letters by its code; other words stay. A code equal to the previous one is
+/// skipped, even with vowels in between. Short codes are padded with zeros to four characters, but not beyond the
+/// word's length.
 pub(super) fn encode(word: &mut String) {
     if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;

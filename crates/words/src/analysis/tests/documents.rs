@@ -1,4 +1,4 @@
-//! What Sphinx 2.2.11 indexes of documents, read out of its files.
+//! What Sphinx 2.2.11 indexes of documents, read from its files.
 
 use super::Case;
 

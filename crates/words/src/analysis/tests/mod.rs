@@ -1,11 +1,11 @@
-//! The chain against what Sphinx 2.2.11 answers.
+//! The analysis compared with the results of Sphinx 2.2.11.
 
 mod documents;
 mod queries;
 
 use super::*;
 
-/// Texts under some settings, each with what is expected of it.
+/// Texts under some settings, each with the expected result.
 struct Case {
     name: &'static str,
     settings: &'static [(&'static str, &'static str)],
@@ -23,7 +23,7 @@ fn analyzer(settings: &[(&str, &str)], files: &[(&str, &str)]) -> Analyzer {
     Analyzer::new(&all, &Files::read(&all, &mut read).unwrap()).unwrap()
 }
 
-/// The keywords of a field as `position:keyword`, ordered, each once.
+/// The distinct keywords of a field as `position:keyword`, sorted.
 fn keywords(analyzer: &Analyzer, text: &str) -> String {
     let mut found = std::collections::BTreeSet::new();
     let mut last = 0;
@@ -101,7 +101,7 @@ fn queries_have_the_words_of_sphinx() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Numbers that look random, the same each time.
+/// Pseudorandom numbers, the same each time.
 struct Random(u64);
 
 impl Random {
@@ -112,7 +112,7 @@ impl Random {
     }
 }
 
-/// What random texts are made of.
+/// The pieces of random texts.
 #[rustfmt::skip]
 const PIECES: [&str; 44] = [
     "a",
@@ -161,7 +161,7 @@ const PIECES: [&str; 44] = [
     "'",
 ];
 
-/// Settings that come together nowhere else.
+/// Combinations of settings that no other case has.
 const MORE: Case = Case {
     name: "more",
     settings: &[
@@ -207,7 +207,7 @@ fn no_text_breaks_the_chain() {
 }
 #[test]
 fn stems_are_those_of_sphinx() {
-    // Each line: the morphology, a word and what Sphinx, or the library that it runs with, makes of it.
+    // Each line: the morphology, a word and its stem by Sphinx or the library it uses.
     let mut made: std::collections::HashMap<&str, Analyzer> = std::collections::HashMap::new();
     let mut wrong = Vec::new();
     for line in include_str!("stems.tsv").lines() {

@@ -1,4 +1,4 @@
-//! The words of queries with their positions, as SHOW PLAN of Sphinx 2.2.11 has them.
+//! The words of queries with their positions, from SHOW PLAN of Sphinx 2.2.11.
 
 use super::Case;
 

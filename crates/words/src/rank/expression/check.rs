@@ -1,4 +1,4 @@
-//! What is wrong with an expression as a whole, and what it reads.
+//! Checks an expression as a whole, and collects what it reads.
 
 use super::{
     Reads,
@@ -7,13 +7,13 @@ use super::{
 };
 use crate::Result;
 
-/// Calls `each` with all parts, those of a part behind it.
+/// Calls `each` with every node, parents before children.
 pub(super) fn for_each<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node)) {
     each(node);
     node.parts.iter().for_each(|part| for_each(part, each));
 }
 
-/// Refuses what is not computed, in the order in which Sphinx looks.
+/// Refuses what cannot be computed. The checks are in Sphinx's order, so that the same error comes first.
 pub(super) fn check(root: &Node, kind: Kind) -> Result<()> {
     let mut failed = None;
     for_each(root, &mut |node| failed = failed.or_else(|| operands(node)));
@@ -34,7 +34,7 @@ pub(super) fn check(root: &Node, kind: Kind) -> Result<()> {
     nesting(root, false)
 }
 
-/// What is wrong with the operands of an operator.
+/// The error for the operands of an operator, if they do not fit.
 fn operands(node: &Node) -> Option<&'static str> {
     let [one, two] = node.parts.as_slice() else { return None };
     let is_number = |node: &Node| node.kind.is_number();
@@ -54,7 +54,7 @@ fn operands(node: &Node) -> Option<&'static str> {
     }
 }
 
-/// The first name that no column has.
+/// The first name that is not a column.
 fn unknown(node: &Node) -> Option<&str> {
     match &node.what {
         What::Unknown(name) => Some(name),
@@ -93,7 +93,7 @@ pub(super) fn reads(root: &Node) -> (Reads, Vec<usize>) {
             reads.closeness |= *factor == Factor::Closeness;
         }
         What::Aggregate(_) => reads.hits = true,
-        // Of several the last one holds for all.
+        // The last one counts for all of them.
         What::MaxWindowHits(window) => reads.window = *window,
         What::Bm25a(saturation, length) => {
             reads.hits = true;

@@ -1,7 +1,8 @@
-//! The value of an expression for one document.
+//! Evaluates an expression for one document.
 //!
-//! Each part can give its value as a 32-bit integer, a 64-bit integer or a real; a part that has only reals truncates.
-//! The consumer decides, so `in(a/2, 1)` is computed with integers and `a/2 < 1` with reals, as in Sphinx.
+//! Each node can be evaluated as a 32-bit integer, a 64-bit integer or a real; a node with real values only
+//! truncates. The consumer decides which: `in(a/2, 1)` is evaluated with integers and `a/2 < 1` with reals, as in
+//! Sphinx.
 
 use super::{
     functions::Function,
@@ -11,7 +12,7 @@ use super::{
     simplify::scaled_ln,
 };
 
-/// What a factor is worth. Integers are asked for as such where the expression wants integers.
+/// The value of a factor. Its type decides how it becomes an integer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::rank) enum Value {
     Signed(i32),
@@ -19,21 +20,21 @@ pub(in crate::rank) enum Value {
     Real(f32),
 }
 
-/// What an expression reads of one document.
+/// The values of one document that an expression reads.
 pub(in crate::rank) trait Values {
-    /// A factor, of the field where it is of one.
+    /// The value of a factor; `field` matters if it is a factor of a field.
     fn factor(&self, factor: Factor, field: usize) -> Value;
-    /// `bm25f` by its number in the expression.
+    /// The value of the expression's `bm25f` with this number.
     fn bm25f(&self, number: usize, parameters: (f32, f32)) -> f32;
-    /// How many fields there are.
+    /// The number of fields.
     fn fields(&self) -> usize;
-    /// Whether hits stand in the field.
+    /// Whether the field has hits.
     fn is_matched(&self, field: usize) -> bool;
     /// The value of a column.
     fn attribute(&self, number: usize) -> Attribute;
 }
 
-/// The document, and the field within an aggregate.
+/// The document, and within an aggregate the current field.
 #[derive(Clone, Copy)]
 pub(in crate::rank) struct Scope<'v> {
     values: &'v dyn Values,
@@ -45,7 +46,7 @@ impl<'v> Scope<'v> {
         Self { values, field: 0 }
     }
 
-    /// One scope for each field that matches.
+    /// A scope for each matched field.
     fn fields(self) -> impl Iterator<Item = Scope<'v>> {
         let values = self.values;
         let matched = (0..values.fields()).filter(move |&field| values.is_matched(field));
@@ -53,7 +54,7 @@ impl<'v> Scope<'v> {
     }
 }
 
-/// The least integer stands for reals that are none or too large.
+/// The whole part; `i32::MIN` if the value is NaN or out of range.
 pub(super) fn integer_of(value: f32) -> i32 {
     let whole = value.trunc();
     if (-2_147_483_648.0..2_147_483_648.0).contains(&whole) { whole as i32 } else { i32::MIN }
@@ -64,7 +65,7 @@ fn big_of(value: f32) -> i64 {
     if (-limit..limit).contains(&value) { value as i64 } else { i64::MIN }
 }
 
-/// The low 32 bits of a real's whole part.
+/// The low 32 bits of the whole part.
 pub(super) fn low_bits(value: f32) -> i32 {
     big_of(value) as i32
 }
@@ -85,7 +86,7 @@ fn big_part(node: &Node, number: usize, scope: Scope<'_>) -> i64 {
     part(node, number).map_or(0, |part| big(part, scope))
 }
 
-/// The value as a real.
+/// Evaluates a node as a real.
 pub(super) fn real(node: &Node, scope: Scope<'_>) -> f32 {
     let of = |number| real_part(node, number, scope);
     match &node.what {
@@ -127,7 +128,7 @@ pub(super) fn real(node: &Node, scope: Scope<'_>) -> f32 {
     }
 }
 
-/// The value as an integer of 32 bits.
+/// Evaluates a node as a 32-bit integer.
 pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
     let of = |number| integer_part(node, number, scope);
     match &node.what {
@@ -163,7 +164,7 @@ pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
     }
 }
 
-/// The value as an integer of 64 bits.
+/// Evaluates a node as a 64-bit integer.
 pub(super) fn big(node: &Node, scope: Scope<'_>) -> i64 {
     let of = |number| big_part(node, number, scope);
     match &node.what {
@@ -235,7 +236,7 @@ fn compared(comparison: Comparison, kind: Kind, node: &Node, scope: Scope<'_>) -
         }
         _ => {
             let (one, two) = (real_part(node, 0, scope), real_part(node, 1, scope));
-            // Reals are equal where they are nearly so.
+            // Reals within 1e-6 are equal.
             let distance = f64::from((one - two).abs());
             match comparison {
                 Comparison::Equal => distance <= 1e-6,
@@ -257,7 +258,7 @@ fn is_in(constants: &Constants, node: &Node, scope: Scope<'_>) -> bool {
     }
 }
 
-/// How many of the other arguments are not above the first.
+/// The number of leading bounds that are not above the value; the bounds are the arguments after the first.
 fn interval(kind: Kind, node: &Node, scope: Scope<'_>) -> i32 {
     let bounds = node.parts.get(1..).unwrap_or_default();
     let count = bounds.len();
@@ -278,7 +279,7 @@ fn interval(kind: Kind, node: &Node, scope: Scope<'_>) -> i32 {
     place.unwrap_or(count) as i32
 }
 
-/// The arguments behind the first whose bit is set in it.
+/// The arguments after the first whose bit is set in the first.
 fn chosen<'n>(node: &'n Node, scope: Scope<'_>) -> impl Iterator<Item = &'n Node> {
     let mask = big_part(node, 0, scope);
     let others = node.parts.get(1..).unwrap_or_default().iter().enumerate();

@@ -1,4 +1,4 @@
-//! The functions of numbers.
+//! The numeric functions of expressions.
 
 use super::node::Kind;
 
@@ -16,9 +16,9 @@ pub(super) enum Function {
     Exp,
     Sqrt,
     Fibonacci,
-    /// `sint`: the low 32 bits, with a sign.
+    /// `sint`: the low 32 bits as a signed number.
     Signed,
-    /// `bigint`, `integer`, `double` and `uint`: as it is, and called of another kind.
+    /// `bigint`, `integer`, `double` and `uint`: the same value with another kind.
     Called,
     Min,
     Max,
@@ -32,28 +32,28 @@ pub(super) enum Function {
     /// a * b * c.
     Product,
     Interval,
-    /// The sum of the arguments whose bit of the first is set.
+    /// The sum of the arguments whose bit is set in the first one.
     BitDot,
 }
 
-/// How many arguments a function takes.
+/// The number of arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arity {
     Exactly(usize),
     AtLeast(usize),
 }
 
-/// A function by its name.
+/// A function with its name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Named {
     pub name: &'static str,
     pub function: Function,
     pub arity: Arity,
-    /// What it gives; `None` is the widest of its arguments.
+    /// The kind of the result; `None` for the widest kind of the arguments.
     pub kind: Option<Kind>,
 }
 
-/// Sphinx's functions that are refused: of texts, times, places, sets and the state of the server.
+/// Sphinx's functions that are refused: those of texts, times, places, sets and the state of the server.
 const REFUSED: [&str; 32] = [
     "all",
     "any",
@@ -89,12 +89,12 @@ const REFUSED: [&str; 32] = [
     "zonespanlist",
 ];
 
-/// Whether Sphinx has a function of that name which is not here.
+/// Whether this is a function of Sphinx that is not supported.
 pub(super) fn is_refused(name: &str) -> bool {
     REFUSED.binary_search(&name).is_ok()
 }
 
-/// The function of that name, which is in lower case.
+/// The function with this name, which must be in lower case.
 pub(super) fn by_name(name: &str) -> Option<Named> {
     FUNCTIONS.iter().find(|named| named.name == name).copied()
 }

@@ -21,7 +21,7 @@ pub(super) enum Token {
     Attribute(usize, AttributeKind),
     Name(String),
     Function(Named),
-    /// A function that is refused.
+    /// The name of a function that is refused.
     Refused(String),
     In,
     Factor(Factor),
@@ -54,7 +54,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// What Sphinx's errors call it.
+    /// Its name in Sphinx's error messages.
     pub fn name(&self) -> String {
         let name = match self {
             Self::Symbol(symbol) => return format!("'{symbol}'"),
@@ -96,7 +96,7 @@ impl Token {
     }
 }
 
-/// Cuts the text of an expression into tokens.
+/// Splits the text of an expression into tokens.
 pub(super) struct Lexer<'t> {
     text: &'t str,
     at: usize,
@@ -112,7 +112,7 @@ impl<'t> Lexer<'t> {
         Self { text, at: 0, attributes }
     }
 
-    /// What is left of the text.
+    /// The rest of the text.
     fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -121,17 +121,17 @@ impl<'t> Lexer<'t> {
         self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// The next token and the text from it on.
+    /// The next token, and the text from its start on.
     ///
     /// # Errors
-    /// An operator that there is not, text without an end.
+    /// [`crate::WordsError::Expression`] for an unknown operator or a text without a closing quote.
     pub fn next(&mut self) -> Result<(Token, &'t str)> {
         while matches!(self.byte(0), b' ' | b'\t'..=b'\r') {
             self.at += 1;
         }
         let from = self.rest();
         let token = match self.byte(0) {
-            // A byte of zero ends the text, as everywhere in Sphinx.
+            // A zero byte ends the text, as in Sphinx.
             0 => Token::End,
             b'0'..=b'9' => self.number(),
             b'@' if is_name(self.byte(1)) && !self.byte(1).is_ascii_digit() => self.magic()?,
@@ -143,7 +143,7 @@ impl<'t> Lexer<'t> {
         Ok((token, from))
     }
 
-    /// Takes so many bytes.
+    /// Takes `length` bytes.
     fn take(&mut self, length: usize) -> &'t str {
         let from = self.at;
         self.at += length;
@@ -273,7 +273,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// How long the number is with which the text begins: digits, a dot, digits, an exponent.
+/// The length of the number at the start of the text: digits, a point, digits, an exponent.
 fn real_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digits = |from: usize| {

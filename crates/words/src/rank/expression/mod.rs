@@ -10,14 +10,14 @@
 //! column     = name | "`" name "`" ;                       (* names of columns come before those of factors *)
 //! ```
 //!
-//! An expression is computed in integers of 32 or 64 bits where all of it are integers, else in reals of 32 bits,
-//! rounded after each operation; what is divided by zero is infinite or 0, as Sphinx has it, and counts as 0 at the end;
-//! integers overflow. As Sphinx does, constants are
-//! gathered before anything is computed ([`simplify`]), for that shows in the last bits.
+//! An expression is computed in 32-bit or 64-bit integers if all its parts are integers, otherwise in 32-bit reals,
+//! rounded after each operation. A division by zero gives infinity or 0, as in Sphinx, and counts as 0 at the end.
+//! Integers overflow. As in Sphinx, constants are combined before anything is computed ([`simplify`]), because that
+//! affects the last bits.
 //!
-//! Source: the behaviour of Sphinx 2.2.11, whose errors are given word for word. What differs: the remainder of a
-//! division by zero is 0 (Sphinx crashes), a factor of a field outside `sum()` and `top()` is that of the first
-//! field where Sphinx lets it stand there, and functions of texts, times, places and sets are refused by name.
+//! The reference is Sphinx 2.2.11; errors are the same, word for word. The differences: the remainder of a division
+//! by zero is 0 (Sphinx crashes); a factor of a field outside `sum()` and `top()` is that of the first field, where
+//! Sphinx allows it; functions of texts, times, places and sets are refused by name.
 
 mod check;
 mod evaluate;
@@ -38,25 +38,25 @@ use node::{Kind, Node, What};
 
 /// Longest text of an expression, in bytes.
 pub const MAX_LENGTH: usize = 64 << 10;
-/// Deepest nesting of an expression, chains of operators included.
+/// Deepest nesting of an expression, including chains of operators.
 pub const MAX_DEPTH: usize = 256;
 
-/// What a ranking expression reads of a document, and the parameters of its factors.
+/// What a ranking expression reads of a document, and parameters of its factors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reads {
-    /// The hits.
+    /// Whether it reads hits.
     pub hits: bool,
-    /// The closeness of hits, which is dear.
+    /// Whether it reads `atc`, the closeness of hits, which is expensive.
     pub closeness: bool,
-    /// The occurrences of each word in each field.
+    /// Whether it reads the occurrences of each word in each field.
     pub field_frequencies: bool,
-    /// The width of the window of `max_window_hits`: there is one for a whole expression.
+    /// The width of the window of `max_window_hits`, one for the whole expression.
     pub window: i32,
-    /// The parameters of `bm25a`, if it is read: there are one pair for a whole expression.
+    /// The parameters of `bm25a` if it is read, one pair for the whole expression.
     pub bm25a: Option<(f32, f32)>,
 }
 
-/// A ranking expression that has been understood.
+/// A parsed ranking expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     text: String,
@@ -67,10 +67,10 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Reads an expression. Columns are looked up in `attributes`.
+    /// Parses an expression. Columns are looked up in `attributes`.
     ///
     /// # Errors
-    /// [`WordsError::Expression`], in Sphinx's words where it has any.
+    /// [`WordsError::Expression`], with Sphinx's message if it has one.
     pub fn parse(text: &str, attributes: &dyn Attributes) -> Result<Self> {
         if text.trim().is_empty() {
             return Err(refused(
@@ -89,12 +89,12 @@ impl Expression {
         Ok(Self { text: text.to_owned(), root, kind, reads, attributes })
     }
 
-    /// What it was read from.
+    /// The text it was parsed from.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The numbers of the columns that it reads, ascending, as [`Attributes`] told them.
+    /// The numbers of the columns that it reads, ascending, as given by [`Attributes`].
     pub fn attributes(&self) -> &[usize] {
         &self.attributes
     }
@@ -103,7 +103,7 @@ impl Expression {
         self.reads
     }
 
-    /// The names and weights of fields of each `bm25f`, by its number.
+    /// The field names and weights of each `bm25f`, by its number.
     pub(super) fn weights(&self) -> Vec<&[(String, i32)]> {
         let mut weights = Vec::new();
         check::for_each(&self.root, &mut |node| {
@@ -115,7 +115,7 @@ impl Expression {
         weights.into_iter().map(|(_, given)| given).collect()
     }
 
-    /// The weight of a document.
+    /// Computes the weight of a document.
     pub(super) fn weight(&self, values: &dyn Values) -> i32 {
         let scope = Scope::document(values);
         match self.kind {
@@ -125,7 +125,7 @@ impl Expression {
     }
 }
 
-/// An expression that is refused.
+/// The error for a refused expression.
 fn refused(message: impl Into<String>) -> WordsError {
     WordsError::Expression(message.into())
 }

@@ -2,7 +2,7 @@
 
 use super::functions::Function;
 
-/// What a column of a row is, for expressions.
+/// The type of a column in expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttributeKind {
     /// An integer of at most 32 bits.
@@ -22,10 +22,10 @@ pub enum Attribute {
     Real(f32),
 }
 
-/// The columns that an expression may name.
+/// The columns that an expression may use.
 pub trait Attributes {
-    /// The number by which the value is asked for, and what it is; `None` if there is no column of numbers with
-    /// that name, which is in lower case.
+    /// The number under which the value is read, and its type; `None` if there is no numeric column with this name.
+    /// The name is in lower case.
     fn find(&self, name: &str) -> Option<(usize, AttributeKind)>;
 }
 
@@ -36,7 +36,7 @@ impl Attributes for () {
     }
 }
 
-/// What a part of an expression gives.
+/// The type of a node's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// 32 bits.
@@ -45,9 +45,9 @@ pub(super) enum Kind {
     BigInteger,
     /// 32 bits.
     Real,
-    /// A name that no column has: what it would give is not known.
+    /// A name that is not a column: the type is unknown.
     Unknown,
-    /// Text in quotes.
+    /// Quoted text.
     Text,
     /// Names with numbers.
     Map,
@@ -62,7 +62,7 @@ impl Kind {
         self.is_integer() || self == Self::Real
     }
 
-    /// What two are computed as.
+    /// The type in which two operands are computed.
     pub fn widest(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unknown, number) | (number, Self::Unknown) if number.is_number() => number,
@@ -77,7 +77,7 @@ impl Kind {
     }
 }
 
-/// A factor that has a name alone.
+/// A factor without parameters of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rank) enum Factor {
     Bm25,
@@ -146,12 +146,12 @@ impl Factor {
         }
     }
 
-    /// Whether it is the same for each document of a query, or is known without hits.
+    /// Whether it can be computed without hits.
     pub(super) fn is_without_hits(self) -> bool {
         matches!(self, Self::Bm25 | Self::MaxLcs | Self::QueryWordCount)
     }
 
-    /// Whether it must stand within an aggregate: some factors of a field need not.
+    /// Whether it must be within an aggregate; some factors of fields need not.
     pub(super) fn is_of_field(self) -> bool {
         !matches!(
             self,
@@ -168,7 +168,7 @@ impl Factor {
     }
 }
 
-/// Operators whose constants are gathered.
+/// Arithmetic operators, whose constants are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arithmetic {
     Add,
@@ -178,13 +178,13 @@ pub(super) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// Of sums, not of products.
+    /// Whether it is an addition or subtraction.
     pub fn is_sum(self) -> bool {
         matches!(self, Self::Add | Self::Subtract)
     }
 }
 
-/// Operators that are computed as the widest of their operands and give integers.
+/// Operators that compute in the widest type of their operands and return integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     Less,
@@ -197,7 +197,7 @@ pub(super) enum Comparison {
     Or,
 }
 
-/// Operators of bits and integers.
+/// Integer and bit operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bits {
     And,
@@ -205,14 +205,14 @@ pub(super) enum Bits {
     Remainder,
 }
 
-/// What folds the values of the fields that match.
+/// How the values of matched fields are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aggregate {
     Sum,
     Top,
 }
 
-/// The constants of an `in()`, in the order of values.
+/// The constants of an `in()`, sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Constants {
     Integers(Vec<i32>),
@@ -220,7 +220,7 @@ pub(super) enum Constants {
     Reals(Vec<f32>),
 }
 
-/// A part of an expression.
+/// What a node computes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum What {
     Integer(i64),
@@ -229,7 +229,7 @@ pub(super) enum What {
     Unknown(String),
     Text,
     Map(Vec<(String, i32)>),
-    /// The weight, which no expression may name.
+    /// The weight itself; no expression may use it.
     Weight,
     Factor(Factor),
     Negate,
@@ -243,20 +243,20 @@ pub(super) enum What {
     MaxWindowHits(i32),
     Bm25a(f32, f32),
     Bm25f {
-        /// Which of the expression's it is.
+        /// Its number within the expression.
         number: usize,
         parameters: (f32, f32),
         weights: Vec<(String, i32)>,
     },
 }
 
-/// A part, what it gives, and its operands.
+/// A node with its type and operands.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
     pub what: What,
     pub kind: Kind,
     pub parts: Vec<Node>,
-    /// How deep it is nested: 1 without operands.
+    /// The depth of its tree: 1 without operands.
     pub height: usize,
 }
 
@@ -282,7 +282,7 @@ impl Node {
         matches!(self.what, What::Integer(_) | What::Real(_))
     }
 
-    /// The value of a constant.
+    /// The value of a constant as a real.
     pub fn constant(&self) -> Option<f32> {
         match self.what {
             What::Integer(value) => Some(value as f32),

@@ -1,4 +1,4 @@
-//! From tokens to a tree, with the errors that Sphinx's own parser gives.
+//! The parser of expressions, with the errors of Sphinx's parser.
 
 use super::{
     MAX_DEPTH,
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::Result;
 
-/// Reads a whole expression.
+/// Parses a whole expression.
 pub(super) fn parse(text: &str, attributes: &dyn Attributes) -> Result<Node> {
     let mut lexer = Lexer::new(text, attributes);
     let (token, from) = lexer.next()?;
@@ -27,14 +27,14 @@ pub(super) fn parse(text: &str, attributes: &dyn Attributes) -> Result<Node> {
 struct Parser<'t> {
     lexer: Lexer<'t>,
     attributes: &'t dyn Attributes,
-    /// The next token, and the text from it on.
+    /// The current token, and the text from its start on.
     token: Token,
     from: &'t str,
     depth: usize,
     bm25f_count: usize,
 }
 
-/// What an operator between two operands is.
+/// A binary operator.
 #[derive(Clone, Copy)]
 enum Operator {
     Arithmetic(Arithmetic),
@@ -43,7 +43,7 @@ enum Operator {
     Quotient,
 }
 
-/// The operator that a token is, and how tightly it binds.
+/// The binary operator of a token, and how tightly it binds.
 fn operator(token: &Token) -> Option<(usize, Operator)> {
     Some(match token {
         Token::Or => (1, Operator::Comparison(Comparison::Or)),
@@ -99,7 +99,7 @@ fn joined(operator: Operator, one: Node, two: Node) -> Result<Node> {
     limited(Node::new(what, kind, operands))
 }
 
-/// Refuses what is nested too deep.
+/// Refuses a node that is nested too deeply.
 fn limited(node: Node) -> Result<Node> {
     if node.height > MAX_DEPTH { Err(too_deep()) } else { Ok(node) }
 }
@@ -108,7 +108,7 @@ fn too_deep() -> crate::WordsError {
     refused(format!("ranking expression is nested deeper than {MAX_DEPTH} levels"))
 }
 
-/// The kind of a list of arguments.
+/// The widest type of some arguments.
 fn widest(arguments: &[Node]) -> Kind {
     let mut kinds = arguments.iter().map(|argument| argument.kind);
     let first = kinds.next().unwrap_or(Kind::Integer);
@@ -116,7 +116,7 @@ fn widest(arguments: &[Node]) -> Kind {
 }
 
 impl<'t> Parser<'t> {
-    /// Goes on to the next token; gives the one that was.
+    /// Moves to the next token; returns the current one.
     fn advance(&mut self) -> Result<Token> {
         let (token, from) = self.lexer.next()?;
         self.from = from;
@@ -136,7 +136,7 @@ impl<'t> Parser<'t> {
         matches!(self.token, Token::Symbol(other) if other == symbol)
     }
 
-    /// Takes a symbol that must be there; `expected` tells what might be as well.
+    /// Takes a symbol, which must come next; `expected` lists tokens for the error message.
     fn symbol(&mut self, symbol: char, expected: &[&str]) -> Result<()> {
         if !self.is_symbol(symbol) {
             return Err(self.unexpected(expected));
@@ -144,7 +144,7 @@ impl<'t> Parser<'t> {
         self.advance().map(drop)
     }
 
-    /// Operands and operators that bind more tightly than `level`.
+    /// Parses operands and operators that bind more tightly than `level`.
     fn expression(&mut self, level: usize) -> Result<Node> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -160,7 +160,7 @@ impl<'t> Parser<'t> {
         Ok(node)
     }
 
-    /// An operand and the signs before it.
+    /// Parses an operand with the signs before it.
     fn operand(&mut self) -> Result<Node> {
         let mut signs: Vec<Token> = Vec::new();
         while matches!(self.token, Token::Not | Token::Symbol('-')) {
@@ -218,7 +218,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A number or a name.
+    /// Parses a number or a name.
     fn value(&mut self) -> Result<Node> {
         Ok(match self.advance()? {
             Token::Integer(value) => Node::integer(value),
@@ -242,7 +242,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// `.name` and `[number]` behind a name, which no column of numbers has.
+    /// Parses `.name` and `[number]` after a name. No numeric column has them.
     fn subscripts(&mut self) -> Result<()> {
         loop {
             match self.token {
@@ -305,7 +305,7 @@ impl<'t> Parser<'t> {
         limited(node)
     }
 
-    /// Arguments up to the parenthesis that ends them.
+    /// Parses arguments up to the closing parenthesis.
     fn arguments(&mut self) -> Result<Vec<Node>> {
         let mut arguments = vec![self.argument()?];
         while self.is_symbol(',') {
@@ -335,7 +335,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `name = number, … }`; a name instead of a number counts for nothing.
+    /// Parses `name = number, … }`. A pair with a name instead of a number is ignored.
     fn map(&mut self) -> Result<Node> {
         const NAMES: [&str; 4] = ["TOK_ATTR_INT", "TOK_ATTR_STRING", "TOK_FUNC_IN", "TOK_IDENT"];
         let mut pairs = Vec::new();
@@ -374,7 +374,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `value, constant, …` of an `in()`.
+    /// Parses `value, constant, …` of an `in()`.
     fn membership(&mut self) -> Result<Node> {
         const NUMBERS: [&str; 3] = ["TOK_CONST_INT", "TOK_CONST_FLOAT", "'-'"];
         let value = self.argument()?;
@@ -429,12 +429,12 @@ fn unknown(name: String) -> Node {
     Node::leaf(What::Unknown(name), Kind::Unknown)
 }
 
-/// Constants in the order in which they are written.
+/// Constants in the order of the text.
 #[derive(Default)]
 struct List {
     integers: Vec<i64>,
     reals: Vec<f32>,
-    /// That of the last integer, as Sphinx has it.
+    /// The type of the last integer, as in Sphinx.
     kind: Option<Kind>,
 }
 
@@ -458,7 +458,7 @@ impl List {
         self.reals.push(value);
     }
 
-    /// As they are compared with a value of that kind.
+    /// The constants sorted in the type in which they are compared with a value of this type.
     fn sorted(self, kind: Kind) -> Constants {
         match kind.widest(self.kind.unwrap_or(Kind::Integer)) {
             Kind::Integer => {
@@ -517,7 +517,7 @@ fn function(named: Named, arguments: Vec<Node>) -> Result<Node> {
     Ok(Node::new(What::Function(named.function, all), kind, arguments))
 }
 
-/// The arguments, all of which must be constants.
+/// Checks that all arguments are constants.
 fn constant(name: &str, arguments: Vec<Node>) -> Result<Vec<Node>> {
     let is_constant = |node: &Node| node.is_constant() || node.kind == Kind::Map;
     match arguments.iter().all(is_constant) {
@@ -545,8 +545,8 @@ fn max_window_hits(arguments: Vec<Node>) -> Result<Node> {
     }
 }
 
-/// The first two arguments of `bm25a` and `bm25f`: how soon more of a word count less, and how much the length
-/// of a document counts.
+/// The first two arguments of `bm25a` and `bm25f`: the saturation of repeated words (k1), and the influence of the
+/// document's length (b).
 fn parameters(name: &str, arguments: &[Node]) -> Result<(f32, f32)> {
     let parameter = |number: usize| {
         let argument = arguments.get(number).filter(|it| it.kind != Kind::BigInteger);

@@ -1,5 +1,5 @@
-//! Constants are gathered, and products and sums joined, in the very order in which Sphinx does it: reals are
-//! rounded after each operation, so that the order shows.
+//! Combines constants, sums and products in the same order as Sphinx. Reals are rounded after each operation, so the
+//! order affects the result.
 
 use super::{
     evaluate::integer_of,
@@ -7,7 +7,7 @@ use super::{
     node::{Arithmetic, Node, What},
 };
 
-/// The same expression with fewer parts.
+/// Simplifies an expression.
 pub(super) fn simplify(mut root: Node) -> Node {
     move_constants(&mut root);
     fold_constants(&mut root);
@@ -19,7 +19,7 @@ fn arithmetic(node: &Node) -> Option<Arithmetic> {
     if let What::Arithmetic(operation) = node.what { Some(operation) } else { None }
 }
 
-/// Moves constants to the left, and from a left operand one level up.
+/// Moves constants to the left, and constants of left operands one level up.
 fn move_constants(node: &mut Node) {
     node.parts.iter_mut().for_each(move_constants);
     let Some(mut operation) = arithmetic(node) else { return };
@@ -48,7 +48,7 @@ fn move_constants(node: &mut Node) {
     promote(node);
 }
 
-/// `(2 + a) - b` becomes `2 + (a - b)`, and so on.
+/// `(2 + a) - b` becomes `2 + (a - b)`; similarly for other operators.
 fn promote(node: &mut Node) {
     let Some(operation) = arithmetic(node) else { return };
     let [left, right] = node.parts.as_mut_slice() else { return };
@@ -65,7 +65,7 @@ fn promote(node: &mut Node) {
         Arithmetic::Divide if is_plain => (operation, Arithmetic::Divide),
         Arithmetic::Divide => (operation, Arithmetic::Multiply),
     };
-    // The constant goes up, `left` and `right` under the other operand.
+    // Swap the parts, so that the constant is above and the two other operands are together below.
     let is_turned = arithmetic_is_quotient(&left.what);
     std::mem::swap(constant, rest);
     // Now: left = (rest, constant) and right.
@@ -121,7 +121,7 @@ fn become_leaf(node: &mut Node, what: What) {
     node.parts.clear();
 }
 
-/// What an operator makes of two constants.
+/// The result of an operator on two constants.
 fn folded(operation: Arithmetic, left: &Node, right: &Node) -> Option<What> {
     if let (What::Integer(one), What::Integer(two)) = (&left.what, &right.what) {
         let result = match operation {
@@ -154,7 +154,7 @@ fn fold_arithmetic(node: &mut Node, operation: Arithmetic) {
         }
         return;
     }
-    // 2 - (3 + a) becomes (2 - 3) - a, and so on.
+    // 2 - (3 + a) becomes (2 - 3) - a; similarly for other operators.
     let Some(inner) = arithmetic(right).filter(|inner| inner.is_sum() == operation.is_sum()) else {
         return;
     };
@@ -195,12 +195,12 @@ fn fold_function(function: Function, argument: &Node) -> Option<What> {
     })
 }
 
-/// A logarithm by the natural one.
+/// A logarithm, computed from the natural one.
 pub(super) fn scaled_ln(value: f32, scale: f64) -> f32 {
     (f64::from(value.ln()) * scale) as f32
 }
 
-/// `a * b + c` and `a * b * c` become one operation each.
+/// Turns `a * b + c` and `a * b * c` into one operation each.
 fn join_products(node: &mut Node) {
     node.parts.iter_mut().for_each(join_products);
     let Some(operation) = arithmetic(node) else { return };
@@ -211,7 +211,7 @@ fn join_products(node: &mut Node) {
         Arithmetic::Multiply => Function::Product,
         Arithmetic::Subtract => return,
         Arithmetic::Divide => {
-            // By what became a constant only now.
+            // The divisor may have become a constant only now.
             if let What::Real(value) = right.what {
                 right.what = What::Real(1.0 / value);
                 node.what = What::Arithmetic(Arithmetic::Multiply);

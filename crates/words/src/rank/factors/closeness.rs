@@ -1,15 +1,15 @@
-//! `atc`: how close the words are to each other, over pairs of hits, the closer the more.
+//! `atc`: how close the words are to each other, summed over pairs of hits; closer pairs count more.
 
 use super::{FieldFactors, words::Words};
 use crate::matching::Hit;
 
-/// How many hits are looked at to each side of one.
+/// How many hits on each side of a hit are considered.
 const NEIGHBOURS: usize = 10;
-/// How many hits are kept: those to the left, those that are looked at, those to the right.
+/// Hits kept in memory: those to the left, those being processed, and those to the right.
 const KEPT: usize = 3 * NEIGHBOURS;
-/// A word near itself counts for less.
+/// Factor for a pair of hits of the same word.
 const SAME: f32 = 0.25;
-/// By what power of the distance a neighbour counts for less.
+/// The weight of a pair decreases with this power of the distance.
 const POWER: f32 = 1.75;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,19 +21,19 @@ struct Seen {
 /// The last hits of the current field.
 #[derive(Clone, Debug)]
 pub(super) struct Closeness {
-    /// A ring: the hits stand from `start` on.
+    /// A ring buffer; its first hit is at `start`.
     ring: [Seen; KEPT],
     start: usize,
     count: usize,
     field: u8,
     is_head_done: bool,
-    /// The sum for each word, and the words that have one.
+    /// The sum of each word, and the words that have one.
     sums: Vec<Option<f32>>,
     words: Vec<usize>,
 }
 
 impl Closeness {
-    /// For words at positions up to `positions`.
+    /// `positions` is the number of query positions.
     pub fn new(positions: usize) -> Self {
         Self {
             ring: [Seen::default(); KEPT],
@@ -65,7 +65,7 @@ impl Closeness {
         self.count += 1;
     }
 
-    /// Adds up what is left of the field, which is then known.
+    /// Processes the remaining hits of the field and stores its factor.
     pub fn end_field(&mut self, words: &Words, fields: &mut [FieldFactors]) {
         if self.count == 0 {
             return;
@@ -89,7 +89,7 @@ impl Closeness {
         self.ring[(self.start + number) % KEPT]
     }
 
-    /// Adds up the neighbours of some hits.
+    /// Adds the neighbours of the hits `from..to` to the sums of their words.
     fn add_up(&mut self, from: usize, to: usize, words: &Words) {
         for number in from..to {
             let left = self.neighbours(number, (0..number).rev(), words);
@@ -105,7 +105,7 @@ impl Closeness {
         self.is_head_done = true;
     }
 
-    /// The sum over the hits to one side, nearest first; each word counts once.
+    /// The sum over the hits on one side, nearest first; each word counts once.
     fn neighbours(&self, number: usize, others: impl Iterator<Item = usize>, words: &Words) -> f32 {
         let hit = self.seen(number);
         let (mut done, mut count) = ([0; NEIGHBOURS], 0);

@@ -1,4 +1,4 @@
-//! The hits of one document after the other, and the factors that they make.
+//! Computes the factors of documents from their hits, one document after the other.
 
 use super::{
     Factors, FieldFactors, QueryWord, WordFactors,
@@ -11,35 +11,35 @@ use super::{
 };
 use crate::matching::Hit;
 
-/// Which factors are asked for that cost more than others.
+/// Factors that are computed only on request, because of their cost.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::rank) struct Wanted {
     /// `atc`.
     pub closeness: bool,
-    /// The hits of each word in each field.
+    /// The occurrences of each word in each field.
     pub field_frequencies: bool,
     /// The width of the window of `max_window_hits`.
     pub window: i32,
 }
 
-/// The factors of a document. Cost: linear in its hits, but for the neighbours of each that `atc` looks at.
+/// The factors of a document. Cost: linear in its hits; for `atc` also in the neighbours of each hit.
 #[derive(Clone, Debug)]
 pub(in crate::rank) struct Collector {
     words: Words,
-    /// Whether a word that stands in the query twice counts as one.
+    /// Whether repetitions of a word in the query count as one word.
     folds: bool,
     fields: Vec<FieldFactors>,
-    /// The fields that have hits.
+    /// Which fields have hits, and their numbers.
     is_matched: Vec<bool>,
     matched: Vec<usize>,
-    /// How often each word stands in the document, and which words do.
+    /// The occurrences of each word in the document, and the words that occur.
     frequencies: Vec<u32>,
     found: Vec<usize>,
-    /// The same for each field, one behind the other.
+    /// The same per field: all words of field 0, then of field 1, and so on.
     field_frequencies: Vec<u32>,
-    /// Distinct words, one bit each.
+    /// The distinct words, one bit each.
     word_mask: u32,
-    /// Where each word counted last.
+    /// The last place at which each word was counted.
     counted_at: Vec<Option<u32>>,
     any_counted_at: Option<u32>,
     run: Run,
@@ -77,7 +77,7 @@ impl Collector {
         }
     }
 
-    /// Reads the hits of the next document.
+    /// Reads the hits of a document.
     pub fn read(&mut self, hits: &[Hit]) {
         self.clear();
         hits.iter().for_each(|hit| self.follow(hit));
@@ -144,7 +144,7 @@ impl Collector {
         }
     }
 
-    /// The word as which a hit counts: once at a place if the word stands in the query twice.
+    /// The word that a hit counts for. If repetitions count as one word, each place counts once.
     fn counts_as(&mut self, hit: &Hit) -> Option<usize> {
         let position = hit.query_position as usize;
         if !self.words.is_word(position) {
@@ -161,7 +161,7 @@ impl Collector {
         is_new.then_some(word)
     }
 
-    /// The other words of a hit that stands for several.
+    /// Counts the other words of a hit that stands for several.
     fn count_others(&mut self, hit: &Hit, field: usize) {
         if hit.span <= 1 {
             return;
@@ -184,7 +184,7 @@ impl Collector {
         }
     }
 
-    /// Counts a word in a field.
+    /// Counts an occurrence of a word in a field.
     fn count(&mut self, word: usize, number: usize) {
         let positions = self.words.positions();
         let Some(frequency) = self.frequencies.get_mut(word) else { return };
@@ -218,12 +218,12 @@ impl Collector {
         self.fields.get(number).copied().unwrap_or_default()
     }
 
-    /// How many fields there are.
+    /// The number of fields.
     pub fn fields(&self) -> usize {
         self.fields.len()
     }
 
-    /// Whether hits stand in the field.
+    /// Whether the field has hits.
     pub fn is_matched(&self, field: usize) -> bool {
         self.is_matched.get(field).copied().unwrap_or_default()
     }
@@ -234,17 +234,17 @@ impl Collector {
         low.fold(0, |mask, field| mask | 1 << field)
     }
 
-    /// Distinct words of the query.
+    /// The number of distinct words of the query.
     pub fn query_word_count(&self) -> u32 {
         self.words.distinct
     }
 
-    /// Distinct words of the document.
+    /// The number of distinct words in the document.
     pub fn doc_word_count(&self) -> u32 {
         self.word_mask.count_ones()
     }
 
-    /// BM25 over accepted hits. `length` is the document's, in terms of the mean.
+    /// BM25 over counted hits. `length` is the document's length and `mean` the mean length, in keywords.
     pub fn bm25a(&self, parameters: (f32, f32), length: f32, mean: f32) -> f32 {
         let mut sum = 0.0;
         for &word in &self.words.counted {
@@ -254,7 +254,7 @@ impl Collector {
         sum + 0.5
     }
 
-    /// BM25 with a weight for each field: of its hits, and of its length.
+    /// BM25 with a weight for each field, applied to its hits and its length.
     pub fn bm25f(&self, parameters: (f32, f32), weights: &[i32], length: f32, mean: f32) -> f32 {
         let positions = self.words.positions();
         let mut sum = 0.0;
@@ -271,7 +271,7 @@ impl Collector {
         sum + 0.5
     }
 
-    /// All of them.
+    /// All factors.
     pub fn factors(&self, bm25: i32, bm25a: f32) -> Factors {
         let fields = self.matched.iter().map(|&number| (number, self.field(number)));
         let words = self.words.counted.iter().filter(|&&word| word > 0);
@@ -292,13 +292,13 @@ impl Collector {
     }
 }
 
-/// What so many occurrences are worth in a document of that length: each more counts for less.
+/// The BM25 term of a word before idf: it saturates as the occurrences grow.
 fn saturated(frequency: f32, parameters: (f32, f32), length: f32, mean: f32) -> f32 {
     let (saturation, share) = parameters;
     frequency / (frequency + saturation * (1.0 - share + share * length / mean))
 }
 
-/// Field and position, which has 23 bits, and whether it is the field's last.
+/// Field and position (23 bits), and a bit for the last position of the field.
 fn place(hit: &Hit) -> u32 {
     const END: u32 = 1 << 23;
     hit.at | if hit.is_last { END } else { 0 }

@@ -1,11 +1,11 @@
-//! `min_gaps`: the fewest other words among those of the query, in the windows that hold the most of its words.
+//! `min_gaps`: the fewest other words between query words, in the windows with the most distinct query words.
 
 use std::collections::VecDeque;
 
 use super::FieldFactors;
 use crate::matching::Hit;
 
-/// A word of the query and its position in the field.
+/// An occurrence of a query word in the field.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     word: usize,
@@ -15,18 +15,19 @@ struct Seen {
 /// The current window. Each hit enters and leaves it once.
 #[derive(Clone, Debug)]
 pub(super) struct Gaps {
-    /// The words of the query: of two or three a window is followed otherwise than of more.
+    /// The number of query words. As in Sphinx, windows of two or three words are computed differently from larger
+    /// ones.
     words: usize,
     field: Option<u8>,
     seen: VecDeque<Seen>,
-    /// How often each word is among them.
+    /// How often each word is in the window.
     counts: Vec<u32>,
-    /// The distinct words of the best window; of more than three words those of the current one.
+    /// The distinct words of the best window; with more than three words, those of the current one.
     distinct: i32,
 }
 
 impl Gaps {
-    /// Of so many words, at positions up to `positions`.
+    /// `words` is the number of query words, `positions` that of query positions.
     pub fn new(words: usize, positions: usize) -> Self {
         Self { words, field: None, seen: VecDeque::new(), counts: vec![0; positions], distinct: 0 }
     }
@@ -41,7 +42,7 @@ impl Gaps {
         }
     }
 
-    /// A hit of the word that counts under that number.
+    /// Adds a hit, which counts for this word.
     pub fn follow(&mut self, hit: &Hit, word: usize, field: &mut FieldFactors) {
         if self.words < 2 {
             return;
@@ -117,7 +118,7 @@ impl Gaps {
         }
     }
 
-    /// Drops the first words until the first is there once.
+    /// Removes the first words until the first one is in the window only once.
     fn shrink(&mut self) {
         while let Some(first) = self.seen.front()
             && let Some(count) = self.counts.get_mut(first.word)

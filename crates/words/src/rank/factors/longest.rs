@@ -3,14 +3,14 @@
 use super::{FieldFactors, words::Words};
 use crate::matching::Hit;
 
-/// The current run in the order of the query.
+/// The current run in query order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Run {
     length: u8,
-    /// Where a hit of the same run stands, less its position in the query.
+    /// The place of the next hit of the same run, minus its query position.
     expected: Option<i64>,
     last: Option<u32>,
-    /// Where words stand in the query twice.
+    /// State for queries that repeat words.
     at: u32,
     mask: u32,
     tail: u32,
@@ -53,7 +53,7 @@ impl Run {
         }
     }
 
-    /// Gives the distance from the end of the run before.
+    /// Returns the distance from the end of the previous run.
     fn follow_repeated(&mut self, hit: &Hit, field: &mut FieldFactors) -> i64 {
         if (self.at >> 24) as u8 != hit.field() {
             (self.at, self.tail, self.mask, self.length) = (0, 0, 0, 0);
@@ -88,12 +88,12 @@ impl Run {
     }
 }
 
-/// The current run of words that follow each other in the query.
+/// The current run of words that are adjacent in the query.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chain {
     length: u8,
     idf: f32,
-    /// The position in the query that goes on, and the one in the field.
+    /// The expected next query position, and its place in the field.
     expected: Option<u32>,
     expected_at: i64,
 }
@@ -130,5 +130,5 @@ impl Chain {
     }
 }
 
-/// What stands for a position of the query that there is not.
+/// Stands for a query position that does not exist.
 const NO_POSITION: u32 = 65_535;

@@ -1,7 +1,7 @@
-//! What the hits of a document are worth, factor by factor: for ranking expressions, and for `PACKEDFACTORS()`.
+//! The ranking factors of a document, for ranking expressions and `PACKEDFACTORS()`.
 //!
-//! The hits are followed once, in the order of their places; each factor keeps what it has to know of those before.
-//! Source: the behaviour of Sphinx 2.2.11, oddities included.
+//! The hits are read once, in the order of their places; each factor keeps the state it needs. The reference is
+//! Sphinx 2.2.11, including its oddities.
 
 mod closeness;
 mod collector;
@@ -19,42 +19,42 @@ pub use words::QueryWord;
 /// The factors of one field of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FieldFactors {
-    /// The longest run of words in the order of the query.
+    /// The longest run of words in query order.
     pub lcs: u8,
-    /// Hits.
+    /// The number of hits.
     pub hit_count: u32,
-    /// Distinct words, one bit each; the count is what is told of it.
+    /// The distinct words, one bit each; only their number is public.
     words: u32,
-    /// The sum of idf over hits.
+    /// The sum of the idf of all hits.
     pub tf_idf: f32,
     /// The least idf.
     pub min_idf: f32,
     /// The greatest idf.
     pub max_idf: f32,
-    /// The sum of idf over distinct words.
+    /// The sum of the idf of distinct words.
     pub sum_idf: f32,
     /// The position of the first hit.
     pub min_hit_pos: u32,
-    /// Where the longest run begins.
+    /// The position where the longest run begins.
     pub min_best_span_pos: i32,
-    /// Whether the field is the query.
+    /// Whether the field equals the query.
     pub exact_hit: bool,
-    /// Whether all words of the query come in its order.
+    /// Whether all words of the query occur in its order.
     pub exact_order: bool,
     /// The most hits within a window.
     pub max_window_hits: u32,
-    /// The fewest other words among those of the query.
+    /// The fewest other words between query words.
     pub min_gaps: i32,
-    /// The longest run of words that follow each other in the query and the field.
+    /// The longest run of words that are adjacent in the query and in the field.
     pub lccs: u8,
-    /// The sum of idf of that run.
+    /// The sum of the idf of that run.
     pub wlccs: f32,
-    /// How close to each other the words are.
+    /// How close the words are to each other.
     pub atc: f32,
 }
 
 impl FieldFactors {
-    /// Distinct words.
+    /// The number of distinct words.
     pub fn word_count(&self) -> u32 {
         self.words.count_ones()
     }
@@ -65,30 +65,30 @@ impl FieldFactors {
 pub struct WordFactors {
     /// The position of the word in the query, from 0.
     pub number: usize,
-    /// Its hits in the document.
+    /// The number of its hits in the document.
     pub tf: u32,
     /// Its idf.
     pub idf: f32,
 }
 
-/// All factors of a document. Its text is that of `PACKEDFACTORS()`.
+/// All factors of a document. Its text form is that of `PACKEDFACTORS()`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Factors {
     /// BM25 in thousandths.
     pub bm25: i32,
     /// `bm25a` with the parameters of the expression.
     pub bm25a: f32,
-    /// The first 32 fields that match, one bit each.
+    /// The first 32 matched fields, one bit each.
     pub field_mask: u32,
-    /// Distinct words.
+    /// The number of distinct words.
     pub doc_word_count: u32,
-    /// The fields with hits, by their numbers.
+    /// The fields with hits, by number.
     pub fields: Vec<(usize, FieldFactors)>,
     /// The words of the query.
     pub words: Vec<WordFactors>,
 }
 
-/// A real as C's `%f` writes it.
+/// Formats a real like C's `%f`.
 struct Six(f32);
 
 impl fmt::Display for Six {
@@ -101,9 +101,9 @@ impl fmt::Display for Six {
     }
 }
 
-/// How the parts of a text are put together.
+/// The two text forms of factors.
 struct Style {
-    /// Around a name, and between it and its value.
+    /// The text before a name, and the text between the name and its value.
     name: (&'static str, &'static str),
 }
 
@@ -156,7 +156,7 @@ impl fmt::Display for Factors {
 }
 
 impl Factors {
-    /// The text of `PACKEDFACTORS({json=1})`.
+    /// The text form of `PACKEDFACTORS({json=1})`.
     pub fn to_json(&self) -> String {
         Json(self).to_string()
     }

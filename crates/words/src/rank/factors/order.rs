@@ -1,9 +1,9 @@
-//! `exact_order`: whether the words of the query come in its order, others between them allowed.
+//! `exact_order`: whether the words of the query occur in its order; others may be between them.
 
 use super::{FieldFactors, words::Words};
 use crate::matching::Hit;
 
-/// How far the words have come.
+/// How many words have occurred in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Order {
     field: Option<u8>,

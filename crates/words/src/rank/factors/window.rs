@@ -1,4 +1,4 @@
-//! `max_window_hits`: the most hits within so many positions.
+//! `max_window_hits`: the most hits within a number of positions.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub(super) struct Window {
     places: VecDeque<u32>,
 }
 
-/// What is added to the place of a hit that ends its field: no other is near it then.
+/// Added to the place of the last hit of a field, so that no other hit is near it.
 const END: u32 = 1 << 23;
 
 impl Window {

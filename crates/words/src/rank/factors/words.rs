@@ -1,30 +1,30 @@
-//! The words of a query, by their positions in it.
+//! The words of a query, by position.
 
-/// What a query has at one of its positions.
+/// The word at a query position.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueryWord {
-    /// The idf of the word, if it stands there first; the mean where a wildcard stands for several.
+    /// The idf of the word, at its first position; the mean if a wildcard matches several keywords.
     pub idf: f32,
-    /// Whether a word stands there that stands nowhere before.
+    /// Whether this is the first position of a word.
     pub is_first: bool,
-    /// Where the word that stands there stands first.
+    /// The first position of the word at this position.
     pub first: Option<u32>,
 }
 
-/// An idf that is taken for none.
+/// An idf up to this counts as missing.
 const NO_IDF: f32 = 1e-6;
 
-/// The words of a query as the factors ask for them.
+/// The words of a query, as the factors need them.
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     at: Vec<At>,
-    /// The positions that count as words of their own, ascending.
+    /// The positions that count as words, ascending.
     pub counted: Vec<usize>,
     /// The greatest position of a word.
     pub last: u32,
-    /// How many words there are, for factors that ask for several.
+    /// The number of words (if repetitions do not count as one word: of positions), for factors that need several.
     pub count: usize,
-    /// Distinct words.
+    /// The number of distinct words.
     pub distinct: u32,
 }
 
@@ -32,16 +32,16 @@ pub(super) struct Words {
 struct At {
     idf: f32,
     is_word: bool,
-    /// The position under which the word counts.
+    /// The position for which the word counts.
     counts_as: Option<usize>,
     /// The position of the next word.
     next: Option<u32>,
-    /// Whether the word stands elsewhere as well.
+    /// Whether the query repeats the word.
     is_repeated: bool,
 }
 
 impl Words {
-    /// `folds` tells whether a word that stands twice counts as one.
+    /// `folds`: whether repetitions of a word count as one word.
     pub fn new(words: &[QueryWord], last: u32, folds: bool) -> Self {
         let mut at: Vec<At> = words
             .iter()
@@ -68,7 +68,7 @@ impl Words {
         Self { at, counted, last, count, distinct }
     }
 
-    /// How many positions there are.
+    /// The number of positions.
     pub fn positions(&self) -> usize {
         self.at.len()
     }
@@ -94,7 +94,7 @@ impl Words {
     }
 }
 
-/// Words count where they stand first, with the idf that they have there.
+/// Lets repeated words count for their first position, with its idf.
 fn fold(at: &mut [At], words: &[QueryWord]) {
     for (position, word) in words.iter().enumerate() {
         let first = word.first.map(|first| first as usize).filter(|&first| first < at.len());

@@ -1,4 +1,4 @@
-//! Checks before fjall opens a directory: fjall takes missing files for files that never existed, and deletes what
+//! Checks a directory before fjall opens it: fjall takes missing files for files that never existed, and deletes what
 //! belonged to them.
 
 use std::{
@@ -14,22 +14,22 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::error::store_error;
 use crate::{Error, Missing, Result};
 
-/// The file that fjall puts into its directory once it has made what else there must be.
+/// The file that fjall writes last when it creates a database.
 const FJALL_MARKER: &str = "version";
-/// Where fjall has its keyspaces, which there are, what says which files one has (`u64` the number of the
-/// list, `u128` its checksum, 0).
+/// fjall's keyspaces, the keyspace of their definitions, and in each the file that names its list of files (`u64`
+/// number of the list, `u128` checksum, 0).
 const KEYSPACES: &str = "keyspaces";
 const DEFINITIONS: &str = "keyspaces/0";
 const CURRENT: &str = "current";
 const TABLES: &str = "tables";
 const FIRST_JOURNAL: &str = "0.jnl";
-/// What fjall's journals end with.
+/// The extension of fjall's journals.
 pub(super) const JOURNAL: &str = "jnl";
-/// What fjall makes.
+/// What fjall creates in a new database.
 const MADE: [&str; 4] = [FJALL_MARKER, KEYSPACES, FIRST_JOURNAL, "lock"];
 
-/// Refuses a directory that is none of ours, or that fjall would open with less than was in it. What a
-/// first opening left that did not come to its end goes.
+/// Refuses a directory that is not ours, or that fjall would open with rows missing. Removes what an interrupted
+/// creation left.
 pub(super) fn examine(directory: &Path) -> Result<()> {
     remove_unmade(directory)?;
     refuse_strangers(directory)?;
@@ -38,9 +38,8 @@ pub(super) fn examine(directory: &Path) -> Result<()> {
     refuse_lost_keyspaces(directory)
 }
 
-/// Removes what fjall leaves where it is ended while it makes a database, or met a full disk: it can
-/// neither open that nor make it anew. There never was a row in it: the journal is blank, and there is
-/// no list of the definitions' files nor any file for it to list.
+/// Removes what an interrupted creation left, after a kill or on a full disk: fjall can neither open it nor create it
+/// again. It never had rows: its journal is blank, and there is neither a list of definition files nor such a file.
 fn remove_unmade(directory: &Path) -> Result<()> {
     let failed = |error: std::io::Error| {
         Error::of_system(&error, format!("cannot clear {}: {error}", directory.display()))
@@ -51,7 +50,7 @@ fn remove_unmade(directory: &Path) -> Result<()> {
         Err(error) => return Err(failed(error)),
     }
     tracing::warn!(directory = %directory.display(), "the row store was not made whole: made anew");
-    // Ended amid this, it is done again.
+    // If this is interrupted, the next opening repeats it.
     for name in MADE {
         let path = directory.join(name);
         let removed = match path.is_dir() {
@@ -73,7 +72,7 @@ fn is_unmade(directory: &Path) -> std::io::Result<bool> {
     let lists_nothing = !definitions.join(CURRENT).exists()
         && names(&directory.join(KEYSPACES))?.iter().all(|name| name == "0")
         && names(&definitions.join(TABLES))?.is_empty();
-    // The journal is made before the marker: without it alone it was lost.
+    // The journal is created before the marker: a marker without a journal means that the journal was lost.
     let is_blank = match directory.join(FIRST_JOURNAL) {
         journal if journal.is_file() => is_blank(&journal)?,
         _ => !directory.join(FJALL_MARKER).exists(),
@@ -88,12 +87,12 @@ fn names(directory: &Path) -> std::io::Result<Vec<OsString>> {
     }
 }
 
-/// That something is not there is as good as that it is gone.
+/// A missing file counts as removed.
 fn absent(error: std::io::Error) -> std::io::Result<()> {
     if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-/// Whether nothing was written to a journal since it was made, which is long and empty then.
+/// Whether a journal was never written to: it is created at full length, filled with zeros.
 fn is_blank(journal: &Path) -> std::io::Result<bool> {
     let mut file = std::fs::File::open(journal)?;
     let mut part = vec![0; 1 << 20];
@@ -118,8 +117,7 @@ fn refuse_strangers(directory: &Path) -> Result<()> {
     if ours { Ok(()) } else { Err(not_ours(directory)) }
 }
 
-/// Refuses a store that lacks a file without which fjall takes it for one that never had any rows, and
-/// removes them.
+/// Refuses a store without a file whose absence makes fjall believe that there never were rows, and remove them.
 fn refuse_incomplete(directory: &Path) -> Result<()> {
     if !directory.join(FJALL_MARKER).is_file() {
         return Ok(());
@@ -138,8 +136,8 @@ fn refuse_incomplete(directory: &Path) -> Result<()> {
     }
 }
 
-/// Refuses a store of which the list of a keyspace's files is not what was written. fjall has its checksum
-/// beside it and does not look at it: it would believe the list, or end the process.
+/// Refuses a store with a damaged list of a keyspace's files. fjall stores a checksum of the list but does not verify
+/// it: it would trust the list or panic.
 fn refuse_damaged_versions(directory: &Path) -> Result<()> {
     let Ok(keyspaces) = std::fs::read_dir(directory.join(KEYSPACES)) else { return Ok(()) };
     for keyspace in keyspaces.filter_map(|entry| Some(entry.ok()?.path())) {
@@ -168,8 +166,8 @@ pub(super) fn not_ours(directory: &Path) -> Error {
     Error::missing(Missing::Path, message)
 }
 
-/// Refuses a store that has a keyspace without the list of its files: fjall takes it for one that was
-/// dropped, and removes what is left of it. One that was is not among the definitions any more.
+/// Refuses a store in which a keyspace lacks its list of files: fjall would take it for a dropped one and remove the
+/// rest. A keyspace that was really dropped is not in the definitions any more.
 fn refuse_lost_keyspaces(directory: &Path) -> Result<()> {
     let Ok(keyspaces) = std::fs::read_dir(directory.join(KEYSPACES)) else { return Ok(()) };
     let mut without = keyspaces.filter_map(|entry| {
@@ -183,13 +181,13 @@ fn refuse_lost_keyspaces(directory: &Path) -> Result<()> {
     })
 }
 
-/// Whether fjall's definitions name the keyspace of this number.
+/// Whether fjall's definitions contain the keyspace of this number.
 fn is_defined(directory: &Path, number: u64) -> Result<bool> {
     let numbers = SequenceNumberCounter::default;
     let config = Config::new(directory.join(DEFINITIONS), numbers(), numbers());
     let key = [b"n", number.to_be_bytes().as_slice()].concat();
     let look_up = || config.open()?.get(&key, SeqNo::MAX);
-    // As in the opening behind it, what is read is asserted.
+    // fjall panics on damaged data, as when it opens the database.
     let found =
         catch_unwind(AssertUnwindSafe(look_up)).unwrap_or(Err(lsm_tree::Error::Unrecoverable));
     found.map(|name| name.is_some()).map_err(|error| store_error(error.into()))

@@ -1,10 +1,10 @@
-//! What errors of fjall mean.
+//! Translates errors of fjall.
 
 use std::io::ErrorKind;
 
 use crate::Error;
 
-/// What the system answers where the bytes are at fault and not the disk.
+/// System errors that mean damaged data, not a failing disk.
 const DAMAGE: [ErrorKind; 4] = [
     ErrorKind::NotFound,
     ErrorKind::UnexpectedEof,
@@ -12,10 +12,10 @@ const DAMAGE: [ErrorKind; 4] = [
     ErrorKind::InvalidInput,
 ];
 
-/// What an error of fjall means to our callers.
+/// The engine's error for an error of fjall.
 pub(super) fn store_error(error: fjall::Error) -> Error {
     match error {
-        // A file that is missing, too short, or says of another place what it does not have.
+        // A file is missing or too short, or a reference in it leads nowhere.
         fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error))
             if DAMAGE.contains(&error.kind()) =>
         {

@@ -1,14 +1,14 @@
-//! The store on disk: fjall, an LSM tree per keyspace and one journal before them all.
+//! The store on disk: fjall, with an LSM tree per keyspace and one journal for all of them.
 //!
 //! ```text
 //! store/             fjall's own files, of its disk format 3
 //! keyspaces          "meta", "log", "rows-N" for table number N, "small" for small tables (places.rs)
-//! key in a keyspace  the key itself; a key of nothing but n zero bytes (n from 0) has n + 1 there,
-//!                    since fjall knows no empty key. The order of keys is the same.
+//! key in a keyspace  the key itself; a key of n zero bytes and nothing else (n from 0) is stored as n + 1
+//!                    zero bytes, because fjall has no empty key. The order of keys stays the same.
 //! ```
-//! A batch is one record of the journal and so whole or absent after a crash. Each has a number, one
-//! above that of the batch before it, which it leaves in "meta" under "batches". Recovery replays at
-//! most about two journal files of 64 MB: memtables are small and hold no journal back for long.
+//! A batch is one record of the journal, so after a crash it is there as a whole or not at all. Batches are numbered
+//! without gaps; each stores its number in "meta" under "batches". Recovery replays at most about two journal files
+//! of 64 MB: memtables are small, so none of them keeps journal files for long.
 //!
 //! **A full disk** is not damage: acknowledged data is synced, and the batch that met it is refused. But fjall writes
 //! nothing more after a failed write, and may still buffer a part of that batch. So its database is reopened at once.
@@ -48,9 +48,9 @@ use crate::{Error, Result, error::is_full};
 /// Settings of the store on disk.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreOptions {
-    /// Bytes of the cache of blocks that all keyspaces share, and as many of that of rows.
+    /// Bytes of the block cache that all keyspaces share. The cache of rows gets as many.
     pub cache_bytes: u64,
-    /// Bytes of rows of one table in memory before they go to a file of their own.
+    /// Bytes of a table's rows in memory (memtable) before they are flushed to a file.
     pub rows_memtable_bytes: u64,
     /// Bytes written to a table above which it gets a keyspace of its own.
     pub small_table_bytes: u64,
@@ -72,66 +72,64 @@ impl Default for StoreOptions {
     }
 }
 
-/// What fjall takes at least.
+/// The smallest journal limit that fjall accepts.
 const MIN_JOURNAL_BYTES: u64 = 64 << 20;
-/// Memtables below this in all are replayed in no time: flushing them would take longer.
+/// If all memtables together are smaller, [`Store::flush`] does nothing: replaying them is faster.
 const FLUSHED_BYTES: u64 = 1 << 20;
 const SMALL_MEMTABLE_BYTES: u64 = 4 << 20;
 
-/// fjall stops a writer for good at 4 sealed memtables or 30 files of the first level if its
-/// workers have died; waiting here, below those, can see that and answer.
+/// fjall blocks a writer forever at 4 sealed memtables or 30 files of the first level if its workers have died. So
+/// this store waits below those limits, where it can notice that and return an error.
 const MAX_SEALED_MEMTABLES: usize = 3;
 const MAX_FIRST_LEVEL_FILES: usize = 26;
 const BACKLOG_POLL: Duration = Duration::from_millis(2);
 
-/// The pauses between openings of a database that stops again and again on a full disk: readers wait
-/// during each.
+/// Pauses between reopenings of a database that keeps stopping on a full disk: readers wait during each.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The store on disk.
 pub(crate) struct DiskStore {
-    /// `None` after it could not be opened anew.
+    /// `None` after it could not be reopened.
     opened: RwLock<Option<Opened>>,
     directory: PathBuf,
     options: StoreOptions,
     poison: Poison,
-    /// Why nothing is written for now: the disk is full.
+    /// Why no writes are taken for now: the disk is full.
     refusal: Mutex<Option<String>>,
-    /// Held by who writes: whether a batch that failed is there is asked before another comes.
+    /// The writer's lock. It is held until it is known whether a failed batch is in the journal.
     writing: Mutex<Writing>,
     moments: Moments,
-    /// What moments must not be older than to show the rows as they are.
+    /// Sequence number of the last change of rows. Older snapshots do not show the current rows.
     last_rows: AtomicU64,
-    /// The same for the last drop of a small table's rows, which does not wait for who writes.
+    /// The same for the last drop of a small table's rows, which does not take the lock `writing`.
     last_drop: AtomicU64,
-    /// How often it was opened anew, or rows were dropped to make room.
+    /// How often the store was reopened, or rows were dropped to make room.
     openings: AtomicU64,
-    /// Tables whose rows could not be dropped yet, for the disk is full.
+    /// Tables whose rows could not be dropped yet because the disk is full.
     undropped: Mutex<BTreeSet<u32>>,
 }
 
-/// What only the thread that writes knows.
+/// State behind the writer's lock.
 struct Writing {
-    /// The number of the last batch that is there.
+    /// The number of the last committed batch.
     batches: u64,
-    /// When a database that has stopped is opened anew although there is no room, and how long after
-    /// that the next time.
+    /// When to reopen a stopped database even without room, and the pause until the time after that.
     next_opening: Option<Instant>,
     pause: Duration,
 }
 
-/// A batch of which it is not known whether it is in the journal.
+/// A batch that may or may not be in the journal.
 struct Undecided {
     number: u64,
     has_rows: bool,
-    /// [`DiskStore::last_rows`] before it.
+    /// [`DiskStore::last_rows`] before the batch.
     last_rows: SeqNo,
 }
 
 impl DiskStore {
-    /// Opens or makes the store in `directory`. Only one process may: the caller holds the lock of
-    /// the data directory. Cost: the journal is replayed.
+    /// Opens or creates the store in `directory`. The caller holds the lock of the data directory, because only one
+    /// process may open it. Cost: the journal is replayed.
     pub fn open(directory: &Path, options: StoreOptions) -> Result<Self> {
         let opened = Opened::open(directory, &options)?;
         let batches = opened.batches()?;
@@ -151,7 +149,7 @@ impl DiskStore {
         })
     }
 
-    /// Whether it takes writes.
+    /// An error if it takes no writes.
     fn check(&self) -> Result<()> {
         self.poison.check()?;
         self.refusal().map_or(Ok(()), |reason| Err(Error::Full(reason)))
@@ -161,15 +159,15 @@ impl DiskStore {
     fn with<T>(&self, run: impl FnOnce(&Opened) -> T) -> Result<T> {
         match &*self.opened.read_recursive() {
             Some(opened) => Ok(run(opened)),
-            // On a full disk that is tried again.
+            // After a full disk the opening is tried again.
             None => Err(self.refusal().map_or_else(not_opened, Error::Full)),
         }
     }
 
-    /// Hands the batch to the system; with `sync` it is durable on return.
+    /// Writes the batch to the operating system; with `sync` it is durable on return.
     fn write(&self, mut batch: StoreBatch, sync: bool) -> Result<()> {
         let ready = self.with(|opened| opened.wait_for_backlog(&batch))?;
-        // Behind whoever writes, who may just find out why fjall has stopped.
+        // Wait for the current writer: it may be finding out why fjall has stopped.
         let mut writing = self.writing.lock();
         ready.map_err(|error| self.failed(error))?;
         // Another thread's batch may have met the full disk meanwhile.
@@ -189,7 +187,7 @@ impl DiskStore {
         })?;
         match written {
             Err(Error::Full(reason)) => {
-                // What is in the journal is synced by the opening.
+                // The reopening syncs what is in the journal.
                 let there = self.open_again(Some(&asked)).map_err(|error| self.end(error))?;
                 if there < asked.number {
                     return Err(Error::Full(reason));
@@ -201,8 +199,8 @@ impl DiskStore {
         Ok(())
     }
 
-    /// Syncs the journal. All that was written is with the system: what fails is the sync itself,
-    /// unless fjall stopped before.
+    /// Syncs the journal. Everything is already written to the operating system, so an error is one of the sync
+    /// itself, unless fjall stopped before.
     fn persist(&self, opened: &Opened) -> Result<()> {
         opened.database.persist(PersistMode::SyncData).map_err(|error| match error {
             fjall::Error::Poisoned => self.failed(error),
@@ -210,7 +208,8 @@ impl DiskStore {
         })
     }
 
-    /// What a failed write means: a full disk refuses writes until there is room, all else for good.
+    /// What a failed write means: a full disk refuses writes until there is room; any other error refuses them for
+    /// good.
     fn failed(&self, error: fjall::Error) -> Error {
         let cause = match &error {
             fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error))
@@ -218,9 +217,9 @@ impl DiskStore {
             {
                 error.to_string()
             }
-            // A flush or a compaction failed, or the sync before it, and fjall keeps to itself why. What
-            // a full disk has stopped leaves what it wrote till the database is opened anew; once it is
-            // known to be full, that is done whenever fjall has stopped.
+            // A flush, a compaction or the sync before it failed, and fjall does not say why. On a full disk its
+            // leftovers stay until the database is reopened. Once the disk is known to be full, every such stop is
+            // treated as one.
             fjall::Error::Poisoned
                 if self.refusal().is_some() || room::is_used_up(&self.directory) =>
             {
@@ -244,9 +243,9 @@ impl DiskStore {
         Error::Full(refusal.get_or_insert(reason).clone())
     }
 
-    /// Opens the database anew, with `writing` held: what fjall has not written by then it never
-    /// writes. The answer is the number of the last batch that is there. Readers keep the moment they
-    /// have if no row was changed since, by the batch that is asked for neither.
+    /// Reopens the database; `writing` must be held. What fjall has not written by then is never written. Returns the
+    /// number of the last batch that is there. Readers keep their snapshot if no row has changed since, not even by
+    /// the batch `asked`.
     fn open_again(&self, asked: Option<&Undecided>) -> Result<u64> {
         let mut opened = self.opened.write();
         let last_rows = self.last_rows.load(Ordering::Acquire);
@@ -261,7 +260,7 @@ impl DiskStore {
                 Some(asked) if asked.has_rows && there >= asked.number => SeqNo::MAX,
                 Some(asked) => asked.last_rows.max(self.last_drop.load(Ordering::Acquire)),
             };
-            // Before a reader finds its moment gone, so that he can know why.
+            // Before any reader finds its snapshot revoked, so that it can tell why.
             self.openings.fetch_add(1, Ordering::AcqRel);
             Ok((opened, oldest, (there, now)))
         };
@@ -273,8 +272,8 @@ impl DiskStore {
         Ok(there)
     }
 
-    /// Ends writing, for nobody knows whether a batch is there: that it can be tried again must not be
-    /// said of it, whatever kept the database from being opened.
+    /// Ends writing because it is unknown whether a batch is there. The error must not invite a retry, whatever kept
+    /// the database from being reopened.
     fn end(&self, error: Error) -> Error {
         self.poison.set(match error {
             Error::Full(what) | Error::Busy(what) => Error::Poisoned(what),
@@ -282,13 +281,13 @@ impl DiskStore {
         })
     }
 
-    /// Whether fjall writes nothing more.
+    /// Whether fjall has stopped writing.
     fn is_stopped(&self) -> bool {
         let persist = |opened: &Opened| opened.database.persist(PersistMode::Buffer);
         !matches!(self.with(persist), Ok(Ok(())))
     }
 
-    /// Opens a database that has stopped anew: at once where there is room, else in growing pauses.
+    /// Reopens a stopped database: at once if there is room, otherwise after growing pauses.
     fn open_stopped(&self, writing: &mut Writing) -> Result<()> {
         let is_due = writing.next_opening.is_none_or(|at| at <= Instant::now());
         if !self.is_stopped() || !(is_due || room::has_room(&self.directory)) {
@@ -303,11 +302,11 @@ impl DiskStore {
         }
     }
 
-    /// Drops a table's rows; false if there are none. First a keyspace of its own: while rows are marked as
-    /// those of a small table, that is empty.
+    /// Drops a table's rows; returns whether it had any. Its own keyspace goes first: while a table is marked as
+    /// small, that keyspace is empty.
     fn drop_where_they_are(&self, opened: &Opened, table: u32) -> fjall::Result<bool> {
         let had_own = opened.drop_own(table, &self.options)?;
-        // This writes to the journal and frees nothing: on a full disk it would stop fjall once more.
+        // This writes to the journal and frees nothing: on a full disk it would stop fjall again.
         let is_full = || self.refusal().is_some() && !room::has_room(&self.directory);
         if opened.is_small(table) && is_full() {
             self.undropped.lock().insert(table);
@@ -317,8 +316,8 @@ impl DiskStore {
             self.last_rows.fetch_max(at, Ordering::AcqRel);
             self.last_drop.fetch_max(at, Ordering::AcqRel);
         };
-        // A moment from before does not show them once the database is opened anew, also if nobody knows
-        // whether they were dropped. A database that had stopped before has written nothing.
+        // After a reopening an older snapshot must not be renewed, because it would lack these rows. This also holds
+        // if it is unknown whether they were dropped. A database that had stopped before wrote nothing.
         let was_small = opened.drop_small(table).inspect_err(|error| {
             if !matches!(error, fjall::Error::Poisoned) {
                 note(SeqNo::MAX);
@@ -330,7 +329,7 @@ impl DiskStore {
         Ok(had_own || was_small)
     }
 
-    /// Drops what could not be dropped when it was to be.
+    /// Drops what could not be dropped earlier.
     fn drop_rest(&self) -> Result<()> {
         let undropped = std::mem::take(&mut *self.undropped.lock());
         undropped.into_iter().try_for_each(|table| self.drop_rows(table))
@@ -343,7 +342,7 @@ fn not_opened() -> Error {
 
 impl Drop for DiskStore {
     fn drop(&mut self) {
-        // Else whoever still has a moment would keep the directory locked.
+        // Otherwise a reader's snapshot would keep the directory locked.
         self.moments.close();
     }
 }
@@ -377,7 +376,7 @@ impl Store for DiskStore {
 
     fn drop_rows(&self, table: u32) -> Result<()> {
         self.poison.check()?;
-        // Also while the disk is full, since it makes room.
+        // Allowed on a full disk too, because it makes room.
         let dropped = self.with(|opened| self.drop_where_they_are(opened, table));
         let dropped = dropped.and_then(|dropped| dropped.map_err(|error| self.failed(error)));
         match dropped {
@@ -387,7 +386,7 @@ impl Store for DiskStore {
                 Ok(())
             }
             Ok(true) if self.refusal().is_some() => {
-                // The files go with the last moment that has them.
+                // The files are deleted with the last snapshot that uses them.
                 self.openings.fetch_add(1, Ordering::AcqRel);
                 Ok(())
             }
@@ -415,8 +414,8 @@ impl Store for DiskStore {
 
     fn disk_bytes(&self) -> u64 {
         let bytes = self.with(|opened| {
-            // The journal is the only part that is asked of the file system, and it may just have
-            // been removed; the figure without it is then the truer one.
+            // The journal's size is read from the file system, and a journal file may just have been removed; then it
+            // counts as 0.
             let journal = opened.database.journal_disk_space().unwrap_or(0);
             let trees: u64 = opened.keyspaces().trees().map(fjall::Keyspace::disk_space).sum();
             journal.saturating_add(trees)
@@ -436,7 +435,7 @@ impl Store for DiskStore {
         self.poison.check()?;
         let Some(reason) = self.refusal() else { return Ok(()) };
         let mut writing = self.writing.lock();
-        // Whatever the room is: the opening and the dropping make some.
+        // Even without room: reopening and dropping may make some.
         self.open_stopped(&mut writing)?;
         self.drop_rest()?;
         if self.is_stopped() || !room::has_room(&self.directory) {
@@ -453,7 +452,7 @@ impl Store for DiskStore {
     }
 }
 
-/// Too long a key or value is the caller's mistake: it harms nothing that is stored.
+/// Refuses keys and values that are too long. It is the caller's error and poisons nothing.
 fn refuse_oversized(batch: &StoreBatch) -> Result<()> {
     let fits = |change: &StoreChange| {
         let value = change.value.as_ref().map_or(0, Vec::len);

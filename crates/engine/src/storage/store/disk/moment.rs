@@ -1,7 +1,7 @@
 //! Snapshots of the store that readers hold, and how they are revoked.
 //!
-//! A held keyspace keeps fjall's database open, with the lock on its directory. So readers hold a slot with a snapshot
-//! that the store can empty: when it is closed, and when it is reopened behind readers.
+//! An open keyspace keeps fjall's database open, and with it the lock on its directory. So readers hold a slot with a
+//! snapshot, which the store can empty: when it is closed, and when it is reopened while readers hold snapshots.
 
 use std::{
     sync::{Arc, Weak},
@@ -22,33 +22,33 @@ use crate::{
     storage::store::{EntryVisitor, Keyspace, RowVersion, StoreSnapshot, StoredBytes},
 };
 
-/// Reads of the disk that run get this long to end before the moment they read is taken away. A scan
-/// reads a page at a time: who visits its entries, and for how long, does not matter.
+/// How long to wait for running reads before snapshots are revoked. A scan reads a page at a time, so the time that
+/// its visitor takes does not count.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Entries of the first page of a scan, since many a scan ends soon, and of the later ones.
+/// Entries of the first page of a scan (many scans end early) and at most of later ones.
 const FIRST_PAGE_ENTRIES: usize = 16;
 const PAGE_ENTRIES: usize = 1_024;
 /// Bytes of keys and values at which a page ends.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// What a reader's place for a moment holds.
+/// The content of a reader's slot.
 enum HeldMoment {
     Held(Moment),
-    /// The store was opened anew, and had changed since.
+    /// The store was reopened, and rows had changed since the snapshot.
     Past,
     /// The store was closed.
     Closed,
 }
 
-/// A moment in a reader's hands.
+/// The snapshot that a reader holds.
 pub(super) struct DiskSnapshot {
-    // Read-locked while the disk is read and no longer: no thread ever has two.
+    // Read-locked only during a read of the disk. No thread holds two of these locks.
     place: RwLock<HeldMoment>,
     versions: Arc<RowVersions>,
 }
 
 impl HeldMoment {
-    /// Empties it; answers which moment it was, and of which keyspaces.
+    /// Empties the slot; returns the snapshot's sequence number and keyspaces.
     fn take(&mut self) -> Option<(SeqNo, Vec<Keyspace>)> {
         let taken = std::mem::replace(self, Self::Past);
         match taken {
@@ -120,10 +120,10 @@ impl StoreSnapshot for DiskSnapshot {
     }
 }
 
-/// Entries of a keyspace, and whether there is none behind them, or what cannot be read there.
+/// Some entries of a keyspace, and whether they are the last ones, or the error that came next.
 struct Page {
     entries: Vec<(StoredBytes, StoredBytes)>,
-    /// Whether they are among those of small tables.
+    /// Whether they are in the keyspace of small tables.
     is_small: bool,
     is_last: Result<bool>,
 }
@@ -135,7 +135,7 @@ impl Moment {
         found.map_err(|error| damaged(error, keyspace, place.tree, key))
     }
 
-    /// At most so many entries from a key on.
+    /// At most `most` entries from a key on.
     fn page(&self, keyspace: Keyspace, from: &[u8], most: usize) -> Page {
         let mut page = Page { entries: Vec::new(), is_small: false, is_last: Ok(true) };
         let Some(place) = self.keyspaces.place(keyspace) else { return page };
@@ -163,7 +163,7 @@ impl Moment {
     }
 }
 
-/// An error of a read, with the place where damage was met.
+/// Adds the place of the damage to a read error.
 fn damaged(error: fjall::Error, keyspace: Keyspace, tree: &fjall::Keyspace, key: &[u8]) -> Error {
     match store_error(error) {
         Error::Corrupt(what) => {
@@ -174,20 +174,20 @@ fn damaged(error: fjall::Error, keyspace: Keyspace, tree: &fjall::Keyspace, key:
     }
 }
 
-/// The moments that are held.
+/// All snapshots that readers hold.
 pub(super) struct Moments {
     held: Mutex<Vec<Weak<DiskSnapshot>>>,
-    /// What their readers have read lately.
+    /// Recently read row versions, shared by all snapshots.
     versions: Arc<RowVersions>,
 }
 
 impl Moments {
-    /// No moment yet.
+    /// No snapshot is held yet.
     pub fn new(versions: Arc<RowVersions>) -> Self {
         Self { held: Mutex::default(), versions }
     }
 
-    /// Hands out a moment; without one the reader is told that it is gone.
+    /// Hands out a snapshot. Without one, its reads return an error.
     pub fn hold(&self, moment: Option<Moment>) -> Arc<DiskSnapshot> {
         let place = moment.map_or(HeldMoment::Past, HeldMoment::Held);
         let snapshot = Arc::new(DiskSnapshot {
@@ -195,7 +195,7 @@ impl Moments {
             versions: Arc::clone(&self.versions),
         });
         let mut held = self.held.lock();
-        // Forgets those that were dropped whenever the list would grow: so each costs little.
+        // Removes dropped ones only when the list would grow, so that each call costs little.
         if held.len() == held.capacity() {
             held.retain(|one| one.strong_count() > 0);
         }
@@ -207,7 +207,7 @@ impl Moments {
         self.held.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Takes all moments away for good. A read that does not end keeps its own.
+    /// Revokes all snapshots for good. A read that does not end keeps its own.
     pub fn close(&self) {
         let deadline = Instant::now() + PATIENCE;
         for snapshot in self.live() {
@@ -217,9 +217,9 @@ impl Moments {
         }
     }
 
-    /// Takes all moments away, has the store opened anew, and gives back those that show the rows as
-    /// they are then: none that is older than what `open` answers beside the store. `None` if a read
-    /// does not end: nothing happened then. Readers wait meanwhile.
+    /// Revokes all snapshots and reopens the store by `open`. Then it renews those that still show the current rows:
+    /// at least as new as the sequence number that `open` returns. `None` if a running read does not end: then
+    /// nothing was done. Readers wait meanwhile.
     pub fn exchange<T>(
         &self,
         open: impl FnOnce() -> Result<(Opened, SeqNo, T)>,

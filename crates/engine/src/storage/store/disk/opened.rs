@@ -30,36 +30,36 @@ use crate::{
 
 const ROW_BLOCK_BYTES: u32 = 4 << 10;
 const SMALL_BLOCK_BYTES: u32 = 4 << 10;
-/// Of so many keys of a block one is stored whole, not as what it adds to the one before.
+/// One of this many keys in a block is stored whole; the others store only what differs from the key before.
 const WHOLE_KEYS: u8 = 4;
 const META: &str = "meta";
 const LOG: &str = "log";
 const ROWS_PREFIX: &str = "rows-";
-/// Where each batch leaves its number, in "meta".
+/// The key in "meta" of the last batch's number.
 pub(super) const BATCHES: &[u8] = b"batches";
-/// How long the threads of a database that was dropped get to let go of its journal.
+/// How long the threads of a dropped database may take to close its journal.
 const LET_GO: Duration = Duration::from_secs(5);
 
-/// The trees as they were, and the moment up to which their changes count.
+/// A snapshot: the keyspaces, and the sequence number up to which their changes count.
 pub(super) struct Moment {
     pub at: fjall::Snapshot,
     pub keyspaces: Arc<Keyspaces>,
 }
 
-/// An open database. Dropping it closes it, if no moment of it is held.
+/// An open database. Dropping it closes it, unless a snapshot of it is held.
 pub(super) struct Opened {
-    // Before the database, which waits for its keyspaces when it is dropped.
+    // Declared before the database, which waits for its keyspaces when it is dropped.
     keyspaces: RwLock<Arc<Keyspaces>>,
     small: SmallTables,
     pub database: Database,
 }
 
 impl Opened {
-    /// Opens or makes the database in `directory`. Cost: the journal is replayed.
+    /// Opens or creates the database in `directory`. Cost: the journal is replayed.
     pub fn open(directory: &Path, options: &StoreOptions) -> Result<Self> {
         directory::examine(directory)?;
         let open = || open_database(directory, options);
-        // Recovery asserts what it reads; a damaged directory must not end the process.
+        // Recovery panics on damaged data, which must not end the process.
         let database = catch_unwind(AssertUnwindSafe(open)).unwrap_or_else(|_| {
             Err(Error::Corrupt("the row store cannot be recovered".to_owned()))
         });
@@ -77,15 +77,15 @@ impl Opened {
         let tables = SmallTables::read(&database, &meta);
         let tables = tables.map_err(|error| in_directory(error, directory))?;
         own.insert(Keyspace::Meta, meta);
-        // A keyspace that was made for a table's rows, which did not come: they are among the small ones.
+        // A keyspace created for a grown table whose batch did not come: the rows are still in [`SMALL`].
         let is_unfilled = |keyspace: &Keyspace| matches!(*keyspace, Keyspace::Rows(table) if tables.contains(table));
         own.retain(|keyspace, _| !is_unfilled(keyspace));
-        // Made now it would take rows that are lost for rows that were deleted.
+        // Creating it now would hide that rows are lost.
         if !tables.is_empty() && !database.keyspace_exists(SMALL) {
             let lost = Error::Corrupt("the rows of small tables are missing".to_owned());
             return Err(in_directory(lost, directory));
         }
-        // An empty database is small: this one is made when there are rows for it.
+        // Created with the first rows for it, so that an empty database stays small.
         let small = match database.keyspace_exists(SMALL) {
             true => Some(open_small(&database, options).map_err(store_error)?),
             false => None,
@@ -96,17 +96,17 @@ impl Opened {
 
     /// The state after the last commit.
     pub fn moment(&self) -> Moment {
-        // No batch may move rows from one keyspace to another between the two.
+        // No batch may move rows between keyspaces between these two steps.
         let keyspaces = self.keyspaces.read();
         Moment { at: self.database.snapshot(), keyspaces: Arc::clone(&keyspaces) }
     }
 
-    /// The keyspaces that there are.
+    /// The current keyspaces.
     pub fn keyspaces(&self) -> Arc<Keyspaces> {
         Arc::clone(&self.keyspaces.read())
     }
 
-    /// The number of the last batch that was written.
+    /// The number of the last batch.
     pub fn batches(&self) -> Result<u64> {
         let keyspaces = self.keyspaces();
         let Some(meta) = keyspaces.own.get(&Keyspace::Meta) else { return Ok(0) };
@@ -115,7 +115,7 @@ impl Opened {
         number.map_err(|_| Error::Corrupt("the number of the row store's last batch".to_owned()))
     }
 
-    /// The tables that have rows.
+    /// The numbers of tables that have rows.
     pub fn row_tables(&self) -> BTreeSet<u32> {
         let mut tables = self.small.numbers();
         tables.extend(self.keyspaces().own.keys().filter_map(|keyspace| match *keyspace {
@@ -125,7 +125,7 @@ impl Opened {
         tables
     }
 
-    /// Bytes of a table's rows: of the files of its keyspace, or what a small one has been written.
+    /// Bytes of a table's rows: the files of its keyspace, or for a small table the bytes written to it.
     pub fn table_bytes(&self, table: u32) -> u64 {
         let keyspaces = self.keyspaces();
         match keyspaces.own.get(&Keyspace::Rows(table)) {
@@ -134,10 +134,11 @@ impl Opened {
         }
     }
 
-    /// Drops the keyspace of a table; false if it has none. Its files go with the last moment that has it.
+    /// Drops the keyspace of a table; false if it has none. Its files are deleted with the last snapshot that uses
+    /// them.
     pub fn drop_own(&self, table: u32, options: &StoreOptions) -> fjall::Result<bool> {
         let rows = Keyspace::Rows(table);
-        // One that was made for rows that did not come is not among ours.
+        // A keyspace created for rows that never came is not in `keyspaces`.
         if !self.database.keyspace_exists(&name_of(rows)) {
             return Ok(false);
         }
@@ -167,7 +168,7 @@ impl Opened {
         Ok(true)
     }
 
-    /// Waits until fjall can take a change of these keyspaces.
+    /// Waits until fjall can take changes of these keyspaces.
     pub fn wait_for_backlog(&self, batch: &StoreBatch) -> fjall::Result<()> {
         let keyspaces = self.keyspaces();
         let touched: BTreeSet<Keyspace> = batch.changes.iter().map(|one| one.keyspace).collect();
@@ -179,14 +180,14 @@ impl Opened {
         while tree.sealed_memtable_count() >= MAX_SEALED_MEMTABLES
             || tree.l0_table_count() >= MAX_FIRST_LEVEL_FILES
         {
-            // Says whether the workers have failed, in which case the backlog never shrinks.
+            // Returns an error if the workers have failed: then the backlog never shrinks.
             self.database.persist(PersistMode::Buffer)?;
             std::thread::sleep(BACKLOG_POLL);
         }
         Ok(())
     }
 
-    /// Hands the batch to the system. One thread at a time.
+    /// Writes the batch to the operating system. One thread at a time.
     pub fn write(&self, batch: StoreBatch, options: &StoreOptions) -> fjall::Result<()> {
         let before = self.keyspaces();
         let bytes = options.small_table_bytes;
@@ -203,7 +204,7 @@ impl Opened {
                 let rows = Keyspace::Rows(grown.table);
                 made.push((rows, open_keyspace(&self.database, rows, options)?));
             }
-            // Moments are before it or behind it.
+            // A snapshot must be from before or after the whole move.
             let mut keyspaces = self.keyspaces.write();
             let mut after = Keyspaces::clone(&keyspaces);
             after.own.extend(made);
@@ -216,7 +217,7 @@ impl Opened {
         Ok(())
     }
 
-    /// The keyspaces, with that of small tables, which is made if it is not there.
+    /// The keyspaces, including the one of small tables, which is created if it is missing.
     fn with_small(&self, options: &StoreOptions) -> fjall::Result<Arc<Keyspaces>> {
         let keyspaces = self.keyspaces();
         if keyspaces.small.is_some() {
@@ -228,8 +229,8 @@ impl Opened {
         Ok(Arc::clone(&keyspaces))
     }
 
-    /// Closes the database, of which nobody holds a moment any more. False if a thread of it still
-    /// has its journal: what that writes at last must not meet what another writes there.
+    /// Closes the database, whose snapshots are all revoked. False if one of its threads still has the journal open:
+    /// its last writes must not mix with those of a reopened database.
     pub fn close(self, directory: &Path) -> bool {
         drop(self);
         let deadline = Instant::now() + LET_GO;
@@ -243,7 +244,7 @@ impl Opened {
     }
 }
 
-/// Brings the changes of a batch where their keyspaces are.
+/// Adds the changes of a batch to their keyspaces.
 fn fill(writes: &mut OwnedWriteBatch, batch: StoreBatch, keyspaces: &Keyspaces) {
     for change in batch.changes {
         let Some(place) = keyspaces.place(change.keyspace) else { continue };
@@ -258,8 +259,8 @@ fn fill(writes: &mut OwnedWriteBatch, batch: StoreBatch, keyspaces: &Keyspaces) 
     }
 }
 
-/// Whether this process has a journal of the directory open. Where the system does not say, a moment
-/// is waited: fjall's threads end right behind the database.
+/// Whether this process has a journal of the directory open. If the system cannot tell, it waits a second: fjall's
+/// threads end shortly after the database.
 fn is_journal_open(directory: &Path) -> bool {
     let (Ok(directory), Ok(open)) = (directory.canonicalize(), std::fs::read_dir("/proc/self/fd"))
     else {
@@ -316,13 +317,13 @@ fn open_tree(
             .max_memtable_size(memtable_bytes)
             .data_block_size_policy(BlockSizePolicy::all(block_bytes))
             .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
-            // Of a table of 64 MiB the places of its small blocks are a megabyte, of which a read needs one block. Those
-            // of the first two levels stay in memory.
+            // The block index of a table of 64 MiB with small blocks takes a megabyte, of which a read needs one
+            // block. So only that of the first two levels stays in memory.
             .index_block_partitioning_policy(PartitioningPolicy::new([false, false, true]))
             .filter_block_partitioning_policy(PartitioningPolicy::new([false, true]))
-            // A read decodes the rows between two whole keys up to its own.
+            // A read decodes the keys from the last whole key up to its own.
             .data_block_restart_interval_policy(RestartIntervalPolicy::all(WHOLE_KEYS))
-            // The index knows which keys there are, so a read almost never misses.
+            // The segments know which keys exist, so a read almost never misses.
             .expect_point_read_hits(true)
     };
     database.keyspace(name, create)
@@ -344,7 +345,7 @@ fn keyspace_of(name: &str) -> Option<Keyspace> {
     }
 }
 
-/// Damage with the place.
+/// Adds the directory to an error of damage.
 fn in_directory(error: Error, directory: &Path) -> Error {
     match error {
         Error::Corrupt(what) => Error::Corrupt(format!("{what}, in {}", directory.display())),

@@ -1,17 +1,17 @@
-//! Where the rows of a table are: with those of other small tables, or in a keyspace of their own.
+//! Where the rows of a table are: in a keyspace of their own, or with those of other small tables.
 //!
-//! fjall keeps its list of keyspaces in an LSM tree and writes it anew whenever one is made or dropped. It never lets
-//! go of what that replaces, on disk or in memory, until the next opening: it compacts this tree with watermark 0, at
-//! which lsm-tree keeps every version. With 900 keyspaces each costs a megabyte and 36 ms. So a small table has none.
+//! fjall keeps its list of keyspaces in an LSM tree, which it rewrites whenever one is created or dropped. It keeps the
+//! replaced versions, on disk and in memory, until the next opening: it compacts this tree with watermark 0, at which
+//! lsm-tree keeps every version. With 900 keyspaces each more costs a megabyte and 36 ms. So a small table has none.
 //!
 //! ```text
 //! keyspace "small"       table number (u32, big endian), key -> row
 //! keyspace "rows-N"      key -> row, of a table that has grown
 //! "meta" "small/" N      (u32, big endian) the rows of table N are in "small"; without it in "rows-N"
 //! ```
-//! The batch at which a table has grown moves its rows: it is one record of the journal, so they are in one of the two
-//! places after a crash. The keyspace was made before: one that no batch came to fill is empty, and the next one does.
-//! Dropping rows of "small" is one batch too; its rows are few.
+//! The batch by which a table grows too large moves its rows. It is one record of the journal, so after a crash they
+//! are in one of the two places. The keyspace is created before: if the batch does not come, it stays empty, and the
+//! next batch uses it. Dropping a small table is one batch too; its rows are few.
 
 use std::{
     borrow::Cow,
@@ -30,19 +30,20 @@ use crate::{
 
 /// The keyspace of small tables.
 pub(super) const SMALL: &str = "small";
-/// In "meta", before the number of a table whose rows are in [`SMALL`].
+/// Prefix of the marks in "meta": before the number of a table whose rows are in [`SMALL`].
 const MARK: &[u8] = b"small/";
-/// Rows of small tables up to so many bytes get keyspaces of their own by one batch; the next batch of a table goes on.
+/// Approximate bytes of rows that one batch moves to keyspaces of their own. Tables beyond that wait for their next
+/// batch.
 pub(super) const MOST_MOVED_BYTES: u64 = 8 << 20;
-/// Bytes of a table's number before its keys in [`SMALL`].
+/// Bytes of the table's number before a key in [`SMALL`].
 const NUMBER_BYTES: usize = size_of::<u32>();
 
-/// The trees of the keyspaces that there are.
+/// The open LSM trees.
 #[derive(Clone)]
 pub(super) struct Keyspaces {
-    /// Those that hold one keyspace of the store each.
+    /// Trees that hold one keyspace of the store each.
     pub own: BTreeMap<Keyspace, fjall::Keyspace>,
-    /// That of all tables that have none; made with the first row of such a table.
+    /// The tree of all small tables; created with the first row of one.
     pub small: Option<fjall::Keyspace>,
 }
 
@@ -67,12 +68,12 @@ impl Keyspaces {
 /// Where a keyspace's entries are.
 pub(super) struct Place<'k> {
     pub tree: &'k fjall::Keyspace,
-    /// The table, in the tree of small ones.
+    /// The table's number, if the tree is that of small tables.
     small: Option<u32>,
 }
 
 impl Place<'_> {
-    /// A key as it is stored there.
+    /// The stored form of a key.
     pub fn key<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
         match self.small {
             None => store_key(key),
@@ -80,49 +81,49 @@ impl Place<'_> {
         }
     }
 
-    /// The keys from this one on, as they are stored.
+    /// The range of stored keys from this one to the end of the keyspace.
     pub fn keys_from(&self, from: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
         let next = self.small.and_then(|table| table.checked_add(1));
         let end = next.map_or(Bound::Unbounded, |next| Bound::Excluded(next.to_be_bytes().into()));
         (Bound::Included(self.key(from).into_owned()), end)
     }
 
-    /// Whether the table's number is before the keys.
+    /// Whether stored keys begin with the table's number.
     pub fn is_small(&self) -> bool {
         self.small.is_some()
     }
 }
 
-/// The key that is stored so, among those of small tables or not.
+/// The original of a stored key.
 pub(super) fn key_of(stored: &[u8], is_small: bool) -> &[u8] {
     if is_small { stored.get(NUMBER_BYTES..).unwrap_or_default() } else { original_key(stored) }
 }
 
-/// The tables whose rows are in [`SMALL`], each with the bytes that it had and that were written to it since;
-/// `None` before anybody asked.
+/// The tables whose rows are in [`SMALL`], each with the bytes it had when it was first looked at plus those written
+/// since; `None` before that.
 pub(super) struct SmallTables(Mutex<BTreeMap<u32, Option<u64>>>);
 
-/// What a batch changes of where rows are.
+/// How a batch changes the places of rows.
 #[derive(Default)]
 pub(super) struct Moves {
-    /// Tables that are new among the small ones.
+    /// New small tables.
     new: Vec<u32>,
-    /// Bytes of the small tables that it writes, with it.
+    /// Small tables that it writes to, with their bytes afterwards.
     stay: BTreeMap<u32, u64>,
-    /// Tables that have grown.
+    /// Tables that get a keyspace of their own.
     pub grown: Vec<Grown>,
 }
 
 /// A table that gets a keyspace of its own.
 pub(super) struct Grown {
     pub table: u32,
-    /// Its rows, as they are stored among those of small tables.
+    /// Its rows as stored in [`SMALL`].
     rows: Vec<(StoredBytes, StoredBytes)>,
     was_small: bool,
 }
 
 impl SmallTables {
-    /// Reads which there are.
+    /// Reads the marks of small tables.
     pub fn read(database: &Database, meta: &fjall::Keyspace) -> Result<Self> {
         let mut tables = BTreeMap::new();
         for entry in database.snapshot().prefix(meta, MARK) {
@@ -136,7 +137,7 @@ impl SmallTables {
         Ok(Self(Mutex::new(tables)))
     }
 
-    /// Whether there is none.
+    /// Whether there is no small table.
     pub fn is_empty(&self) -> bool {
         self.0.lock().is_empty()
     }
@@ -146,19 +147,19 @@ impl SmallTables {
         self.0.lock().keys().copied().collect()
     }
 
-    /// Whether the table's rows are there.
+    /// Whether this is a small table.
     pub fn contains(&self, table: u32) -> bool {
         self.0.lock().contains_key(&table)
     }
 
-    /// The bytes that a table had and that were written to it since.
+    /// The bytes of a small table, see [`SmallTables`]. The first call reads its rows.
     pub fn bytes(&self, database: &Database, keyspaces: &Keyspaces, table: u32) -> u64 {
         match self.0.lock().get(&table) {
             None => return 0,
             Some(Some(bytes)) => return *bytes,
             Some(None) => {}
         }
-        // What cannot be read is told to who reads it.
+        // Damage is reported to those who read the rows.
         let (rows, _) = rows_of(database, keyspaces, table);
         let bytes = rows.iter().map(|(key, row)| bytes_of(key, row)).sum();
         match self.0.lock().get_mut(&table) {
@@ -167,8 +168,8 @@ impl SmallTables {
         }
     }
 
-    /// What a batch changes of where rows are, if tables are small up to so many bytes. Cost: the rows of a
-    /// table are read when it grows, and at the first batch for it.
+    /// How a batch changes the places of rows; tables are small up to `small_table_bytes`. Cost: a table's rows are
+    /// read at its first batch and when it grows too large.
     pub fn moves(
         &self,
         database: &Database,
@@ -193,7 +194,7 @@ impl SmallTables {
                         moves.grown.push(Grown { table, rows, was_small });
                         continue;
                     }
-                    // It is tried again when it has grown as much again.
+                    // It is tried again after as many bytes more.
                     Some(error) => {
                         tracing::warn!(table, %error, "rows stay among those of small tables");
                         moves.stay.insert(table, 0);
@@ -208,7 +209,7 @@ impl SmallTables {
         moves
     }
 
-    /// What a batch has changed.
+    /// Records the changes of a written batch.
     pub fn moved(&self, moves: Moves) {
         let mut tables = self.0.lock();
         tables.extend(moves.stay.into_iter().map(|(table, bytes)| (table, Some(bytes))));
@@ -217,7 +218,7 @@ impl SmallTables {
         }
     }
 
-    /// What drops the rows of a small table.
+    /// Adds the deletion of a small table's rows and of its mark to a batch.
     pub fn drop_rows(
         &self,
         database: &Database,
@@ -227,7 +228,7 @@ impl SmallTables {
     ) {
         let (rows, damage) = rows_of(database, keyspaces, table);
         if let Some(error) = damage {
-            // No table gets this number again.
+            // Harmless: no other table gets this number.
             tracing::warn!(table, %error, "rows of a dropped table stay: they cannot be read");
         }
         if let Some(small) = &keyspaces.small {
@@ -236,19 +237,19 @@ impl SmallTables {
         unmark(writes, keyspaces, table);
     }
 
-    /// The rows of a table were dropped.
+    /// Records that the rows of a table were dropped.
     pub fn dropped(&self, table: u32) {
         self.0.lock().remove(&table);
     }
 }
 
 impl Moves {
-    /// Whether it writes rows of small tables.
+    /// Whether it writes to small tables.
     pub fn has_small(&self) -> bool {
         !self.stay.is_empty()
     }
 
-    /// Writes them, before what else is in the batch: marks, and rows to the keyspaces that they get.
+    /// Writes marks and moved rows, before the other changes of the batch.
     pub fn write(&self, writes: &mut OwnedWriteBatch, before: &Keyspaces, after: &Keyspaces) {
         for table in &self.new {
             if let Some(meta) = before.own.get(&Keyspace::Meta) {
@@ -268,7 +269,7 @@ impl Moves {
     }
 }
 
-/// The bytes that a batch writes to each table that has no keyspace of its own.
+/// The bytes that a batch writes to each table without a keyspace of its own.
 fn written(keyspaces: &Keyspaces, batch: &StoreBatch) -> BTreeMap<u32, u64> {
     let mut tables: BTreeMap<u32, u64> = BTreeMap::new();
     for change in &batch.changes {
@@ -287,7 +288,7 @@ fn bytes_of(key: &[u8], row: &[u8]) -> u64 {
     (key.len() + row.len()) as u64
 }
 
-/// The rows of a small table as they are stored, up to what cannot be read.
+/// The stored rows of a small table, up to the first that cannot be read, and that error.
 fn rows_of(
     database: &Database,
     keyspaces: &Keyspaces,

@@ -7,14 +7,14 @@ use rustix::{
     io::Errno,
 };
 
-/// What must be free before a store whose disk was full is written to again: what it takes to flush
-/// the rows in memory and to begin a journal.
+/// Free bytes needed before a store is written again after a full disk: enough to flush the rows in memory and to
+/// start a journal.
 pub(super) const NEEDED_BYTES: u64 = 32 << 20;
-/// What the system answers where there is no room.
+/// The system's errors for a full disk.
 const FULL: [Errno; 3] = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG];
 
-/// Whether [`NEEDED_BYTES`] cannot be written because the disk is full. Of any other error it is not
-/// known what else it has stopped.
+/// Whether [`NEEDED_BYTES`] cannot be written because the disk is full. False for any other error, which may have
+/// affected more than this write.
 pub(super) fn is_used_up(directory: &Path) -> bool {
     tried(directory).is_err_and(|error| FULL.contains(&error))
 }
@@ -24,7 +24,7 @@ pub(super) fn has_room(directory: &Path) -> bool {
     tried(directory).is_ok()
 }
 
-/// Tries it with a file that has no name.
+/// Tries it with an unnamed file.
 fn tried(directory: &Path) -> Result<(), Errno> {
     match reserve(directory) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => match free_bytes(directory)? {

@@ -1,4 +1,4 @@
-//! The store on disk: atomic, isolated, and as it was after a restart.
+//! The store on disk is atomic, isolated, and unchanged after a restart.
 
 use fjall::KeyspaceCreateOptions;
 
@@ -12,7 +12,7 @@ mod small_tables;
 
 const ROWS: Keyspace = Keyspace::Rows(7);
 
-/// Each table has a keyspace of its own: of those that share one is told in [`small_tables`].
+/// Gives each table a keyspace of its own; [`small_tables`] tests the shared one.
 fn open(directory: &Path) -> DiskStore {
     open_with(directory, 0)
 }
@@ -255,8 +255,8 @@ fn who_holds_a_moment_does_not_keep_the_directory() {
     assert_eq!(entries(&*open(directory.path()).snapshot(), ROWS, b"").len(), 2);
 }
 
-/// A store that is opened anew has all that was committed, goes on, and leaves readers the moment of
-/// the last row that was changed.
+/// A reopened store has everything that was committed and continues. Readers keep their snapshot if no row has
+/// changed since.
 #[test]
 fn a_store_that_is_opened_anew_goes_on_behind_its_readers() {
     let directory = tempfile::tempdir().unwrap();
@@ -265,7 +265,7 @@ fn a_store_that_is_opened_anew_goes_on_behind_its_readers() {
     let before = store.snapshot();
     store.commit(put(ROWS, &[("b", "2")]), true).unwrap();
     let last = store.snapshot();
-    // What is no row makes no moment older.
+    // A change outside of rows outdates no snapshot.
     store.commit(put(Keyspace::Log, &[("x", "y")]), false).unwrap();
     for opening in 0..3u64 {
         assert_eq!(store.openings(), opening);
@@ -314,8 +314,8 @@ fn a_store_without_its_journal_or_its_definitions_is_refused() {
     }
 }
 
-/// What fjall would take for a keyspace that was dropped is refused, rows in the journal alone included;
-/// one that was dropped is not.
+/// A keyspace that fjall would take for a dropped one is refused, also if its rows are in the journal only. One that
+/// really was dropped is not refused.
 #[test]
 fn a_keyspace_without_its_list_of_files_is_refused_unless_it_was_dropped() {
     let directory = tempfile::tempdir().unwrap();
@@ -337,7 +337,7 @@ fn a_keyspace_without_its_list_of_files_is_refused_unless_it_was_dropped() {
     assert_eq!(text(store.snapshot().get(ROWS, b"a").unwrap()).as_deref(), Some("1"));
     store.drop_rows(7).unwrap();
     drop(store);
-    // As a kill between the first and the last file that go leaves it.
+    // As a kill in the middle of deleting its files leaves it.
     std::fs::create_dir_all(directory.path().join("keyspaces/3/tables")).unwrap();
     std::fs::write(directory.path().join("keyspaces/3/tables/1"), "left").unwrap();
     let store = open(directory.path());
@@ -345,7 +345,7 @@ fn a_keyspace_without_its_list_of_files_is_refused_unless_it_was_dropped() {
     assert!(!directory.path().join("keyspaces/3").exists());
 }
 
-/// Lets fjall stop, as when a flush fails: the place for the files of the table's rows is not there.
+/// Makes fjall stop as if a flush failed: the folder for the files of the table is missing.
 fn stop(store: &DiskStore, directory: &Path) {
     let (place, aside) =
         (directory.join("keyspaces/3/tables"), directory.join("keyspaces/3/aside"));
@@ -361,12 +361,12 @@ fn stop(store: &DiskStore, directory: &Path) {
     std::fs::rename(&aside, &place).unwrap();
 }
 
-/// Lets the try whether there is room fail, though not for want of it.
+/// Makes the test for room fail, for another reason than a full disk.
 fn forbid_room(directory: &Path) {
     std::fs::create_dir(directory.join("room")).unwrap();
 }
 
-/// Files that went or came meanwhile move fjall's own numbers, and say nothing of a batch.
+/// Files that come and go change fjall's own numbers; they do not tell whether a batch is there.
 #[test]
 fn a_batch_that_failed_is_there_only_if_its_number_is() {
     let directory = tempfile::tempdir().unwrap();
@@ -388,8 +388,8 @@ fn a_batch_that_failed_is_there_only_if_its_number_is() {
     assert_eq!(open(directory.path()).writing.lock().batches, 6);
 }
 
-/// Whoever visits what a scan finds may take his time, and read elsewhere: the store can be opened anew
-/// meanwhile, and the scan goes on in the same moment, or says that it is gone.
+/// A visitor of a scan may be slow and may read elsewhere. The store can be reopened meanwhile; the scan then
+/// continues in the same snapshot or returns an error.
 #[test]
 fn a_store_is_opened_anew_amid_a_scan() {
     let directory = tempfile::tempdir().unwrap();
@@ -424,7 +424,7 @@ fn a_store_is_opened_anew_amid_a_scan() {
     assert!(visited < 5_000, "{visited}");
 }
 
-/// A compaction that failed leaves files that only an opening removes: what takes the room goes first.
+/// A failed compaction leaves files that only a reopening removes, which makes room.
 #[test]
 fn a_store_that_has_stopped_is_opened_anew_although_there_is_no_room() {
     let directory = tempfile::tempdir().unwrap();
@@ -441,7 +441,7 @@ fn a_store_that_has_stopped_is_opened_anew_although_there_is_no_room() {
     assert!(!left.exists());
     assert_eq!(entries(&*held, ROWS, b"").len(), 1);
     assert!(matches!(store.commit(put(ROWS, &[("b", "2")]), true), Err(Error::Full(_))));
-    // Another time only after a pause: readers wait while it is opened.
+    // The next reopening waits for a pause, because readers wait during each.
     stop(&store, directory.path());
     assert!(matches!(store.sync(), Err(Error::Full(_))), "that it has stopped is no news");
     assert!(matches!(store.resume(), Err(Error::Full(_))));
@@ -453,8 +453,8 @@ fn a_store_that_has_stopped_is_opened_anew_although_there_is_no_room() {
     assert_eq!(entries(&*store.snapshot(), ROWS, b"").len(), 2);
 }
 
-/// fjall stops where a flush meets a full disk and where the sync before it fails, and does not say
-/// which: the latter must not go on.
+/// fjall stops in the same way when a flush meets a full disk and when a sync fails. After a failed sync the store
+/// must not continue.
 #[test]
 fn a_store_that_has_stopped_on_a_disk_with_room_takes_no_write_any_more() {
     for forbidden in [false, true] {
@@ -474,7 +474,7 @@ fn a_store_that_has_stopped_on_a_disk_with_room_takes_no_write_any_more() {
     }
 }
 
-/// What takes the room goes while the disk is full, or as soon as it can.
+/// Rows are dropped while the disk is full, or as soon as possible.
 #[test]
 fn rows_are_dropped_while_the_disk_is_full() {
     let directory = tempfile::tempdir().unwrap();
@@ -492,14 +492,14 @@ fn rows_are_dropped_while_the_disk_is_full() {
     assert_eq!(entries(&*held, ROWS, b"").len(), 1);
     drop(held);
     assert!(!directory.path().join("keyspaces/3").exists());
-    // As one that could not be dropped then.
+    // A table that could not be dropped at that time.
     store.undropped.lock().insert(8);
     store.resume().unwrap();
     assert_eq!(store.row_tables(), [9]);
 }
 
-/// A first opening that was ended at any moment, or met a full disk: there was never a row, so the
-/// next one begins anew. Where there may have been one nothing is removed.
+/// A creation was interrupted or met a full disk: there never was a row, so the next opening starts over. Nothing is
+/// removed if there may have been one.
 #[test]
 fn a_store_that_was_not_made_whole_is_made_anew() {
     type Left = (&'static str, Option<u64>);
@@ -550,7 +550,7 @@ fn a_store_that_was_not_made_whole_is_made_anew() {
 
 #[test]
 fn what_may_have_held_rows_is_not_made_anew() {
-    // A file of the definitions that nothing lists; a batch of which no definition is left; one of ours.
+    // A definition file that no list names; a batch without a definition; a file of the user.
     for left in ["keyspaces/0/tables/1", "0.jnl", "notes.txt"] {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(directory.path().join("keyspaces/0/tables")).unwrap();
@@ -563,7 +563,7 @@ fn what_may_have_held_rows_is_not_made_anew() {
     }
 }
 
-/// Nobody knows then whether the batch is there, so nobody may be told to send it again.
+/// It is unknown whether the batch is there, so the error must not invite a retry.
 #[test]
 fn an_opening_that_fails_amid_a_write_ends_writing() {
     for error in [Error::Full("full".to_owned()), Error::Busy("busy".to_owned())] {

@@ -1,12 +1,12 @@
-//! Row versions in memory.
+//! A cache of row versions.
 //!
-//! A point read of the LSM tree searches memtables, filters, an index and a block: some microseconds. A version that was
-//! read lately is found here in a tenth of that. The key is the document that has the row ([`RowVersion`]), so nothing is
-//! ever invalidated: a row that is written anew is another document. Versions that no snapshot has any more, for
-//! example after their segments were merged, are the first that nobody reads, and so the first to be replaced.
+//! A point read of the LSM tree searches memtables, filters, an index and a block, which takes microseconds. A
+//! recently read version is found here in a tenth of that. The key is the document that has the row ([`RowVersion`]),
+//! so nothing is ever invalidated: a rewritten row is a new document. Versions that no snapshot has any more, for
+//! example after a merge of their segments, are not read again, so they are replaced first.
 //!
-//! Once the cache is full, one in [`KEPT_SHARE`] of the versions that are read and not here is kept. So reads that are
-//! spread over more rows than fit cost little more than without a cache, and rows that are read often still come in.
+//! Once the cache is full, only one in [`KEPT_SHARE`] of missed versions is added. So reads spread over more rows
+//! than fit cost little more than without a cache, and rows that are read often still get in.
 
 use std::sync::{
     Arc,
@@ -21,25 +21,25 @@ use rustc_hash::FxBuildHasher;
 
 use crate::storage::store::{RowVersion, StoredBytes};
 
-/// What an entry takes beside its row: the key, the hash table's place, the head of the bytes.
+/// Bytes of an entry besides its row: the key, the slot in the hash table, the header of the bytes.
 const ENTRY_BYTES: u64 = 96;
-/// Rows of more bytes are not kept: decoding them costs more than finding them.
+/// Longer rows are not cached: decoding them costs more than finding them.
 const MAX_ROW_BYTES: usize = 16 << 10;
-/// About the bytes of an entry, of which the hash table's first size is made.
+/// Typical bytes of an entry, for the initial size of the hash table.
 const USUAL_ENTRY_BYTES: u64 = 320;
-/// Of so many versions that a full cache does not have, one is kept.
+/// When the cache is full, one of this many missed versions is added.
 const KEPT_SHARE: u64 = 16;
-/// Parts that have locks of their own.
+/// Shards with a lock each.
 const SHARDS: usize = 16;
 
-/// Row versions that were read lately, up to so many bytes.
+/// Recently read row versions, up to a number of bytes.
 pub(super) struct RowVersions {
-    /// `None` if there is no room.
+    /// `None` if the limit is too small.
     cache: Option<Cache<RowVersion, StoredBytes, ByBytes, FxBuildHasher>>,
     bytes: u64,
-    /// Bytes of what was kept so far, replaced versions included, while that is less than there is room for.
+    /// Bytes added so far, including replaced versions; counted until the cache has been filled once.
     kept_bytes: AtomicU64,
-    /// How many versions were not in the full cache.
+    /// Misses since then.
     missed: AtomicU64,
 }
 
@@ -53,7 +53,7 @@ impl Weighter<RowVersion, StoredBytes> for ByBytes {
 }
 
 impl RowVersions {
-    /// Room for so many bytes; none if they are too few for a row of the greatest size in each part.
+    /// A cache of this many bytes; it caches nothing if a shard could not hold the longest row.
     pub fn new(bytes: u64) -> Arc<Self> {
         let options = OptionsBuilder::new()
             .shards(SHARDS)
@@ -68,18 +68,18 @@ impl RowVersions {
         Arc::new(Self { cache, bytes, kept_bytes: AtomicU64::new(0), missed: AtomicU64::new(0) })
     }
 
-    /// The version, if it is here.
+    /// The version, if it is cached.
     pub fn get(&self, version: RowVersion) -> Option<StoredBytes> {
         self.cache.as_ref()?.get(&version)
     }
 
-    /// Keeps the version, which is not here, or not.
+    /// Offers a version that was missed; it may be added.
     pub fn offer(&self, version: RowVersion, row: &StoredBytes) {
         if let Some(cache) = &self.cache
             && row.len() <= MAX_ROW_BYTES
             && self.is_kept(ByBytes.weight(&version, row))
         {
-            // A copy: what was read is a part of its block, which it would keep in memory.
+            // A copy, because the slice that was read keeps its whole block in memory.
             cache.insert(version, StoredBytes::from(&**row));
         }
     }
@@ -112,7 +112,7 @@ mod tests {
         let fit = (bytes / 2 / (ENTRY_BYTES + 200)) as u32;
         (0..fit).for_each(|doc| versions.offer(version(doc), &row(doc)));
         let found = (0..fit).filter(|&doc| versions.get(version(doc)) == Some(row(doc))).count();
-        // Parts are not filled evenly.
+        // Shards are not filled evenly.
         assert!(found as u32 > fit * 9 / 10, "{found} of {fit}");
         assert_eq!(versions.get(RowVersion { segment: 8, doc: 0 }), None);
 

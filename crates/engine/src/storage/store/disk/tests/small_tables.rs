@@ -1,11 +1,11 @@
-//! Tables that share a keyspace until they have grown: as a model has them, wherever the journal ends.
+//! Small tables in a shared keyspace, and their growth, compared with a model, wherever the journal ends.
 
 use std::{collections::BTreeMap, fs};
 
 use super::{super::places::MOST_MOVED_BYTES, *};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
-/// The tables that were written to since they were dropped.
+/// Tables written to since they were dropped.
 type Model = BTreeMap<u32, Rows>;
 
 const LIMIT: u64 = 300;
@@ -26,7 +26,7 @@ impl Random {
         (0..length).map(|_| of[self.below(of.len() as u64) as usize]).collect()
     }
 
-    /// Some changes of the tables from `first` on, made in the model too.
+    /// Random changes of the tables from `first` on, also applied to the model.
     fn batch(&mut self, model: &mut Model, first: u32) -> StoreBatch {
         let mut batch = StoreBatch::new();
         for _ in 0..=self.below(6) {
@@ -69,8 +69,8 @@ fn small_tables(store: &DiskStore) -> BTreeSet<u32> {
     store.row_tables().into_iter().filter(is_small).collect()
 }
 
-/// Written, dropped, written again under the same number, opened again with the same limit and another;
-/// readers keep the moments that they have.
+/// Tables are written, dropped, written again under the same number, and reopened with the same limit and another
+/// one; readers keep their snapshots.
 #[test]
 fn tables_that_come_grow_and_go_are_as_a_model_has_them() {
     let (mut random, mut seen) = (Random(7), [0_usize; 2]);
@@ -108,10 +108,10 @@ fn tables_that_come_grow_and_go_are_as_a_model_has_them() {
     assert!(seen.iter().all(|&times| times > 300), "{seen:?} small and grown");
 }
 
-/// What a series of batches leaves, and after each which rows there were.
+/// The states after each batch of a series.
 struct Series {
     states: Vec<Model>,
-    /// Tables that were dropped, each with the number of the last batch before.
+    /// Dropped tables, each with the number of the last batch before.
     dropped: BTreeMap<u32, usize>,
     first: u32,
 }
@@ -123,7 +123,7 @@ fn run_series(store: &DiskStore, random: &mut Random) -> Series {
         store.commit(random.batch(&mut model, series.first), true).unwrap();
         series.states.push(model.clone());
         if random.below(12) == 0 {
-            // No table gets its number again.
+            // No table gets this number again.
             if model.remove(&series.first).is_some() {
                 store.drop_rows(series.first).unwrap();
                 series.dropped.insert(series.first, series.states.len() - 1);
@@ -134,8 +134,7 @@ fn run_series(store: &DiskStore, random: &mut Random) -> Series {
     series
 }
 
-/// A store whose journal ends there: as the end of the machine leaves it, with keyspaces that were made for
-/// batches that are lost.
+/// Copies a store with a cut journal, as a power loss leaves it, including keyspaces created for lost batches.
 fn cut(from: &Path, to: &Path, journal: &[u8]) {
     let mut below = vec![from.to_owned()];
     while let Some(place) = below.pop() {
@@ -193,7 +192,7 @@ fn has_keyspace(store: &DiskStore, table: u32) -> bool {
     store.with(|opened| opened.database.keyspace_exists(&format!("rows-{table}"))).unwrap()
 }
 
-/// Each table grows, and goes, with all that was made for it.
+/// Each table grows or is dropped, and leaves nothing behind.
 fn go_on(store: DiskStore, directory: &Path) {
     let moment = store.snapshot();
     for (index, table) in store.row_tables().into_iter().enumerate() {
@@ -213,11 +212,12 @@ fn go_on(store: DiskStore, directory: &Path) {
     let store = open_with(directory, LIMIT);
     assert!(store.row_tables().is_empty());
     let names = store.with(|opened| opened.database.keyspace_count()).unwrap();
-    // Without marks, those that were made for tables of which nothing is left are tables without rows.
+    // Keyspaces without marks or rows are tables without rows.
     assert_eq!(names, 3, "{names}");
 }
 
-/// fjall would write its list of keyspaces anew at each first row and each drop, and keep the old ones.
+/// With a keyspace each, fjall would rewrite its list of keyspaces at each first row and each drop, and keep the old
+/// ones.
 #[test]
 fn many_small_tables_cost_no_keyspaces() {
     const MANY: u32 = 900;
@@ -245,7 +245,7 @@ fn many_small_tables_cost_no_keyspaces() {
     assert!((0..2 * MANY).filter(|table| has_row(*table)).eq(store.row_tables()));
 }
 
-/// A moment from before rows were dropped must not be given another that lacks them.
+/// A snapshot from before a drop must not be renewed without the dropped rows.
 #[test]
 fn a_moment_of_dropped_rows_is_gone_when_the_store_is_opened_anew() {
     let directory = tempfile::tempdir().unwrap();
@@ -265,7 +265,7 @@ fn a_moment_of_dropped_rows_is_gone_when_the_store_is_opened_anew() {
     assert_eq!(entries(&*after, Keyspace::Rows(8), b"").len(), 1);
 }
 
-/// A key has room for the table's number before it, whether the table is small or not.
+/// The longest key leaves room for the table's number, in small tables and others.
 #[test]
 fn the_longest_keys_are_those_of_small_tables_too() {
     let directory = tempfile::tempdir().unwrap();
@@ -297,7 +297,7 @@ fn a_store_that_lost_the_keyspace_of_small_tables_is_refused() {
     }
 }
 
-/// Dropping rows of a small table writes, and frees nothing: it waits until there is room.
+/// Dropping a small table writes and frees nothing: it waits until there is room.
 #[test]
 fn a_small_table_is_not_dropped_while_the_disk_is_full() {
     let directory = tempfile::tempdir().unwrap();
@@ -317,7 +317,7 @@ fn a_small_table_is_not_dropped_while_the_disk_is_full() {
     assert_eq!(entries(&*store.snapshot(), ROWS, b"").len(), 0);
 }
 
-/// A batch at which many tables grow moves some of them; the next batch of another moves that.
+/// If many tables grow in one batch, it moves some of them; the others are moved by their next batch.
 #[test]
 fn of_many_tables_that_grow_at_once_some_are_moved() {
     let directory = tempfile::tempdir().unwrap();
@@ -330,7 +330,7 @@ fn of_many_tables_that_grow_at_once_some_are_moved() {
         tables.clone().for_each(|table| batch.put(Keyspace::Rows(table), key, row.clone()));
         store.commit(batch, true).unwrap();
     }
-    // Six had a row each of three quarters of a fourth of what a batch moves.
+    // Each of the six tables had a row of three sixteenths of what a batch moves.
     assert_eq!(small_tables(&store).len(), 4);
     for (key, left) in [("c", 1), ("d", 0)] {
         let mut batch = StoreBatch::new();
