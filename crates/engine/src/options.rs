@@ -18,7 +18,7 @@ pub enum Durability {
 pub struct Options {
     /// When a batch becomes durable.
     pub durability: Durability,
-    /// Bytes of the row store's block cache; its cache of rows gets as many.
+    /// Bytes of the row store's caches: half for blocks, half for rows that are read often.
     pub row_cache_bytes: u64,
     /// A checkpoint is due after this many bytes of indexed text and of changes that are in no file yet.
     pub checkpoint_bytes: u64,

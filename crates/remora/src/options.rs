@@ -17,8 +17,8 @@ pub use remora_engine::Durability;
 pub struct Options {
     /// How soon a write is safe from a loss of power; from a crash of the process it is always.
     pub durability: Durability,
-    /// Bytes of the cache of the row store's blocks, and as many of rows that are read often. Where all rows fit, a read
-    /// by key takes a third of the time.
+    /// Bytes of the row store's caches: half for blocks, half for rows that are read often. If all rows fit into their
+    /// half, a read by key takes a third of the time.
     pub row_cache_bytes: u64,
     /// Most bytes on the disk of changes that are kept for watchers, and of one transaction more. A watcher that is
     /// further behind gets [`Error::Gone`](crate::Error::Gone). Nothing is kept while there is none.

@@ -197,7 +197,7 @@ pub struct RateLimiting {
 /// Memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
-    /// Megabytes of the row store's cache of blocks, and as many of that of rows.
+    /// Megabytes of the row store's caches: half for blocks, half for rows that are read often.
     pub row_cache_mb: u64,
     /// Megabytes of text in memory segments before they are written to a file.
     pub checkpoint_mb: u64,

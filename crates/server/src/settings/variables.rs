@@ -493,7 +493,7 @@ pub static VARIABLES: &[Variable] = &[
         "memory.row_cache_mb",
         Restart,
         memory.row_cache_mb,
-        "Megabytes of the row store's cache."
+        "Megabytes of the row store's caches: half for blocks, half for rows that are read often."
     ),
     plain!(
         "memory.checkpoint_mb",

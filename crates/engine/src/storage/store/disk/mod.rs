@@ -48,7 +48,7 @@ use crate::{Error, Result, error::is_full};
 /// Settings of the store on disk.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreOptions {
-    /// Bytes of the block cache that all keyspaces share. The cache of rows gets as many.
+    /// Bytes of the caches that all keyspaces share: half for blocks, half for rows.
     pub cache_bytes: u64,
     /// Bytes of a table's rows in memory (memtable) before they are flushed to a file.
     pub rows_memtable_bytes: u64,
@@ -133,7 +133,7 @@ impl DiskStore {
     pub fn open(directory: &Path, options: StoreOptions) -> Result<Self> {
         let opened = Opened::open(directory, &options)?;
         let batches = opened.batches()?;
-        let moments = Moments::new(RowVersions::new(options.cache_bytes));
+        let moments = Moments::new(RowVersions::new(options.cache_bytes / 2));
         Ok(Self {
             last_rows: AtomicU64::new(opened.database.visible_seqno()),
             last_drop: AtomicU64::new(0),

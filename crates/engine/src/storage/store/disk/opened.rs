@@ -275,7 +275,7 @@ fn is_journal_open(directory: &Path) -> bool {
 
 fn open_database(directory: &Path, options: &StoreOptions) -> Result<Database> {
     let opened = Database::builder(directory)
-        .cache_size(options.cache_bytes)
+        .cache_size(options.cache_bytes / 2)
         .journal_compression(CompressionType::Lz4)
         .max_journaling_size(options.journal_bytes.max(MIN_JOURNAL_BYTES))
         .worker_threads(options.worker_threads.max(2))
