@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     client::{Client, values},
     queries::{Kind, Query, statement},
-    servers::Server,
+    servers::{REMORA, Server},
 };
 
 /// What a server answered.
@@ -49,6 +49,25 @@ pub struct Agreement {
     pub different: usize,
     /// The first of them, for people.
     pub first: Option<String>,
+}
+
+impl Agreement {
+    /// Whether a Remora's answers, which must not differ, were compared.
+    pub fn is_own(&self) -> bool {
+        self.side == REMORA || self.side.ends_with("-processes")
+    }
+
+    /// Shows it to people.
+    pub fn print(&self) {
+        let Self { kind, side, queries, different, first } = self;
+        println!(
+            "{}, {side}: {different} of {queries} answers differ from those of one index",
+            kind.name()
+        );
+        if let Some(first) = first.as_ref().filter(|_| self.is_own()) {
+            println!("  {first}");
+        }
+    }
 }
 
 /// Asks the sides the same queries and writes what each answers to a file in the directory; how others agree with the

@@ -4,6 +4,7 @@
 mod answers;
 mod client;
 mod histogram;
+mod processes;
 mod queries;
 mod servers;
 mod times;
@@ -76,6 +77,9 @@ pub struct RankedOptions {
     /// Queries of each number of words in the histogram; 0 leaves it out.
     #[arg(long, value_name = "N", default_value_t = 200)]
     histogram: usize,
+    /// Queries of each kind that are compared with those of 2, 3 and 8 servers over the same rows; 0 leaves them out.
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    distributed: usize,
     /// Remora alone.
     #[arg(long)]
     without_sphinx: bool,
@@ -129,6 +133,7 @@ pub fn ranked(options: &RankedOptions) -> Result<()> {
     let directory = WorkDirectory::new()?;
     let mut servers = load(options, &documents, &directory, &mut report)?;
     compare(options, &queries, &servers, &mut report)?;
+    distribute(options, &queries, &servers, &mut report)?;
     let measured = queries.get(..options.measured).unwrap_or(&queries);
     measure(options, measured, &servers, &mut report)?;
     threads(options, measured, &mut servers, &mut report)?;
@@ -140,9 +145,9 @@ pub fn ranked(options: &RankedOptions) -> Result<()> {
         .with_context(|| format!("cannot write {}", options.json.display()))?;
     serde_json::to_writer_pretty(file, &report)?;
     println!("everything: {}; answers: {}", options.json.display(), options.answers.display());
-    let own = report.agreements.iter().filter(|it| it.side == REMORA);
+    let own = report.agreements.iter().filter(|it| it.is_own());
     let wrong: usize = own.map(|it| it.different).sum();
-    ensure!(wrong == 0, "{wrong} answers of Remora's differ from Sphinx's");
+    ensure!(wrong == 0, "{wrong} answers of Remora's differ from those of one index");
     Ok(())
 }
 
@@ -224,15 +229,27 @@ fn compare(
         };
         report.agreements.extend(answers::compare(kind, queries, &sides, &options.answers)?);
     }
-    for Agreement { kind, side, queries, different, first } in &report.agreements {
-        println!(
-            "{}, {side}: {different} of {queries} answers differ from those of one index",
-            kind.name()
-        );
-        if let Some(first) = first.as_ref().filter(|_| side == REMORA) {
-            println!("  {first}");
-        }
-    }
+    report.agreements.iter().for_each(Agreement::print);
+    Ok(())
+}
+
+/// E10 over processes.
+fn distribute(
+    options: &RankedOptions,
+    queries: &[Query],
+    servers: &Servers,
+    report: &mut Report,
+) -> Result<()> {
+    let (Some(whole), 1..) = (servers.running.first(), options.distributed) else { return Ok(()) };
+    let asked = processes::Asked {
+        kinds: &options.kinds,
+        queries: queries.get(..options.distributed).unwrap_or(queries),
+        ranker: &options.ranker,
+        answers: &options.answers,
+    };
+    let agreements = processes::compare(&servers.files, whole, &asked)?;
+    agreements.iter().for_each(Agreement::print);
+    report.agreements.extend(agreements);
     Ok(())
 }
 

@@ -81,8 +81,21 @@ impl Files {
 
     /// Loads Remora's table.
     pub fn load_remora(&self) -> Result<Duration> {
+        self.import("sphinx.conf", &self.data())
+    }
+
+    /// Loads a table of its own with every `count`-th row, from row `part` on.
+    pub fn load_part(&self, part: usize, count: usize) -> Result<Duration> {
+        let name = format!("part-{count}-{part}.conf");
+        let rows = format!("awk 'NR % {count} == {part}' docs.tsv");
+        let text = configuration(0, 0, 1).replace("cat docs.tsv", &rows);
+        fs::write(self.directory.join(&name), text)?;
+        self.import(&name, &self.part(part, count))
+    }
+
+    fn import(&self, configuration: &str, data: &Path) -> Result<Duration> {
         let mut command = Command::new(&self.remora);
-        command.args(["import", "--config", "sphinx.conf", "--data"]).arg(self.data()).arg(TABLE);
+        command.args(["import", "--config", configuration, "--data"]).arg(data).arg(TABLE);
         self.run(command, "remora-import")
     }
 
@@ -95,10 +108,26 @@ impl Files {
 
     /// Remora with so many threads for connections; 0 is one a processor.
     pub fn start_remora(&self, threads: usize) -> Result<Server> {
-        let settings = self.directory.join("remora.toml");
+        let limits = format!("[limits]\nworker_threads = {threads}\n");
+        self.serve("remora.toml", &self.data(), &limits)
+    }
+
+    /// Remora with a part of the rows: see [`Files::load_part`].
+    pub fn start_part(&self, part: usize, count: usize) -> Result<Server> {
+        self.serve("part.toml", &self.part(part, count), "")
+    }
+
+    /// Remora without rows, which asks the servers at these addresses.
+    pub fn start_front(&self, count: usize, addresses: &[String]) -> Result<Server> {
+        let agents = format!("[agents]\naddresses = {addresses:?}\nuser = \"bench\"\n");
+        let data = self.directory.join(format!("remora-front-{count}"));
+        self.serve("front.toml", &data, &agents)
+    }
+
+    fn serve(&self, settings: &str, data: &Path, more: &str) -> Result<Server> {
+        let settings = self.directory.join(settings);
         let text = format!(
-            "[listen]\nline = \"\"\nhttp = \"\"\nsql = \"127.0.0.1:0\"\n\n[limits]\nworker_threads = {threads}\n\n\
-             [logging]\nlevel = \"warn\"\n"
+            "[listen]\nline = \"\"\nhttp = \"\"\nsql = \"127.0.0.1:0\"\n\n{more}\n[logging]\nlevel = \"warn\"\n"
         );
         fs::write(&settings, text)?;
         let mut process = Command::new(&self.remora)
@@ -106,7 +135,7 @@ impl Files {
             .arg("--config")
             .arg(&settings)
             .arg("--data")
-            .arg(self.data())
+            .arg(data)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -144,6 +173,10 @@ impl Files {
         self.directory.join("remora-data")
     }
 
+    fn part(&self, part: usize, count: usize) -> PathBuf {
+        self.directory.join(format!("remora-part-{count}-{part}"))
+    }
+
     /// Runs a program to its end; tells how long that took.
     fn run(&self, mut command: Command, name: &str) -> Result<Duration> {
         let begun = Instant::now();
@@ -170,6 +203,11 @@ impl Server {
     /// A connection.
     pub fn connect(&self) -> Result<Client> {
         Client::connect(self.port).with_context(|| format!("cannot connect to {}", self.name))
+    }
+
+    /// Where it takes connections.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
     }
 
     /// Whose time its work is.

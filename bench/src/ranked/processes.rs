@@ -1,0 +1,57 @@
+//! E10 over processes: one table whose rows lie in several Remora servers, asked through a distributed table of one more,
+//! beside the same rows in one table. Every answer must be the same.
+
+use anyhow::Result;
+
+use super::{
+    answers::{self, Agreement, Side},
+    queries::{Kind, Query},
+    servers::{Files, Server, TABLE},
+};
+
+/// How many servers have the rows, and what that is called.
+const PROCESSES: [(usize, &str); 3] = [(2, "2-processes"), (3, "3-processes"), (8, "8-processes")];
+/// The distributed table.
+const PARTS: &str = "parts";
+/// Milliseconds that an answer of all servers may take: their processes share a machine.
+const TIMEOUT_MS: u32 = 60_000;
+
+/// What is asked, and where answers are written.
+pub struct Asked<'a> {
+    /// The ways to ask for words.
+    pub kinds: &'a [Kind],
+    /// The queries.
+    pub queries: &'a [Query],
+    /// The statements' ranker.
+    pub ranker: &'a str,
+    /// The directory of answers.
+    pub answers: &'a std::path::Path,
+}
+
+/// Compares the answers of `whole`, which has all rows in one table, with those of the same rows in 2, 3 and 8 servers.
+pub fn compare(files: &Files, whole: &Server, asked: &Asked<'_>) -> Result<Vec<Agreement>> {
+    let mut agreements = Vec::new();
+    for (count, label) in PROCESSES {
+        eprintln!("loading {count} servers");
+        let mut parts = Vec::with_capacity(count);
+        for part in 0..count {
+            files.load_part(part, count)?;
+            parts.push(files.start_part(part, count)?);
+        }
+        let addresses: Vec<String> = parts.iter().map(Server::address).collect();
+        let front = files.start_front(count, &addresses)?;
+        let agents: String =
+            addresses.iter().map(|address| format!(" agent='{address}:{TABLE}'")).collect();
+        front.connect()?.count(&format!(
+            "CREATE TABLE {PARTS} type='distributed'{agents} agent_query_timeout='{TIMEOUT_MS}'"
+        ))?;
+        let options = format!("ranker={}", asked.ranker);
+        let side = |server, index, label| Side { server, index, options: options.clone(), label };
+        for &kind in asked.kinds {
+            eprintln!("comparing {} of {count} servers", kind.name());
+            let sides = [side(whole, TABLE, "one-process"), side(&front, PARTS, label)];
+            agreements.extend(answers::compare(kind, asked.queries, &sides, asked.answers)?);
+        }
+    }
+    Ok(agreements)
+}
