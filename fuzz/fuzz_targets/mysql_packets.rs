@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use remora_engine::Charset;
+use remora_mysql::Charset;
 use remora_protocol::mysql::{
     Command, PacketReader, Parameters,
     compress::{Algorithm, Compressor},
