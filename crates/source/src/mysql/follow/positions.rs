@@ -14,25 +14,25 @@
 //! <name>/copy/<table>          {"after": [literals of the last key read], "rows": n}: how far the
 //!                              copy is
 //! ```
-//! So after a restart the definition for the next rows is known, however far the source has gone meanwhile.
+//! So after a restart the definition for the next rows is known, however far ahead the source is.
 
 use remora_engine::Database;
 use serde_json::{Value, json};
 
 use crate::mysql::{gtid::Flavor, schema::SourceTable};
 
-/// A name and a position as the engine stores them; an empty position removes the name.
+/// A name and a position as the engine stores them. An empty position removes the name.
 pub(crate) type Stored = (String, String);
 
-/// The position of rows that no longer follow the source.
+/// The position of a table that is no longer fed.
 pub(crate) const STALE: &str = "stale";
 
-/// How far a copy is.
+/// The progress of a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// The key after which reading goes on, as SQL literals; empty at the beginning.
+    /// The key after which reading continues, as SQL literals; empty at the beginning.
     pub after: Vec<String>,
-    /// Rows read.
+    /// The number of rows read.
     pub rows: u64,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn temporary_key(name: &str) -> String {
     format!("{name}/temporary")
 }
 
-/// The binlog file that the position is in.
+/// The name under which the current binlog file is stored.
 pub(crate) fn binlog_key(name: &str) -> String {
     format!("{name}/binlog")
 }
