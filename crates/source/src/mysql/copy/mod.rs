@@ -7,8 +7,8 @@
 //! 2. The copy waits until the source shows A to a new statement (the stream may be slightly ahead), and reads the
 //!    chunk. The statement sees A, and perhaps more.
 //! 3. It asks for the end of the binlog: H. All that the statement saw is before H.
-//! 4. When the stream has passed H, the applier puts the chunk's rows, except those whose key changed in the window: the
-//!    stream has their newer values. The progress of the copy goes into the same commit.
+//! 4. When the stream has passed H, the applier puts the chunk's rows, except those whose key changed in the window:
+//!    the stream has their newer values. The progress of the copy goes into the same commit.
 //!
 //! So at any time the copy equals its key range at the stream's position, and a copy that was killed continues where it
 //! was. A table without a key has no ranges: it is read whole, as of one moment ([`whole`]). A copy fills a hidden
