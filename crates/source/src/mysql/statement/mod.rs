@@ -153,7 +153,7 @@ impl Statement {
         }
     }
 
-    /// Whether it gives a table this name.
+    /// Whether it renames a table to this name.
     pub fn renames_to(&self, table: &TableName) -> bool {
         match self {
             Self::Rename(renames) => renames.iter().any(|(_, to)| to == table),
@@ -162,12 +162,12 @@ impl Statement {
         }
     }
 
-    /// Whether views may be others, or have other names, behind it.
+    /// Whether views may change or be renamed.
     pub fn may_change_views(&self) -> bool {
         matches!(self, Self::Views | Self::Rename(_) | Self::DropDatabase(_))
     }
 
-    /// Every table that it names.
+    /// All tables that it names.
     fn tables(&self) -> Vec<TableName> {
         match self {
             Self::Create(creation) => creation.names.clone(),
@@ -223,8 +223,8 @@ impl Parser<'_> {
         ROWS.contains(&verb.as_str()).then_some(Statement::Rows)
     }
 
-    /// `SET STATEMENT variable = value, … FOR`, as often as it stands there. By what mode the rest was
-    /// read is not known where it sets `sql_mode`: that may only be where it makes no difference.
+    /// Skips any number of `SET STATEMENT variable = value, … FOR`. If one sets `sql_mode`, the lexer mode of the rest
+    /// is unknown, which is accepted only if it makes no difference.
     fn pass_settings(&mut self, sql: &str) -> Option<()> {
         while self.scan.skip_all(&["SET", "STATEMENT"]) {
             let mut sets_mode = false;
@@ -282,8 +282,8 @@ impl Parser<'_> {
         self.scan.skip("INDEX").then(|| self.index()).flatten()
     }
 
-    /// Whether the table that is made is filled by a query: `SELECT`, `TABLE name` and `VALUES` in the
-    /// rest of the statement, of which the last stands in partitions too.
+    /// Whether a query fills the created table: the rest of the statement has `SELECT`, `TABLE name` or `VALUES`. The
+    /// last also occurs in partition definitions.
     fn has_query(&self) -> bool {
         let mut rest = self.scan.clone();
         let mut depth = 0_usize;
@@ -396,7 +396,7 @@ impl Parser<'_> {
         self.scan.skip_all(&["IF", "EXISTS"]);
     }
 
-    /// MariaDB: how long to wait for the table.
+    /// Skips MariaDB's lock wait clause.
     fn skip_wait(&mut self) {
         if self.scan.skip("WAIT") {
             self.scan.pass();
@@ -404,7 +404,7 @@ impl Parser<'_> {
         self.scan.skip("NOWAIT");
     }
 
-    /// Whether nothing follows but words that make no difference.
+    /// Whether only these words, which make no difference, follow.
     fn ends_with(&mut self, words: &[&str]) -> bool {
         self.skip_wait();
         while self.scan.is(words) {
@@ -439,7 +439,7 @@ mod tests {
         Statement::of(&query(sql, 0), false)
     }
 
-    /// The table that is altered, its new name, whether rows move, and the others.
+    /// The altered table, its new name, whether rows move, and the other tables.
     fn altered(sql: &str) -> (TableName, Option<TableName>, bool, Vec<TableName>) {
         match parse(sql) {
             Statement::Alter { table, renamed, alteration, others } => {
@@ -643,7 +643,7 @@ mod tests {
         }
     }
 
-    /// An entry that is taken out of the list makes no statement mean something else.
+    /// Without its entry, a harmless statement is not understood as another.
     #[test]
     fn without_an_entry_a_harmless_statement_is_not_understood() {
         for (place, entry) in HARMLESS.iter().enumerate() {
