@@ -174,8 +174,7 @@ pub(crate) fn statistics(shared: &ServerState, tables: &[String]) -> TableStatis
     sum
 }
 
-/// Texts lie on disk behind a cache, so what documents take in memory is what the process holds
-/// beside the index.
+/// Texts are on disk behind a cache, so the memory of documents is the process's memory without the index.
 fn memory(sum: &TableStatistics) -> MemoryInfo {
     let figures = MemoryFigures::read();
     MemoryInfo {
