@@ -44,7 +44,7 @@ impl Draw {
             "CREATE TABLE t1 (a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER)".to_owned(),
         ];
         for row in 0..ROWS {
-            // Five distinct numbers in random order, some replaced by NULL.
+            // Five distinct numbers in random order, sometimes with one replaced by NULL.
             let mut values: Vec<String> =
                 (0..5).map(|at| (100 + row * 5 + at).to_string()).collect();
             for at in (1..5).rev() {
