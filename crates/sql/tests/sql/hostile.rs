@@ -1,5 +1,5 @@
-//! Statements of clients that mean no good: too deep, too long, endless, or no statements at all.
-//! Each is answered or refused; none ends the process, and none hands out what is another's.
+//! Statements of malicious clients: too deep, too long, endless, or invalid. Each is answered or refused; none ends the
+//! process, and none reveals another user's data.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,8 +7,8 @@ use crate::support::{Answers, Server, rows, run};
 use remora_engine::Value;
 use remora_sql::{Access, Identity, Right, Session};
 
-/// Runs each statement and compares its rows, or the number of the error it ends with and what else
-/// is given of it. Nothing is no rows and no error.
+/// Runs each statement and compares its rows, or the number of its error and the beginning of the message. An empty
+/// text means no rows and no error.
 async fn expect(session: &mut Session, cases: &[(&str, &str)]) {
     for (statement, expected) in cases {
         let got = rows(session, statement).await;
@@ -22,7 +22,7 @@ async fn expect(session: &mut Session, cases: &[(&str, &str)]) {
     }
 }
 
-/// Whether a text begins with the number of an error.
+/// Whether a text begins with this error number.
 fn is_error(text: &str) -> bool {
     let number = text.split(' ').next().unwrap_or_default();
     number.len() == 4 && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -47,7 +47,7 @@ async fn a_statement_does_not_run_itself() {
     assert!(session.prepare(b"EXECUTE a").await.is_err());
 }
 
-/// A server with a table of another database, and a session of someone who may do anything.
+/// A server with a table in another database, and a session of a user with all privileges.
 async fn shop() -> (Server, Session) {
     let server = Server::new();
     let mut root = server.session();
@@ -75,7 +75,7 @@ async fn rights_hold_whatever_a_table_is_called() {
             ("SELECT * FROM `#unique.mine.u`", "1146"),
             ("DROP TABLE `#unique`.`shop.secret.u`", "1051"),
             ("RENAME TABLE mine TO `#mine`", "1103"),
-            // A point in a table's name makes it no table of another database.
+            // A dot in a table's name does not refer to another database.
             ("RENAME TABLE mine TO test.`shop.other`", ""),
             ("SELECT * FROM shop.other", "1146"),
             ("SELECT u FROM test.`shop.other`", "8"),
@@ -255,7 +255,7 @@ async fn temporary_tables_have_room_of_a_session_and_of_all() {
         ("SELECT COUNT(*) FROM t", "0"),
     ];
     expect(&mut other, &of_all).await;
-    // What goes makes room: rows, tables, and sessions.
+    // Deletions make room: of rows, tables and sessions.
     expect(&mut one, &[("DELETE FROM t WHERE id <= 20", ""), (many, ""), (many, "1114")]).await;
     expect(&mut one, &[("TRUNCATE t", ""), (many, ""), ("DROP TABLE t", ""), (make, "")]).await;
     expect(&mut other, &[(many, "")]).await;
