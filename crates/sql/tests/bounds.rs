@@ -255,7 +255,7 @@ fn what_would_be_nested_too_deep_is_refused_before() {
     });
 }
 
-/// Memory for a document's rows is counted while they are built, and released before the next document's.
+/// Memory for a document's rows is counted while they are built, one document at a time.
 #[test]
 fn documents_that_become_rows_are_counted() {
     on_threads(async {
