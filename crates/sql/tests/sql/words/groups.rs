@@ -250,8 +250,7 @@ async fn facets_show_what_the_best_rows_of_groups_have() {
     assert_eq!(sets(&mut session, "SELECT id FROM t WHERE id = 1; SELECT 2").await, "1 ; 2");
 }
 
-/// Inserts a row whenever a result set has ended. Each part of the statement takes less than its time limit, both
-/// together take more.
+/// Each part of the statement takes less than its time limit, both together take more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_statement_and_its_facets_have_their_time_together() {
     let server = Server::new();
@@ -275,6 +274,7 @@ async fn a_statement_and_its_facets_have_their_time_together() {
     assert_eq!(sets(&mut session, &format!("{slow}; {slow}")).await, "1 ; 1");
 }
 
+/// Inserts a row whenever a result set has ended.
 struct Writing<'s> {
     database: &'s Database,
     answers: Answers,
