@@ -1,4 +1,4 @@
-//! The invariants of ARCHITECTURE.md that a compiler does not check.
+//! The invariants of ARCHITECTURE.md that the compiler does not check.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("server", &["remora", "engine", "mysql", "protocol", "source", "sql"]),
 ];
 
-/// No file is one concept and longer than this.
+/// Most lines of a file.
 const MAX_FILE_LINES: usize = 800;
 
 fn root() -> PathBuf {
@@ -86,15 +86,15 @@ fn tables_and_their_index_know_nothing_of_mysql() {
     }
 }
 
-/// The numbers of `ErrorCode`, as they are written: `    DuplicateKey = 1062 "23000",`.
+/// The numbers of `ErrorCode`, which stand in lines such as `    DuplicateKey = 1062 "23000",`.
 fn error_numbers() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("crates/mysql/src/error.rs")).unwrap();
     let number = |line: &str| Some(line.split_once(" = ")?.1.split_once(" \"")?.0.to_owned());
-    // 1000, which all warnings of Sphinx have, is a plain number elsewhere.
+    // 1000 is the code of all of Sphinx's warnings, but elsewhere an ordinary number.
     text.lines().filter_map(number).filter(|number| number != "1000").collect()
 }
 
-/// The numbers of a file that are these: neither in comments nor in texts nor in the tests at its end.
+/// Those of the wanted numbers that a file contains outside of comments, strings and the tests at its end.
 fn numbers_in(text: &str, wanted: &BTreeSet<String>) -> Vec<String> {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let lines = code.lines().map(|line| line.split("//").next().unwrap());

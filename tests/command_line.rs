@@ -1,4 +1,4 @@
-//! The `remora` command as its users meet it.
+//! The `remora` command as users see it.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A clean stop takes at most this long.
+/// The most time of a clean stop.
 const STOP: Duration = Duration::from_secs(5);
 
 fn remora() -> Command {
@@ -31,7 +31,7 @@ fn run(arguments: &[&str]) -> Output {
     remora().args(arguments).output().unwrap()
 }
 
-/// What a command that succeeds prints.
+/// The output of a command that must succeed.
 fn printed(arguments: &[&str]) -> String {
     let output = run(arguments);
     let error = String::from_utf8_lossy(&output.stderr);
@@ -39,7 +39,7 @@ fn printed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a command that fails says.
+/// The error output of a command that must fail.
 fn refused(arguments: &[&str]) -> String {
     let output = run(arguments);
     assert!(!output.status.success(), "{arguments:?} succeeded");
@@ -219,7 +219,7 @@ fn a_shell_asks_over_a_unix_socket() {
     let config = write(&directory.path().join("mygram.yaml"), &yaml);
     for _ in 0..2 {
         let server = Serving::start(&["-c", &config, "--data", &data]);
-        // The socket stands in TCP's place.
+        // The socket replaces TCP.
         assert_eq!(server.address, socket);
         let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o770);
@@ -233,7 +233,7 @@ fn a_shell_asks_over_a_unix_socket() {
         server.stop();
         assert!(!directory.path().join("line.sock").exists());
     }
-    // One that was killed leaves its socket, which the next one replaces.
+    // A killed server leaves its socket behind; the next one replaces it.
     let server = Serving::start(&["-c", &config, "--data", &data]);
     server.signal("KILL");
     drop(server);
@@ -297,7 +297,7 @@ fn a_directory_with_half_a_dump_is_neither_read_nor_written() {
     }
 }
 
-/// Serves until dropped; with what is printed behind these words, in their order.
+/// Starts a server, which runs until dropped; also returns what it prints after each of these words, in this order.
 fn serving<const N: usize>(arguments: &[&str], words: [&str; N]) -> (Serving, [String; N]) {
     let mut child = remora()
         .arg("serve")
@@ -355,7 +355,7 @@ fn a_sphinx_conf_is_loaded_and_served() {
     let found: Option<(u64, u32)> =
         session.query_first("SELECT id, kind FROM notes WHERE MATCH('note')").unwrap();
     assert_eq!(found, Some((7, 0)));
-    // An altered table is served as it is.
+    // A table that differs from the configuration because of an ALTER is served as it is.
     session.query_drop("ALTER TABLE notes morphology='stem_en'").unwrap();
     drop(session);
     server.stop();
@@ -408,7 +408,7 @@ fn a_load_that_is_ended_ends_its_commands() {
     importing.signal("TERM");
     assert_eq!(importing.child.wait().unwrap().code(), Some(130));
     let is_there = || {
-        // One that is over and that nobody waited for has no command line.
+        // A zombie process has an empty command line.
         std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
     };
     while is_there() {

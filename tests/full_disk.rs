@@ -1,4 +1,4 @@
-//! A server whose disk fills up: it says so, answers reads, and takes writes again when there is room.
+//! A server whose disk fills up: it reports so, answers reads, and accepts writes again when there is room.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A server on a file system of its own, most of which another file takes until a line comes.
+/// A server on its own file system; another file occupies most of it until a line is sent.
 const SCRIPT: &str = "mkdir disk && mount -t tmpfs -o size=160m tmpfs disk && echo mounted && \
     head -c 140M /dev/zero > disk/other && \
     { $SERVER & server=$!; read line; rm disk/other; read line; kill $server; wait $server; }";
@@ -22,7 +22,7 @@ struct OnSmallDisk {
 }
 
 impl OnSmallDisk {
-    /// `None` where nothing can be mounted.
+    /// `None` if nothing can be mounted.
     fn start() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let server = format!(
@@ -51,7 +51,7 @@ impl OnSmallDisk {
         }
     }
 
-    /// What the server tells of itself under this name.
+    /// The value that the server reports under this name.
     fn told(&mut self, name: &str) -> String {
         loop {
             let line = self.output.next().unwrap().unwrap();
@@ -93,7 +93,7 @@ fn ready(address: &str) -> String {
 fn a_server_says_that_its_disk_is_full_and_goes_on_when_it_is_not() {
     let Some(mut server) = OnSmallDisk::start() else {
         assert!(std::env::var("REMORA_REQUIRE_MOUNT").is_err(), "nothing can be mounted");
-        // Past the test's own output, which nobody sees of a test that passes.
+        // Written directly, because the output of passing tests is captured.
         let said = b"NOT TESTED ON A FULL DISK: nothing can be mounted here\n";
         std::io::stderr().write_all(said).unwrap();
         return;

@@ -1,8 +1,8 @@
-//! Which rooms of a crate import which: folders stand upon one another, none upon itself.
+//! Which modules at a crate's root import which: the imports must have no cycle.
 //!
-//! A room is a module at a crate's root, a folder or a file. Its arrows are the paths that its files name
-//! from the root: `crate::room::…`, or `super::…` up to it, and names that the root hands on. Tests within
-//! the source may import what they like.
+//! A room is a module at a crate's root, a folder or a file. Its imports are the paths that its files name from the
+//! root: `crate::room::…`, or `super::…` up to the root, and names that the root re-exports. Unit tests may import
+//! anything.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -12,10 +12,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Crates without a cycle: all that have rooms.
+/// Crates that must have no cycle: all that have such modules.
 const CRATES: [&str; 8] =
     ["engine", "index", "mysql", "protocol", "remora", "server", "source", "sql"];
-/// Folders whose modules hold the rule too.
+/// Folders whose modules must have no cycle either.
 const FOLDERS: [&str; 9] = [
     "engine/src/encode",
     "engine/src/read",
@@ -28,7 +28,7 @@ const FOLDERS: [&str; 9] = [
     "source/src/sphinx_conf",
 ];
 
-/// What a room imports: each other room with the first place that names it.
+/// The imports of a room: each other room, with the first place that names it.
 type Arrows = BTreeMap<String, BTreeMap<String, String>>;
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
@@ -53,7 +53,7 @@ fn module_of(root: &Path, file: &Path) -> Vec<String> {
     parts.filter(|part| !matches!(part.as_str(), "mod" | "lib")).collect()
 }
 
-/// The source without comments, and without the tests that stand at its end.
+/// The source without comments and without the tests at its end.
 fn read(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap();
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
@@ -89,7 +89,7 @@ fn first_names(tree: &str) -> Vec<String> {
     names
 }
 
-/// The names that a file takes from the root, each with its line. `from` are the words for the root.
+/// The names that a file imports from the root, each with its line. `from` are the paths of the root.
 fn names_from_root(text: &str, from: &[String]) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     for word in from {
@@ -106,7 +106,7 @@ fn names_from_root(text: &str, from: &[String]) -> Vec<(String, usize)> {
     found
 }
 
-/// What the root hands on under a name of its own, and of which room it is.
+/// The names that the root re-exports, and the room of each.
 fn handed_on(root_file: &Path) -> BTreeMap<String, String> {
     let text = read(root_file);
     let mut names = BTreeMap::new();
@@ -122,7 +122,7 @@ fn handed_on(root_file: &Path) -> BTreeMap<String, String> {
     names
 }
 
-/// The rooms below `root`, whose own paths begin with `prefix`, and what they import of each other.
+/// The rooms below `root`, whose own paths begin with `prefix`, and their imports of each other.
 fn arrows(root: &Path, root_file: &Path, prefix: &str) -> Arrows {
     let files = rust_files(root);
     let rooms: BTreeSet<String> =
@@ -143,7 +143,7 @@ fn arrows(root: &Path, root_file: &Path, prefix: &str) -> Arrows {
     arrows
 }
 
-/// A way from a room back to it.
+/// A path from a room back to itself.
 fn cycle(arrows: &Arrows) -> Option<Vec<String>> {
     fn walk(arrows: &Arrows, way: &mut Vec<String>, done: &mut BTreeSet<String>) -> Option<usize> {
         let last = way.last().unwrap().clone();

@@ -1,8 +1,7 @@
-//! kill -9 of a whole server while clients write through its doors and others search: what was
-//! acknowledged is there after the next start, a transaction is there whole or not at all, and the
-//! directory is sound.
+//! `kill -9` of a whole server while clients write over its protocols and others search: after the next start,
+//! acknowledged writes are there, transactions are there completely or not at all, and the directory is consistent.
 //!
-//! `REMORA_CRASH_ROUNDS` sets the number of rounds, `REMORA_SEED` the moments.
+//! `REMORA_CRASH_ROUNDS` sets the number of rounds, `REMORA_SEED` the times of the kills.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,12 +22,12 @@ use std::{
 
 use mysql::prelude::Queryable;
 
-/// Writers of each door.
+/// Writers for each protocol.
 const WRITERS: u64 = 2;
-/// So many rows of the line protocol stay of a writer; the ones before are deleted again.
+/// How many rows each writer of the line protocol keeps; older ones are deleted.
 const KEPT: u64 = 20;
 
-/// A server process over the directory.
+/// A server process on the directory.
 struct Serving {
     child: Child,
     line: String,
@@ -75,7 +74,7 @@ impl Serving {
     }
 }
 
-/// By SIGKILL.
+/// Kills by SIGKILL.
 impl Drop for Serving {
     fn drop(&mut self) {
         self.child.kill().unwrap();
@@ -96,7 +95,7 @@ impl Lines {
     }
 }
 
-/// What was acknowledged, by writer: the last number of each.
+/// The last acknowledged number of each writer.
 #[derive(Default)]
 struct Acknowledged {
     transactions: [AtomicU64; WRITERS as usize],
@@ -105,7 +104,7 @@ struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// The last number of each that writes.
+    /// The last number of each writer.
     fn numbers(&self) -> impl Iterator<Item = u64> {
         self.transactions.iter().chain(&self.put).map(|number| number.load(Ordering::Acquire))
     }
@@ -126,7 +125,7 @@ fn define(serving: &Serving) {
     assert!(reply.starts_with("OK CREATED") || reply.contains("exist"), "{reply}");
 }
 
-/// Transactions over two tables until the server is gone. Every third is rolled back.
+/// Runs transactions over two tables until the server is gone. Every third is rolled back.
 fn transact(mut session: mysql::Conn, writer: u64, acknowledged: &AtomicU64) -> Option<()> {
     let last = format!("SELECT COALESCE(MAX(n), 0) FROM shop.orders WHERE w = {writer}");
     let first: u64 = session.query_first(last).ok()??;
@@ -151,7 +150,7 @@ fn transact(mut session: mysql::Conn, writer: u64, acknowledged: &AtomicU64) -> 
     None
 }
 
-/// Rows of the line protocol until the server is gone; old ones are deleted.
+/// Writes rows by the line protocol until the server is gone; deletes old ones.
 fn put(mut lines: Lines, writer: u64, put: &AtomicU64, deleted: &AtomicU64) -> Option<()> {
     let first = put.load(Ordering::Acquire) + 1;
     for number in first.. {
@@ -179,7 +178,7 @@ fn disturb(mut lines: Lines, mut session: mysql::Conn) -> Option<()> {
     }
 }
 
-/// Writes until the server is killed: this time after each writer was told of something.
+/// Writes until the server is killed, which happens this long after every writer's first acknowledgement.
 fn write_until_killed(serving: Serving, lifetime: Duration, acknowledged: &Acknowledged) {
     let before: Vec<u64> = acknowledged.numbers().collect();
     thread::scope(|scope| {
@@ -229,7 +228,7 @@ fn check_rows(lines: &mut Lines, acknowledged: &Acknowledged) {
         let deleted = acknowledged.deleted[at].load(Ordering::Acquire);
         let count = lines.ask(&format!("COUNT docs w{writer}")).unwrap();
         let count: u64 = count.strip_prefix("OK COUNT ").unwrap().parse().unwrap();
-        // The last PUT and the last DELETE may be there though nobody was told.
+        // The last PUT and the last DELETE may have been applied without an acknowledgement.
         let expected = last - deleted;
         assert!((expected - 1..=expected + 1).contains(&count), "writer {writer}: {count} rows");
         for number in deleted.saturating_sub(2)..=last {
@@ -242,7 +241,7 @@ fn check_rows(lines: &mut Lines, acknowledged: &Acknowledged) {
                 _ => assert!(is_there, "{id} is gone: {reply}"),
             }
         }
-        // What is there now counts as told.
+        // A row that was applied without an acknowledgement counts as acknowledged from now on.
         let next = lines.ask(&format!("GET docs {}", writer * 1_000_000_000 + last + 1)).unwrap();
         acknowledged.put[at].fetch_add(u64::from(next.starts_with("OK DOC")), Ordering::AcqRel);
         let reply = lines.ask(&format!("DELETE docs {}", writer * 1_000_000_000 + deleted + 1));

@@ -1,13 +1,13 @@
-//! What a server answered, as it is compared with what another one did.
+//! A server's answer, in a form that can be compared with another server's.
 
 use std::fmt;
 
 use mysql::{Row, Value};
 
-/// Characters of an answer that are shown.
+/// Most characters of an answer that are shown.
 const SHOWN: usize = 300;
 
-/// Rows of texts, in an order of their own where the statement has none, or an error.
+/// Rows as strings, sorted if the statement has no ORDER BY, or an error.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     Rows(Vec<Vec<String>>),
@@ -15,7 +15,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The answer of these rows.
+    /// An answer of these rows; sorts them unless `is_ordered`.
     pub fn of(rows: Vec<Row>, is_ordered: bool) -> Self {
         let cells = |row: Row| row.unwrap().into_iter().map(text).collect();
         let mut rows: Vec<Vec<String>> = rows.into_iter().map(cells).collect();
@@ -38,7 +38,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// The same for a value that came as text and as bytes.
+/// The same string for a value from the text protocol and from the binary one.
 fn text(value: Value) -> String {
     match value {
         Value::NULL => "NULL".to_owned(),
@@ -47,7 +47,7 @@ fn text(value: Value) -> String {
     }
 }
 
-/// Whether the whole statement has an ORDER BY, and not a part of it in parentheses alone.
+/// Whether the statement itself has an ORDER BY, not only a part of it in parentheses.
 pub fn is_ordered(statement: &str) -> bool {
     let mut depth = 0_usize;
     statement.char_indices().any(|(at, character)| {

@@ -1,4 +1,4 @@
-//! Servers with the same rows: a MariaDB, Remora that follows it as it follows a user's, and a MySQL.
+//! Servers with the same rows: a MariaDB, a Remora that follows it, and a MySQL.
 
 use std::{
     path::PathBuf,
@@ -16,7 +16,7 @@ use crate::{
     suite::WorkDirectory,
 };
 
-/// With room for all rows in memory, and no log that anybody waits for.
+/// Enough memory for all rows, and no waiting for log writes.
 const OPTIONS: [&str; 4] = [
     "--innodb-buffer-pool-size=2G",
     "--max-connections=300",
@@ -26,8 +26,8 @@ const OPTIONS: [&str; 4] = [
 const MARIADB_OPTIONS: [&str; 1] = ["--innodb-log-file-size=512M"];
 const MYSQL_OPTIONS: [&str; 2] = ["--innodb-redo-log-capacity=1G", "--skip-log-bin"];
 
-/// A server is idle in a step of which it works less than this share. What is quiet for some seconds is merged further
-/// by then, so it is to be idle for longer.
+/// A server is idle in a step if it uses less than this share of one CPU. Tables that are quiet for some seconds are
+/// merged further, so a server must be idle for a number of steps in a row.
 const STEP: Duration = Duration::from_millis(500);
 const IDLE_SHARE: u32 = 20;
 const IDLE_STEPS: u32 = 15;
@@ -44,26 +44,26 @@ pub struct BesideOptions {
     remora: Option<PathBuf>,
 }
 
-/// What is done with a server's rows.
+/// Writes rows to a server.
 pub type Fill<'f> = &'f (dyn Fn(&Holder) -> Result<()> + Sync);
 
 /// The running servers.
 pub struct Beside {
     /// Remora, MariaDB and, if wanted, MySQL.
     pub holders: Vec<Holder>,
-    /// The process that follows.
+    /// The following process.
     pub remora: Remora,
-    /// Its resident memory when it had all rows and was asked nothing yet.
+    /// Its resident memory with all rows, before the first query.
     pub resident_at_first: u64,
-    /// The MariaDB that is followed.
+    /// The MariaDB that it follows.
     pub source: Server,
     _mysql: Option<Server>,
     _directory: WorkDirectory,
 }
 
 impl Beside {
-    /// Fills the servers with so many tables; does `later` when Remora has copied them, and waits until it
-    /// has that too.
+    /// Starts the servers and runs `fill`, which creates this many tables. Runs `later` once Remora has copied them,
+    /// and waits until Remora has applied that too.
     pub fn start(
         options: &BesideOptions,
         tables: usize,
@@ -104,8 +104,8 @@ impl Beside {
     }
 }
 
-/// Waits until no server works for itself any more, as each does when it was filled: merges, purges, checkpoints. What
-/// that takes would be counted for the statements that come first.
+/// Waits until no server has background work left from loading (merges, purges, checkpoints), which would be counted
+/// for the first statements.
 fn wait_until_idle(holders: &[Holder]) -> Result<()> {
     let spent = || holders.iter().map(|holder| holder.processor().spent()).collect::<Vec<_>>();
     let begun = Instant::now();
@@ -127,7 +127,7 @@ fn wait_until_idle(holders: &[Holder]) -> Result<()> {
     Ok(())
 }
 
-/// An empty server that is asked over TCP.
+/// Starts an empty server that is accessed over TCP.
 fn start(kind: Kind, more: &[&str]) -> Result<Server> {
     kind.fetch()?;
     let server = Server::start(kind, &[&OPTIONS, more].concat())?;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use remora_engine::Normalization;
 use serde::Deserialize;
 
-/// Names the environment variable that holds the data directory.
+/// The environment variable with the data directory.
 const DATA_VARIABLE: &str = "REMORA_BENCH_DATA";
 
 /// One row of the corpus.
@@ -18,7 +18,7 @@ const DATA_VARIABLE: &str = "REMORA_BENCH_DATA";
 pub struct Document {
     /// Unique, ascending over the corpus.
     pub id: u64,
-    /// Language, as `en`.
+    /// Language, such as `en`.
     pub language: String,
     /// Title.
     pub title: String,
@@ -33,7 +33,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// What a search looks through: title and text joined by a space.
+    /// The text that is searched: title and text, joined by a space.
     pub fn joined(&self) -> String {
         format!("{} {}", self.title, self.text)
     }
@@ -43,12 +43,12 @@ impl Document {
 pub struct Corpus {
     /// The rows.
     pub documents: Vec<Document>,
-    /// For each row the normalised text that every engine is given and the truth is read from.
+    /// For each row the normalised text that every engine is given and that the oracle scans.
     pub texts: Vec<String>,
 }
 
 impl Corpus {
-    /// Normalises the documents' texts on all processors.
+    /// Normalises the documents' texts, using all CPUs.
     pub fn new(documents: Vec<Document>) -> Self {
         let texts = normalise(&documents);
         Self { documents, texts }
@@ -65,7 +65,7 @@ impl Corpus {
     }
 }
 
-/// The data directory: the one given, or the environment's, or the one beside the workspace.
+/// The data directory: the given one, else the environment's, else the one next to the workspace.
 pub fn data_directory(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = given {
         return Ok(path.to_owned());
@@ -80,8 +80,8 @@ pub fn data_directory(given: Option<&Path>) -> Result<PathBuf> {
     bail!("no data: name a directory of JSON Lines with --data or {DATA_VARIABLE}")
 }
 
-/// Reads the documents of a directory, ordered by id. Wikipedia files (`wiki-*`) are taken alone
-/// where there are any; otherwise every JSON Lines file is taken.
+/// Reads the documents of a directory, ordered by id. If there are Wikipedia files (`wiki-*`), only those are read;
+/// otherwise every JSON Lines file.
 pub fn read_directory(directory: &Path) -> Result<Vec<Document>> {
     let files = json_lines_files(directory)?;
     let mut documents = Vec::new();

@@ -1,5 +1,4 @@
-//! Remora's measurements: what it is asked, what it answers, and how long that takes, beside its
-//! rivals in the same run on the same machine.
+//! Remora's benchmarks: answers are checked and times measured, next to its rivals in the same run on the same machine.
 //!
 //! ```text
 //! cargo run --release -p bench -- search
@@ -17,8 +16,8 @@
 //! cargo run --release -p bench -- sysbench --threads 1,8
 //! cargo run --release -p bench -- replication --server mysql97 --seconds 30 --rows 100000
 //! ```
-//! Servers and loaded rivals are kept under `${XDG_CACHE_HOME:-~/.cache}/remora-bench`; `bench/scripts` has
-//! what they need that Cargo does not bring.
+//! Servers and loaded rivals are kept in `${XDG_CACHE_HOME:-~/.cache}/remora-bench`; `bench/scripts` sets up what they
+//! need besides Cargo.
 
 mod answer;
 mod app;
@@ -49,7 +48,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// The product's own: what runs in process here runs there as it does here.
+/// The product's allocator, so that measurements in this process match it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

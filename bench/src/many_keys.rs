@@ -1,8 +1,8 @@
-//! Many rows by a list of keys: every form such a list has in SQL, from one key to a million.
+//! Many rows by a list of keys: every way to write such a list in SQL, from one key to a million.
 //!
-//! In process the cost of a row is what counts; over the wire Remora and MariaDB are asked the same
-//! statements in the same run. A statement that is silent for longer than the limit is ended and its
-//! time not counted; a way that took longer is not asked for more keys.
+//! In process, the cost per row is measured; over the network, Remora and MariaDB run the same statements in the same
+//! run. A statement that does not answer within the limit is killed and not counted; a form that took longer than the
+//! limit is not measured with more keys.
 
 use std::{
     fmt::Write,
@@ -23,9 +23,9 @@ use crate::{
     table::Table,
 };
 
-/// A way is asked again until this much time is spent.
+/// Runs of a form are repeated until this much time is spent.
 const BUDGET: Duration = Duration::from_millis(600);
-/// Keys of one INSERT where there are many.
+/// Keys per INSERT, where there are many.
 const KEYS_PER_INSERT: usize = 1_000;
 
 /// Options of `many-keys`.
@@ -49,7 +49,7 @@ pub struct ManyKeysOptions {
     json: PathBuf,
 }
 
-/// A form of asking for a list.
+/// A way to read a list of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 enum Form {
     /// A statement for each key.
@@ -60,7 +60,7 @@ enum Form {
     In,
     Union,
     UnionAll,
-    /// A temporary table, filled by long INSERTs, joined.
+    /// A join with a temporary table, which is filled by long INSERTs.
     Temporary,
     /// The same with a primary key.
     TemporaryKey,
@@ -111,7 +111,7 @@ pub fn many_keys(options: &ManyKeysOptions) -> Result<()> {
     Ok(())
 }
 
-/// Distinct keys, in no order.
+/// Distinct keys in random order.
 fn keys(rows: u64, count: usize) -> Vec<u64> {
     let mut random = SplitMix64::new(count as u64);
     let mut keys: Vec<u64> = (1..=rows).collect();
@@ -123,7 +123,7 @@ fn keys(rows: u64, count: usize) -> Vec<u64> {
     keys
 }
 
-/// The library's look-up of many, and the SQL of it.
+/// Measures the library's look-up of many rows, and SQL in process.
 fn inside(
     directory: &std::path::Path,
     options: &ManyKeysOptions,
@@ -184,7 +184,7 @@ fn outside(
                 Ok(wall) => wall,
                 Err(error) => {
                     eprintln!("  {error:#}");
-                    // What it still does would be counted for the next.
+                    // The server may still be running the statement, which would distort the next measurement.
                     holder.end(connection.connection_id())?;
                     break;
                 }
@@ -224,7 +224,7 @@ fn figure(server: &str, form: Form, keys: usize, wall: Duration, cpu: Option<Dur
     }
 }
 
-/// Asks for the keys; how many rows came.
+/// Reads the rows of the keys; returns their number.
 fn ask(connection: &mut Conn, form: Form, table: &str, keys: &[u64]) -> Result<usize> {
     let select = format!("SELECT id, k, c, pad FROM {table} WHERE id = ");
     match form {
@@ -274,7 +274,7 @@ fn statement(form: Form, table: &str, keys: &[u64]) -> String {
         let mut text = String::with_capacity(before.len() + keys.len() * (between.len() + 8));
         text.push_str(before);
         for (at, key) in keys.iter().enumerate() {
-            // Writing to a String cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(text, "{}{key}", if at == 0 { "" } else { between });
         }
         text + behind

@@ -1,7 +1,7 @@
-//! Time: repeated runs, their median and spread, and processor time beside every wall time.
+//! Time: repeated runs, their median and spread, and CPU time next to every wall time.
 //!
-//! Processor time is read from Linux's `/proc`: `schedstat` counts nanoseconds per thread, `stat`
-//! clock ticks per process (threads that have ended included).
+//! CPU time is read from Linux's `/proc`: `schedstat` counts nanoseconds per thread, `stat` clock ticks per process
+//! (including threads that have ended).
 
 use std::{
     fs,
@@ -11,24 +11,24 @@ use std::{
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-/// Runs before the first that counts.
+/// Runs before the first measured one.
 const WARM_UP_RUNS: usize = 2;
 /// Linux counts a process's time in hundredths of a second on every common architecture.
 const TICK: Duration = Duration::from_millis(10);
 
-/// How often something is run.
+/// How often an operation is run.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Most runs that count.
+    /// Most measured runs.
     pub runs: usize,
-    /// After this time no further run starts (three are always made).
+    /// After this time no further run starts, once three are made.
     pub budget: Duration,
 }
 
 /// Repeated times of one operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Timing {
-    /// Runs that counted.
+    /// Measured runs.
     pub runs: usize,
     /// Median wall time, in microseconds.
     pub p50_us: f64,
@@ -36,33 +36,33 @@ pub struct Timing {
     pub p99_us: f64,
     /// Shortest wall time, in microseconds.
     pub min_us: f64,
-    /// Mean processor time of a run, in microseconds: of the engine's process or, in process, of
-    /// this one. `None` where the system does not tell.
+    /// Mean CPU time of a run, in microseconds: of the server's process or, for an engine in this process, of this one.
+    /// `None` if the system does not report it.
     pub cpu_us: Option<f64>,
 }
 
-/// Wall and processor time of something done once.
+/// Wall and CPU time of an operation that runs once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Once {
     /// Wall time, in seconds.
     pub wall_s: f64,
-    /// Processor time, in seconds.
+    /// CPU time, in seconds.
     pub cpu_s: Option<f64>,
 }
 
-/// Whose processor time is counted.
+/// The process whose CPU time is counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Processor {
     /// This process's.
     Own,
     /// Another process's.
     Of(u32),
-    /// Nobody's: the server runs elsewhere.
+    /// None: the server runs on another machine.
     Unknown,
 }
 
 impl Processor {
-    /// Time spent so far by threads that live, to the nanosecond.
+    /// CPU time of the threads that still run, in nanoseconds.
     pub fn precise(self) -> Option<Duration> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.process()?)).ok()?;
         let nanoseconds = tasks.flatten().filter_map(|task| {
@@ -72,7 +72,7 @@ impl Processor {
         Some(Duration::from_nanos(nanoseconds.sum()))
     }
 
-    /// Time spent so far by all threads there ever were, to the clock tick.
+    /// CPU time of all threads, including ended ones, in clock ticks.
     pub fn whole(self) -> Option<Duration> {
         let text = fs::read_to_string(format!("/proc/{}/stat", self.process()?)).ok()?;
         // The second field is a name in parentheses that may hold spaces.
@@ -81,7 +81,7 @@ impl Processor {
         Some(TICK * ticks)
     }
 
-    /// Both at this moment.
+    /// Both counts now.
     pub fn spent(self) -> Option<Spent> {
         Some(Spent { precise: self.precise()?, whole: self.whole()? })
     }
@@ -95,7 +95,7 @@ impl Processor {
     }
 }
 
-/// What a process had spent at a moment, by both of the system's counts.
+/// The CPU time of a process up to a moment, by both of the system's counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Spent {
     precise: Duration,
@@ -103,8 +103,8 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// What was spent from this moment to a later one: to the nanosecond, unless threads that ended
-    /// meanwhile took theirs along.
+    /// CPU time between this moment and a later one: in nanoseconds, unless threads ended meanwhile and took their
+    /// precise times with them.
     pub fn until(self, later: Self) -> Duration {
         let precise = later.precise.saturating_sub(self.precise);
         let whole = later.whole.saturating_sub(self.whole);
@@ -161,8 +161,8 @@ pub fn timing(walls: &mut [Duration]) -> Timing {
     }
 }
 
-/// The smallest of the ascending values that `percent` of them do not exceed; the default if there
-/// are none.
+/// The smallest of the ascending values such that at least `percent` per cent of them do not exceed it; the default for
+/// no values.
 pub fn percentile<T: Copy + Default>(ascending: &[T], percent: usize) -> T {
     let rank = (ascending.len() * percent).div_ceil(100).max(1);
     ascending.get(rank - 1).copied().unwrap_or_default()
@@ -173,7 +173,7 @@ pub fn resident_bytes(process: u32) -> Result<u64> {
     status(process, "VmRSS:")
 }
 
-/// What of a process's resident memory is no file's, in bytes: its heap and stacks.
+/// Resident memory of a process that belongs to no file (heap and stacks), in bytes.
 pub fn anonymous_bytes(process: u32) -> Result<u64> {
     status(process, "RssAnon:")
 }
@@ -205,7 +205,7 @@ pub fn directory_bytes(directory: &std::path::Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// How many threads this machine runs at once.
+/// The number of threads that this machine runs at once.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,4 +1,4 @@
-//! The truth: every normalised text is read from its first byte to its last for every term.
+//! The oracle: scans every normalised text completely for every term.
 
 use aho_corasick::AhoCorasick;
 use anyhow::{Context, Result};
@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 
 use crate::corpus::Corpus;
 
-/// How many ids an answer lists.
+/// Most ids that an answer lists.
 pub const NEWEST: usize = 100;
 
-/// The rows that hold each term of a set of queries.
+/// The rows that contain each term of a set of queries.
 pub struct Oracle {
     ids: Vec<u64>,
     rows: FxHashMap<String, Vec<u32>>,
@@ -19,14 +19,14 @@ pub struct Oracle {
 /// The exact answer to a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// How many rows match.
+    /// The number of matching rows.
     pub total: u64,
     /// The newest (largest) ids, at most [`NEWEST`], descending.
     pub newest: Vec<u64>,
 }
 
 impl Oracle {
-    /// Reads the corpus once, on all processors, for all the terms of the queries.
+    /// Scans the corpus once, using all CPUs, for all the terms of the queries.
     pub fn scan<'q>(
         corpus: &Corpus,
         queries: impl IntoIterator<Item = &'q TextQuery>,
@@ -57,7 +57,7 @@ impl Oracle {
                     result[*row as usize] = true;
                 }
             }
-            // No suite asks for them.
+            // No suite uses these.
             TextQuery::Piece(_) | TextQuery::Keywords(_) => {}
             TextQuery::And(parts) => {
                 result.fill(true);

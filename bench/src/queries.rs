@@ -1,5 +1,5 @@
-//! The queries: eleven that are hard in different ways, the search-benchmark game's, and terms
-//! drawn from the corpus itself by language and frequency.
+//! The queries: eleven that are hard in different ways, those of the search-benchmark game, and terms drawn from the
+//! corpus by language and frequency.
 
 use std::path::Path;
 
@@ -17,15 +17,15 @@ use crate::{
 const GAME_FILE: &str = "queries-sbg-en.jsonl.zst";
 /// How many queries are drawn per language and frequency band.
 const DRAWN_PER_BAND: usize = 200;
-/// How many terms per language are counted to find those.
+/// Terms per language that are counted to find those.
 const CANDIDATES_PER_LANGUAGE: usize = 8_000;
-/// The bands: the most rows that a term of each may have.
+/// The bands: the most rows that contain a term of the band.
 const BANDS: [(u64, &str); 5] =
     [(10, "1-10"), (100, "11-100"), (1_000, "101-1k"), (10_000, "1k-10k"), (u64::MAX, ">10k")];
 /// The seed of the drawn queries.
 const SEED: u64 = 20_261_121;
 
-/// The eleven, and how many of the 301,450 rows hold each.
+/// The eleven, and how many of the 301,450 rows contain each.
 pub const ELEVEN: [(&str, u64); 11] = [
     ("quantum physics", 18),
     ("quantum", 325),
@@ -54,13 +54,13 @@ pub enum QuerySet {
 /// One query of the suite.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// Which set it belongs to.
+    /// Its set.
     pub set: QuerySet,
-    /// Names a part of the set: a tag or a language and band.
+    /// The part of the set: a tag, or a language and a band.
     pub group: String,
-    /// As a person would type it.
+    /// The text as a user would type it.
     pub name: String,
-    /// What is asked.
+    /// The query.
     pub expression: TextQuery,
 }
 
@@ -95,8 +95,8 @@ fn game_query(text: &str) -> Option<Query> {
     Some(Query { set: QuerySet::Game, group, name: text.into(), expression })
 }
 
-/// The game's query language with substring terms: `+a` must hold, `-a` must not, `"a b"` is one
-/// text; words without a sign are alternatives, and once something must hold they only rank.
+/// The game's query language with substring terms: `+a` is required, `-a` is excluded, `"a b"` is one text. Words
+/// without a sign are alternatives; next to a required term they would only affect ranking, and are dropped.
 pub fn game_expression(text: &str) -> Option<(&'static str, TextQuery)> {
     let (mut must, mut may, mut must_not) = (Vec::new(), Vec::new(), Vec::new());
     for (sign, term) in signed_terms(text) {
@@ -128,7 +128,7 @@ fn one_or(
     if parts.len() > 1 { Some(combine(parts)) } else { parts.pop() }
 }
 
-/// Cuts a query into terms and the signs before them.
+/// Splits a query into terms and the signs before them.
 fn signed_terms(text: &str) -> Vec<(Option<char>, &str)> {
     let mut terms = Vec::new();
     let mut rest = text.trim_start();
@@ -147,8 +147,8 @@ fn signed_terms(text: &str) -> Vec<(Option<char>, &str)> {
     terms
 }
 
-/// Words (of spaced scripts) and character runs (of the others) that stand in the corpus, up to
-/// [`DRAWN_PER_BAND`] for each language and band.
+/// Words (of scripts with spaces) and character runs (of the others) from the corpus, up to [`DRAWN_PER_BAND`] for each
+/// language and band.
 fn drawn(corpus: &Corpus) -> Result<Vec<Query>> {
     let mut languages: Vec<&str> =
         corpus.documents.iter().map(|document| document.language.as_str()).collect();
@@ -197,7 +197,7 @@ fn candidates<'c>(corpus: &Corpus, language: &'c str) -> Vec<(String, &'c str)> 
     terms
 }
 
-/// A word of two letters or more, or a run of one to four unspaced characters.
+/// A word of at least two letters, or a run of one to four characters of a script without spaces.
 fn random_term(text: &str, random: &mut SplitMix64) -> Option<String> {
     let words: Vec<&str> =
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -211,7 +211,7 @@ fn random_term(text: &str, random: &mut SplitMix64) -> Option<String> {
     characters.get(start..start + length).map(|run| run.iter().collect())
 }
 
-/// Han, Kana and Hangul: the scripts whose runs are cut anywhere.
+/// Han, Kana and Hangul: scripts whose runs may be split anywhere.
 pub fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{1100}'..='\u{11ff}' | '\u{3041}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}'
         | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}')

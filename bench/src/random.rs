@@ -27,7 +27,7 @@ impl SplitMix64 {
     }
 }
 
-/// Spreads the bits of a number over all 64.
+/// Mixes the bits of a number.
 pub fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

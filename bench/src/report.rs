@@ -1,4 +1,4 @@
-//! What a run found, as one JSON file and as aligned tables.
+//! The results of a run, as one JSON file and as aligned tables.
 
 use serde::Serialize;
 
@@ -8,12 +8,12 @@ use crate::{
     table::Table,
 };
 
-/// No query should take the engine longer than this, in microseconds.
+/// Target for the engine's slowest query, in microseconds.
 const SLOW_US: f64 = 5_000.0;
-/// How many of the slow queries are named.
+/// Most slow queries that are named.
 const NAMED_SLOW: usize = 10;
 
-/// Everything that one run measured.
+/// The results of a run.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
     /// What it ran on.
@@ -22,9 +22,9 @@ pub struct Report {
     pub rows: usize,
     /// Bytes of title and text, joined.
     pub text_bytes: u64,
-    /// Remora as a whole; `None` if it was left out.
+    /// Remora's figures that belong to no query; `None` if it was left out.
     pub remora: Option<Remora>,
-    /// The queries, and Remora's figures of each.
+    /// The queries, with Remora's figures for each.
     pub queries: Vec<QueryFigures>,
     /// The rivals.
     pub peers: Vec<PeerFigures>,
@@ -33,24 +33,24 @@ pub struct Report {
 /// The machine.
 #[derive(Debug, Default, Serialize)]
 pub struct Machine {
-    /// The processor's name.
+    /// The CPU's name.
     pub processor: String,
-    /// How many threads run at once.
+    /// The number of threads it runs at once.
     pub processors: usize,
-    /// How many others want to run: above 0 the times are inflated.
+    /// The load average; above 0 other programs inflate the times.
     pub load_at_start: f64,
 }
 
-/// Remora's figures that are not a query's.
+/// Remora's figures that belong to no query.
 #[derive(Debug, Default, Serialize)]
 pub struct Remora {
-    /// All rows applied.
+    /// Loading all rows.
     pub apply: Once,
-    /// The rest in memory written.
+    /// The checkpoint after it.
     pub checkpoint: Once,
-    /// Segments merged into one.
+    /// Merging all segments into one.
     pub optimize: Once,
-    /// Segments before that.
+    /// The number of segments before that.
     pub segments: u64,
     /// Bytes of the index.
     pub index_bytes: u64,
@@ -60,9 +60,9 @@ pub struct Remora {
     pub disk_bytes: u64,
     /// From the start of the process to its first answer, in milliseconds.
     pub start_ms: f64,
-    /// Resident memory of the server that has answered once, in bytes.
+    /// Resident memory of the server after its first answer, in bytes.
     pub resident_at_start: u64,
-    /// Resident memory after all queries.
+    /// Resident memory after all queries, in bytes.
     pub resident_after: u64,
     /// Queries per second.
     pub throughput: Vec<Throughput>,
@@ -70,16 +70,16 @@ pub struct Remora {
     pub writes: Option<UnderWrites>,
 }
 
-/// Queries per second over some connections.
+/// Queries per second over a number of connections.
 #[derive(Debug, Serialize)]
 pub struct Throughput {
-    /// SEARCH or COUNT, and of what.
+    /// SEARCH or COUNT, and its query.
     pub request: String,
     /// Connections, each with one request at a time.
     pub connections: usize,
     /// Replies per second.
     pub per_second: f64,
-    /// The server's processor time per reply, in microseconds.
+    /// The server's CPU time per reply, in microseconds.
     pub server_cpu_us: Option<f64>,
 }
 
@@ -101,17 +101,17 @@ pub struct QueryFigures {
     pub name: String,
     /// The part of the suite it belongs to.
     pub group: String,
-    /// How many rows match in truth.
+    /// The number of matching rows, from the oracle.
     pub truth: u64,
-    /// What Remora answered that is not the truth.
+    /// Remora's answer, if it was wrong.
     pub wrong: Option<String>,
-    /// In process.
+    /// In this process.
     pub engine: Operations,
     /// Over one connection of the line protocol.
     pub trip: Operations,
 }
 
-/// The three operations on one query.
+/// The three operations of one query.
 #[derive(Debug, Default, Serialize)]
 pub struct Operations {
     /// The newest 100 by key.
@@ -127,9 +127,9 @@ pub struct Operations {
 pub struct PeerFigures {
     /// Its name.
     pub name: String,
-    /// Whether it answered in this process.
+    /// Whether it ran in this process.
     pub in_process: bool,
-    /// What loading it took; `None` if it was there.
+    /// Loading; `None` if the data was there already.
     pub load: Option<Load>,
     /// Query by query.
     pub queries: Vec<PeerQuery>,
@@ -144,16 +144,16 @@ pub struct PeerQuery {
     pub search: Timing,
     /// COUNT.
     pub count: Timing,
-    /// What it counted.
+    /// The number it counted.
     pub found: u64,
-    /// Whether its count and its ids are the truth.
+    /// Whether its count and ids are correct.
     pub is_right: bool,
-    /// What is special about how it answered, or why it did not.
+    /// What is special about its answer, or why there is none.
     pub note: Option<String>,
 }
 
 impl Report {
-    /// What is not about single queries.
+    /// The figures that belong to no query.
     pub fn summary(&self) -> String {
         let Machine { processor, processors, load_at_start } = &self.machine;
         let mut lines = vec![
@@ -170,8 +170,8 @@ impl Report {
         lines.join("\n") + "\n"
     }
 
-    /// The comparison, query by query, of those queries that the rivals answered too (or of the
-    /// eleven); times are medians in microseconds, SEARCH / COUNT.
+    /// The comparison with the rivals for each query that they answered too (or of the eleven); times are medians in
+    /// microseconds, SEARCH / COUNT.
     pub fn comparison(&self) -> Table {
         let mut heads = vec!["query", "rows", "Remora engine", "Remora trip"];
         heads.extend(self.peers.iter().map(|peer| peer.name.as_str()));
@@ -191,12 +191,12 @@ impl Report {
         table
     }
 
-    /// How often Remora's answer was not the truth.
+    /// The number of wrong answers of Remora's.
     pub fn wrong_answers(&self) -> usize {
         self.queries.iter().filter(|query| query.wrong.is_some()).count()
     }
 
-    /// Operations of the compared queries in which a rival was faster at the same answer.
+    /// The compared operations in which a rival gave the same answer faster.
     pub fn lost(&self) -> usize {
         let compared = self.queries.iter().filter(|query| self.is_compared(query));
         let ratios = compared.flat_map(|query| {
@@ -205,7 +205,7 @@ impl Report {
         ratios.flatten().filter(|(ratio, _)| *ratio < 1.0).count()
     }
 
-    /// The spread over each group of queries: medians of the runs, and the worst by name.
+    /// The spread within each group of queries: medians of the runs, and the worst by name.
     pub fn groups(&self) -> Table {
         let heads = ["group", "queries", "operation", "engine p50", "engine p99", "p99 of p99s"];
         let mut table = Table::new(&[&heads[..], &["trip p50", "trip p99", "worst", ""]].concat());
@@ -222,7 +222,7 @@ impl Report {
         table
     }
 
-    /// The queries that take the engine longest, and how many take longer than [`SLOW_US`].
+    /// The engine's slowest queries, and how many take longer than [`SLOW_US`].
     pub fn slowest(&self) -> String {
         let mut lines = Vec::new();
         for (operation, pick) in OPERATIONS {
@@ -246,8 +246,8 @@ impl Report {
         query.group == "eleven" || self.peers.iter().any(has_answer)
     }
 
-    /// How many times longer than Remora the best rival with the right answer takes: engine time
-    /// against a rival in process, round trip against a server. With the rival's name.
+    /// How many times as long as Remora the fastest rival with the right answer takes, and its name: engine time
+    /// against a rival in this process, round trip against a server.
     fn advantage(&self, query: &QueryFigures, operation: Operation) -> Option<(f64, &str)> {
         let ratios = self.peers.iter().filter_map(|peer| {
             let own = if peer.in_process { &query.engine } else { &query.trip };
@@ -261,7 +261,7 @@ impl Report {
     }
 }
 
-/// What rivals are compared in.
+/// The operations in which rivals are compared.
 #[derive(Clone, Copy)]
 enum Operation {
     Search,
@@ -338,7 +338,7 @@ impl UnderWrites {
     }
 }
 
-/// Wall and processor time of taking in some text, and the speeds that makes.
+/// Wall and CPU time of loading some text, and the resulting rates.
 fn speeds(text_bytes: u64, wall_s: f64, cpu_s: Option<f64>) -> String {
     let megabytes = text_bytes as f64 / 1e6;
     let cpu = cpu_s.map_or_else(String::new, |cpu_s| {
@@ -425,7 +425,7 @@ fn times(best: Option<(f64, &str)>) -> String {
     best.map_or_else(|| "-".into(), |(ratio, _)| format!("{ratio:.1}"))
 }
 
-/// Microseconds with three digits that count.
+/// Microseconds with three significant digits.
 pub fn micros(value: f64) -> String {
     match value {
         value if value < 9.995 => format!("{value:.2}"),

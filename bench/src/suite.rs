@@ -1,4 +1,4 @@
-//! The search suite: load, compare answers with the truth, then measure, then ask the rivals.
+//! The search suite: load, compare answers with the oracle, measure, then measure the rivals.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,11 +18,11 @@ use crate::{
     report::{Machine, PeerFigures, PeerQuery, QueryFigures, Remora, Report},
 };
 
-/// How often each of the eleven is run.
+/// Runs of each of the eleven queries.
 const ELEVEN_EFFORT: Effort = Effort { runs: 200, budget: Duration::from_secs(1) };
-/// How often each query of the large sets is run.
+/// Runs of each query of the large sets.
 const SET_EFFORT: Effort = Effort { runs: 9, budget: Duration::from_millis(100) };
-/// How often a rival is asked each query: as often as Remora, if that takes no more than this.
+/// A rival runs each query as often as Remora, but no longer than this.
 const RIVAL_BUDGET: Duration = Duration::from_secs(5);
 
 /// Options of `search`.
@@ -61,13 +61,13 @@ pub struct SearchOptions {
     json: PathBuf,
 }
 
-/// A query and its true answer.
+/// A query and its correct answer.
 struct Case {
     query: Query,
     truth: Answer,
 }
 
-/// Runs the suite; an error if Remora gave a wrong answer.
+/// Runs the suite; fails if Remora gave a wrong answer.
 pub fn search(options: &SearchOptions) -> Result<()> {
     let mut report = Report { machine: machine(), ..Default::default() };
     let data = data_directory(options.data.as_deref())?;
@@ -98,7 +98,7 @@ fn corpus(data: &Path, rows: Option<usize>) -> Result<Corpus> {
     Ok(Corpus::new(read_documents(data, rows)?))
 }
 
-/// The documents of a directory: all, fewer at even distances, or more, of which those beyond are generated.
+/// The documents of a directory: all of them, fewer at even distances, or more, the rest generated.
 pub fn read_documents(data: &Path, rows: Option<usize>) -> Result<Vec<Document>> {
     eprintln!("reading {}", data.display());
     let documents = read_directory(data)?;
@@ -192,7 +192,7 @@ fn ask_server(
     server.stop()
 }
 
-/// How an answer differs from the truth.
+/// How an answer differs from the correct one.
 fn mistake(who: &str, found: &Answer, count: u64, truth: &Answer) -> Option<String> {
     if found.total != truth.total {
         return Some(format!("{who} found {} rows, there are {}", found.total, truth.total));
@@ -243,7 +243,7 @@ fn ask(peer: &mut dyn Peer, cases: &[&Case]) -> PeerFigures {
     }
 }
 
-/// A rival that refuses a query is no reason to end the run: what it says is its note.
+/// A rival that rejects a query does not end the run; its error becomes the note.
 fn ask_one(peer: &mut dyn Peer, case: &Case) -> PeerQuery {
     let Case { query, truth } = case;
     let mut asked = || -> Result<PeerQuery> {
@@ -270,7 +270,7 @@ fn ask_one(peer: &mut dyn Peer, case: &Case) -> PeerQuery {
     })
 }
 
-/// This machine, and how busy it is.
+/// This machine and its load average.
 pub fn machine() -> Machine {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let information = read("/proc/cpuinfo");
@@ -297,11 +297,11 @@ fn print(report: &Report) {
     println!("lost: {}   wrong: {}", report.lost(), report.wrong_answers());
 }
 
-/// A directory for one run's data, on the disk that holds the cache; gone when dropped.
+/// A directory for the data of one run, on the same disk as the cache; removed when dropped.
 pub struct WorkDirectory(PathBuf);
 
 impl WorkDirectory {
-    /// A new one.
+    /// Makes a new one.
     pub fn new() -> Result<Self> {
         let name = format!("run-{}", std::process::id());
         let path = remora_peers::cache_directory()?.join(name);
@@ -309,7 +309,7 @@ impl WorkDirectory {
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }

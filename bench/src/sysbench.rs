@@ -1,7 +1,7 @@
-//! sysbench's own read-only workloads with prepared statements, run by sysbench: Remora that follows a
-//! MariaDB, that MariaDB, and a MySQL with rows of its own, in turn.
+//! sysbench's read-only workloads with prepared statements, run by sysbench on a Remora that follows a MariaDB, on that
+//! MariaDB, and on a MySQL with its own copy of the rows, by turns.
 //!
-//! Clients and servers share the machine, so each rate has the server's processor time for a query beside it.
+//! Clients and servers share the machine, so each rate is shown with the server's CPU time per query.
 
 use std::{fs, path::PathBuf, process::Command, time::Duration};
 
@@ -19,14 +19,14 @@ use crate::{
     table::Table,
 };
 
-/// The workloads, and how many times MariaDB's rate they should reach.
+/// The workloads, and the target rate of each relative to MariaDB.
 const WORKLOADS: [(&str, f64); 4] = [
     ("oltp_point_select", 2.0),
     ("oltp_read_only", 1.5),
     ("select_random_points", 1.5),
     ("select_random_ranges", 1.5),
 ];
-/// What sysbench may take beyond its time before it is ended.
+/// Seconds that sysbench may exceed its time before it is killed.
 const PATIENCE: u64 = 60;
 /// Statements of each kind whose answers are compared.
 const COMPARED: usize = 20;
@@ -59,7 +59,7 @@ pub struct SysbenchOptions {
     json: PathBuf,
 }
 
-/// What one server did in one workload with so many threads.
+/// The rates of one server in one workload with one number of threads.
 #[derive(Serialize)]
 struct Rates {
     server: String,
@@ -68,7 +68,7 @@ struct Rates {
     cpu_us_per_query: Vec<f64>,
 }
 
-/// One workload with so many threads on all servers.
+/// One workload with one number of threads, on all servers.
 #[derive(Serialize)]
 struct Load {
     workload: &'static str,
@@ -83,7 +83,7 @@ struct Written<'r> {
     loads: &'r [Load],
 }
 
-/// Runs the suite; an error if an answer was wrong or a workload failed, not if it was slow.
+/// Runs the suite; fails if an answer was wrong or a workload failed, not if it was slow.
 pub fn sysbench(options: &SysbenchOptions) -> Result<()> {
     remora_peers::fetch("sysbench")?;
     ensure!(
@@ -127,7 +127,7 @@ pub fn sysbench(options: &SysbenchOptions) -> Result<()> {
     }
 }
 
-/// All rounds of one workload.
+/// Runs all rounds of one workload.
 fn measure(
     holders: &[Holder],
     workload: &'static str,
@@ -179,7 +179,7 @@ fn arguments(
     arguments
 }
 
-/// Runs sysbench, for so many seconds at most; what it prints.
+/// Runs sysbench for at most `limit` seconds; returns its output.
 fn run(arguments: &[String], limit: u64) -> Result<String> {
     let output = Command::new("timeout")
         .args(["--kill-after=5", &limit.to_string(), "sysbench"])
@@ -194,7 +194,7 @@ fn run(arguments: &[String], limit: u64) -> Result<String> {
     Ok(text)
 }
 
-/// How many queries there were, and how many a second: `queries:  123  (45.6 per sec.)`.
+/// The number of queries and the rate: `queries:  123  (45.6 per sec.)`.
 fn queries(output: &str) -> Result<(f64, f64)> {
     let line = output.lines().find_map(|line| line.trim().strip_prefix("queries:"));
     let line = line.with_context(|| format!("sysbench names no queries: {output}"))?;
@@ -203,7 +203,7 @@ fn queries(output: &str) -> Result<(f64, f64)> {
     Ok((count.trim().parse()?, rate.parse()?))
 }
 
-/// Asks Remora and its source the workloads' statements, which must have the same answers.
+/// Runs the workloads' statements on Remora and its source and compares the answers.
 fn compare(holders: [&Holder; 2], options: &SysbenchOptions) -> Result<()> {
     let limit = Duration::from_secs(PATIENCE);
     let (mut own, mut source) = (holders[0].connect_for(limit)?, holders[1].connect_for(limit)?);
@@ -244,7 +244,7 @@ fn statements(options: &SysbenchOptions) -> Vec<String> {
     statements
 }
 
-/// Remora's rate in those of MariaDB, by rounds.
+/// Remora's rate relative to MariaDB's, by round.
 fn figure(load: &Load) -> Figure {
     let [own, source, ..] = &load.rates[..] else {
         return Figure::new(load.workload, "x", Spread::default(), Target::None);
@@ -255,7 +255,7 @@ fn figure(load: &Load) -> Figure {
     Figure::new(&name, "x", Spread::of(ratios), Target::AtLeast(load.target))
 }
 
-/// A workload that a server did not do.
+/// The figure of a workload that failed.
 fn failed(workload: &str, threads: u32, error: &anyhow::Error) -> Figure {
     let name = format!("{workload}, {threads} threads");
     let wrong = Some(format!("{error:#}"));

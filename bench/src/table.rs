@@ -1,15 +1,15 @@
-//! Tables for people: aligned columns of text.
+//! Aligned tables of text.
 
 use std::fmt;
 
-/// Rows of cells under heads, aligned when printed: the first and the last column to the left, the
-/// others to the right.
+/// Rows of cells under headings, aligned when printed: the first and the last column to the left, the others to the
+/// right.
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these heads.
+    /// A table with these headings.
     pub fn new(heads: &[&str]) -> Self {
         Self { rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()] }
     }
@@ -42,7 +42,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// How many columns of a terminal a text takes: Han, Kana, Hangul and full-width forms take two.
+/// The width of a text in terminal columns: Han, Kana, Hangul and full-width characters take two.
 fn width(text: &str) -> usize {
     let is_wide = |c: char| {
         matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}'

@@ -1,4 +1,4 @@
-//! The program's options, as they are told.
+//! The program's options, as `--help` lists them.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,7 +1,7 @@
-//! Real clients, unmodified, against `remora serve`: drivers of five languages, an ORM, a client of
-//! SphinxAPI, and dumps that are read back.
+//! Real, unmodified clients against `remora serve`: drivers in five languages, an ORM, a SphinxAPI client, and dumps
+//! that are loaded again.
 //!
-//! `tests/clients/fetch` gets them; a client that is not there fails its test.
+//! `tests/clients/fetch` installs them; a missing client fails its test.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,11 +18,11 @@ use std::{
     process::{Child, Command, Output, Stdio},
 };
 
-/// A server of its own for each test, on a free port.
+/// A server for one test, on a free port.
 struct Serving {
     child: Child,
     port: String,
-    /// SphinxAPI's, where the settings have it listen.
+    /// The port of SphinxAPI, if the settings enable it.
     sphinx_port: Option<String>,
     _data: tempfile::TempDir,
 }
@@ -32,7 +32,7 @@ impl Serving {
         Self::with(None)
     }
 
-    /// With the settings of a file.
+    /// Starts a server with a settings file.
     fn with(settings: Option<&Path>) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_remora"))
@@ -65,7 +65,7 @@ impl Serving {
         Self { child, port, sphinx_port, _data: data }
     }
 
-    /// Runs a client with the port as its last argument but one; it must say that all is well.
+    /// Runs a client with the port as its last but one argument; the client must report success.
     fn passes(&self, command: &mut Command) {
         let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         assert_eq!(printed(&output).trim_end().lines().last(), Some("ok"), "{command:?}");
@@ -86,7 +86,7 @@ fn printed(output: &Output) -> String {
     out.into_owned()
 }
 
-/// What `tests/clients/fetch` unpacked.
+/// A path in what `tests/clients/fetch` unpacked.
 fn fetched(path: &str) -> PathBuf {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache =
@@ -106,7 +106,7 @@ fn python(script: &str, port: &str) -> Command {
     command
 }
 
-/// A program of MySQL 9.7's clients, through the loader that came with it.
+/// A client program of MySQL 9.7, run by the dynamic loader that came with it.
 fn mysql97(program: &str) -> Command {
     let root = fetched("mysqlclient97/root/usr");
     let libraries = root.join("lib/x86_64-linux-gnu");
@@ -116,7 +116,7 @@ fn mysql97(program: &str) -> Command {
     command
 }
 
-/// Runs statements by a command-line client, which writes rows with tabs between values.
+/// Runs statements with a command-line client, which separates values by tabs.
 fn rows(mut client: Command, port: &str, statements: impl AsRef<[u8]>) -> String {
     client.args(["-h127.0.0.1", "-uroot", "-N", "-B", "-P", port]);
     let mut child =
@@ -145,7 +145,7 @@ INSERT INTO things (name, body, price, kind, raw, at, extra, maker) VALUES
 const ALL: &str = "SELECT *, HEX(raw) FROM shop.things; SELECT * FROM shop.makers; \
                    SHOW CREATE TABLE shop.things; SHOW CREATE TABLE shop.makers";
 
-/// Makes the tables by a client, dumps them, and reads the dump into a second server.
+/// Creates tables with a client, dumps them and loads the dump into a second server.
 fn dumps(client: impl Fn() -> Command, mut dump: Command) {
     let (from, into) = (Serving::start(), Serving::start());
     rows(client(), &from.port, TABLES);
@@ -154,7 +154,7 @@ fn dumps(client: impl Fn() -> Command, mut dump: Command) {
     dump.args(["-h127.0.0.1", "-uroot", "-P", &from.port, "--databases", "shop"]);
     let dumped = dump.output().unwrap();
     printed(&dumped);
-    // The bytes as they are: what is binary is no text.
+    // Passed as bytes, because binary values are not text.
     rows(client(), &into.port, &dumped.stdout);
     assert_eq!(rows(client(), &into.port, ALL), written);
 }

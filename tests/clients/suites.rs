@@ -1,11 +1,11 @@
-//! Clients' own test suites against `remora serve`. What fails must be listed with its reason in
-//! `suites/SUITE.txt`, and what is listed must fail, so that the lists stay true.
+//! Test suites of clients against `remora serve`. Failing tests must be listed with a reason in `suites/SUITE.txt`, and
+//! listed tests must fail, so that the lists stay correct.
 
 use std::collections::BTreeMap;
 
 use super::{Command, Serving, printed, source};
 
-/// Runs a suite, or the parts of it that are named; at least so many of its tests must pass.
+/// Runs a suite or the named parts of it; at least `passes` of its tests must pass.
 fn runs_as_listed(suite: &str, parts: &[&str], passes: usize) {
     let serving = Serving::with(Some(&source("suites/remora.toml")));
     let mut command = Command::new(source("suites/run"));
@@ -51,7 +51,7 @@ fn the_suite_of_pymysql() {
     runs_as_listed("pymysql", &[], 140);
 }
 
-/// All but the tests that ask for many tables at once, seven times 84 of one kind.
+/// All tests but those that reflect many tables at once, seven times 84 of one kind.
 #[test]
 fn the_suite_of_sqlalchemy() {
     let parts = ["test/dialect/mysql", "test/dialect/test_suite.py", "-k", "not multi"];

@@ -1,4 +1,4 @@
-//! JSON in and out of tables and collections, and databases of tiedot, as users meet them.
+//! JSON import and export of tables and collections, and tiedot databases, from the command line.
 
 use std::{
     io::Write,
@@ -68,7 +68,7 @@ fn an_array_goes_into_a_table_and_out_in_every_form() {
     let chosen = ["--columns", "by.name,ID", "--where", "`by.born` IS NULL OR id = 7"];
     let chosen = folder.export(&[&["--table", "flat"], &chosen[..]].concat());
     assert_eq!(chosen, "{\"by.name\":\"Bo\",\"id\":2}\n");
-    // The form is told by the name of the file; what comes back is the same.
+    // The file's name determines the format; an exported table can be imported again unchanged.
     for name in ["a.json", "a.jsonl.gz", "a.csv", "a.tsv.zst"] {
         let (file, again) = (folder.path(name), format!("from_{}", name.replace('.', "_")));
         let definition = folder.file("flat.toml", FLAT);
@@ -144,7 +144,7 @@ fn documents_go_into_a_collection_under_ids_of_their_own_or_made_ones() {
         let file = folder.file(name, text);
         let error = folder.refused("import", &["--collection", "new", "--key", "isbn", &file]);
         assert!(error.contains(message), "{error}");
-        // What was made for it is gone, with what stood before the bad document.
+        // The collection created for the import is removed, with the documents before the bad one.
         assert!(folder.refused("export", &["--collection", "new"]).contains("no collection"));
     }
     let error = folder.refused("import", &["--collection", "../x", &file]);
@@ -168,7 +168,7 @@ fn ids_that_are_texts_come_back() {
     let with_ids = folder.file("with.jsonl", &exported);
     folder.import(&["--collection", "again", "--with-ids", "--text-ids", &with_ids]);
     assert_eq!(folder.export(&["--collection", "again", "--with-ids"]), exported);
-    // What is there is known by itself.
+    // An existing collection needs no `--text-ids`.
     folder.import(&["--collection", "again", "--with-ids", &with_ids]);
     let found = folder.export(&["--collection", "books", "--where", "n > 1", "--with-ids"]);
     assert_eq!(found.lines().count(), 1);
@@ -243,7 +243,7 @@ fn hostile_documents_are_one_error_and_nothing_stored() {
         let file = folder.file(name, text);
         for into in ["--table", "--collection"] {
             let error = folder.refused("import", &[into, "t", &file]);
-            // What columns there are is found out before it is known how long the record is.
+            // The columns are determined before the length of the record is known.
             let message = match (name, into) {
                 ("huge.jsonl", "--table") => {
                     "huge.jsonl that ends within the first 16 MiB: give a file that has one, or a schema with --schema"
@@ -347,7 +347,7 @@ fn random_documents_come_back_as_they_were() {
     }
 }
 
-/// A database of tiedot's with one document in each of two partitions, and an index.
+/// A tiedot database with one document in each of two partitions, and an index.
 fn tiedot_database(folder: &Path, documents: &[(u64, &str)]) {
     std::fs::create_dir_all(folder.join("Feeds/Author!Name")).unwrap();
     std::fs::write(folder.join("number_of_partitions"), "2").unwrap();
@@ -404,7 +404,7 @@ fn a_database_of_tiedot_is_taken_over() {
         "{\"id\":8674665223082153551,\"doc\":{\"Author\":{\"Name\":\"Ann\"},\"x\":\"<\"}}\n"
     );
     assert_eq!(exported, expected);
-    // Again it is the same, and what is damaged is told.
+    // A second import gives the same result, and damage is reported.
     assert_eq!(folder.import(&["--tiedot", &path, "Feeds"]), said);
     let mut records = std::fs::read(source.join("Feeds/dat_0")).unwrap();
     records[12] = b'!';

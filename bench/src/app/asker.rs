@@ -1,4 +1,4 @@
-//! One connection that asks statements and takes their times.
+//! One connection that sends statements and measures their times.
 
 use std::time::{Duration, Instant};
 
@@ -21,23 +21,23 @@ pub struct Asker<'h> {
 }
 
 impl<'h> Asker<'h> {
-    /// Connects: for texts or for prepared statements, which answer within the limit.
+    /// Opens a connection for text or prepared statements; `limit` is the time an answer may take.
     pub fn new(holder: &'h Holder, limit: Duration, is_prepared: bool) -> Result<Self> {
         let connection = holder.connect_for(limit)?;
         Ok(Self { holder, connection, limit, is_prepared })
     }
 
-    /// What the server is called.
+    /// The server's name.
     pub fn name(&self) -> &str {
         &self.holder.name
     }
 
-    /// Whose time the work is.
+    /// The process whose CPU time is measured.
     pub fn processor(&self) -> Processor {
         self.holder.processor()
     }
 
-    /// Asks, and reads all rows; the time is that of asking and reading.
+    /// Sends the statement and reads all rows; the duration covers both. An error of the server is an answer too.
     pub fn ask(&mut self, filled: &Filled) -> Result<(Answer, Duration)> {
         let begun = Instant::now();
         match self.rows(filled) {
@@ -47,7 +47,7 @@ impl<'h> Asker<'h> {
             }
             Err(error) => {
                 let took = begun.elapsed();
-                // What it still does would be counted for the next.
+                // The server may still be running the statement, which would distort the next measurement.
                 self.holder.end(self.connection.connection_id())?;
                 self.connection = self.holder.connect_for(self.limit)?;
                 let message = format!("no answer in {:.1} s: {error}", took.as_secs_f64());
@@ -62,7 +62,7 @@ impl<'h> Asker<'h> {
             let rows = self.connection.query(&filled.text)?;
             return Ok((rows, begun.elapsed()));
         }
-        // The connection keeps the last ones it prepared.
+        // The connection caches its last prepared statements.
         let statement = self.connection.prep(&filled.prepared)?;
         let begun = Instant::now();
         let rows = self.connection.exec(&statement, filled.values.clone())?;
@@ -70,7 +70,7 @@ impl<'h> Asker<'h> {
     }
 }
 
-/// A statement with the answers that servers gave.
+/// Describes a statement and the answers of the servers.
 pub fn difference(filled: &Filled, answers: &[(&str, &Answer)]) -> String {
     let length = filled.text.len().min(2_000);
     let mut text = filled.text.get(..length).unwrap_or_default().to_owned();

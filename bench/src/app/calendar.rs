@@ -9,27 +9,27 @@ pub const MONTHS: u64 = 36;
 /// Seconds of a day.
 pub const SECONDS_OF_DAY: u64 = 86_400;
 
-/// A day by its number: `2023-01-01`.
+/// The date of a day, by day number: `2023-01-01`.
 pub fn day(number: u64) -> String {
     let (year, month, day) = civil(FIRST_DAY + number);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// The first day of a month by its number.
+/// The first day of a month, by month number.
 pub fn month(number: u64) -> String {
     format!("{:04}-{:02}-01", 2023 + number / 12, number % 12 + 1)
 }
 
-/// A moment by its second: `2023-01-01 00:00:00`.
+/// A timestamp, by second number: `2023-01-01 00:00:00`.
 pub fn moment(second: u64) -> String {
     let within = second % SECONDS_OF_DAY;
     let (hours, minutes, seconds) = (within / 3_600, within / 60 % 60, within % 60);
     format!("{} {hours:02}:{minutes:02}:{seconds:02}", day(second / SECONDS_OF_DAY))
 }
 
-/// Year, month and day of a day since 1970, by the calendar of Gregory.
+/// Year, month and day (Gregorian calendar) of a day since 1970.
 fn civil(days: u64) -> (u64, u64, u64) {
-    // Years begin in March here, so that the day that is not always there is a year's last.
+    // Years begin in March here, so that a leap day is the last day of its year.
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

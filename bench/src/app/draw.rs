@@ -1,4 +1,4 @@
-//! The literals of statements: what is in the shop, drawn anew for each run.
+//! The literals of statements: values that exist in the shop, drawn anew for each run.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ use crate::random::SplitMix64;
 pub struct Draw<'s> {
     shop: &'s Shop,
     random: SplitMix64,
-    /// What was drawn for the statement that is filled: the same where it stands again.
+    /// Numbers already drawn for the current statement: a repeated marker gets the same one.
     drawn: BTreeMap<&'static str, u64>,
 }
 
 impl<'s> Draw<'s> {
-    /// The literals of a seed.
+    /// The literals for a seed.
     pub fn new(shop: &'s Shop, seed: u64) -> Self {
         Self { shop, random: SplitMix64::new(seed), drawn: BTreeMap::new() }
     }
@@ -34,7 +34,7 @@ impl<'s> Draw<'s> {
         self.drawn.clear();
     }
 
-    /// The literals of a marker: one, or so many as stand behind a colon.
+    /// The literals of a marker: one, or as many as the number after its colon says.
     pub fn literals(&mut self, marker: &str) -> Result<Vec<Value>> {
         let Some((name, count)) = marker.split_once(':') else {
             return Ok(vec![self.literal(marker)?]);
@@ -82,7 +82,7 @@ impl<'s> Draw<'s> {
         })
     }
 
-    /// A literal that is a word or holds one.
+    /// A literal that is a word or contains one.
     fn word(&mut self, marker: &str) -> Result<Value> {
         let list = match marker {
             "status" => &STATUSES[..],
@@ -109,7 +109,7 @@ impl<'s> Draw<'s> {
         }))
     }
 
-    /// The number of a name, drawn where the statement has it first.
+    /// The number for a name, drawn at its first use in the statement.
     fn below(&mut self, name: &'static str, most: u64) -> u64 {
         let random = &mut self.random;
         *self.drawn.entry(name).or_insert_with(|| random.next() % most)
@@ -119,7 +119,7 @@ impl<'s> Draw<'s> {
         1 + self.below(name, most)
     }
 
-    /// The payment of an order that may have none.
+    /// The payment reference of an order, which may have no payment.
     fn reference(&mut self) -> String {
         reference(self.key("order", self.shop.orders))
     }

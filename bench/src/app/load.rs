@@ -1,25 +1,25 @@
-//! Filling a server: most rows before it is followed, the last ones while it is.
+//! Loads a server: most rows before replication starts, the last ones while it runs.
 
 use anyhow::{Context, Result};
 use mysql::{Conn, prelude::Queryable};
 
 use super::rows::{Shop, TableRows};
 
-/// Numbers whose rows one INSERT has.
+/// Row numbers per INSERT.
 const NUMBERS: u64 = 500;
-/// What all tables have in common.
+/// The options of all tables.
 const TABLE_OPTIONS: &str = ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci";
 
-/// Which rows.
+/// Which part of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// All but the last two in a hundred, which the binlog does not tell of.
+    /// All but the last 2 %; not written to the binlog.
     Most,
-    /// Those two, in transactions as they come to a server that is followed.
+    /// The last 2 %, as transactions that are replicated.
     Last,
 }
 
-/// Makes tables.
+/// Creates the tables of a schema file.
 pub fn create(connection: &mut Conn, schema: &str) -> Result<()> {
     for table in definitions(schema) {
         let statement = format!("{table}{TABLE_OPTIONS}");
@@ -28,14 +28,14 @@ pub fn create(connection: &mut Conn, schema: &str) -> Result<()> {
     Ok(())
 }
 
-/// The definitions of a file, without what is behind the columns.
+/// The table definitions of a schema file, without the closing parenthesis.
 pub fn definitions(schema: &str) -> impl Iterator<Item = &str> {
     schema.split(");\n").map(str::trim).filter(|table| !table.is_empty())
 }
 
-/// Fills tables with a share of their rows.
+/// Inserts one share of the rows of each table.
 pub fn fill(connection: &mut Conn, tables: &[TableRows], shop: &Shop, share: Share) -> Result<()> {
-    // Rows are right; a server that checks them one by one takes twice as long.
+    // The rows satisfy all constraints; checking them takes a server twice as long.
     connection.query_drop("SET foreign_key_checks = 0, unique_checks = 0, autocommit = 0")?;
     if share == Share::Most {
         connection.query_drop("SET sql_log_bin = 0")?;
@@ -62,7 +62,7 @@ pub fn fill(connection: &mut Conn, tables: &[TableRows], shop: &Shop, share: Sha
     Ok(())
 }
 
-/// Counts what the optimizers of the servers go by.
+/// Collects the statistics that the servers' optimizers use.
 pub fn analyze(connection: &mut Conn, tables: &[TableRows]) -> Result<()> {
     let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
     let statement = format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {}", names.join(", "));

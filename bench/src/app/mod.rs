@@ -1,8 +1,8 @@
-//! The app suite: the ordinary statements of a shop, a forum and a back office, on Remora that follows a
-//! MariaDB, on that MariaDB and on a MySQL, each with the indexes that such tables have.
+//! The app suite: the ordinary statements of a shop, a forum and a back office, run on a MariaDB, on a Remora that
+//! replicates it and on a MySQL, each with the usual indexes.
 //!
-//! Every run of a statement has literals of its own, so that kept plans help and kept answers do not.
-//! Answers are compared before times are taken, and the servers are asked in turn.
+//! Every run of a statement has its own literals, so that plan caches help and result caches do not. Answers are
+//! compared before times are measured, and the servers take turns.
 
 mod adversarial;
 mod asker;
@@ -40,7 +40,7 @@ use crate::{
 
 const SCHEMA: &str = include_str!("schema.sql");
 const STATEMENTS: &str = include_str!("statements.sql");
-/// How much of the source's data Remora may need of memory.
+/// Most memory that Remora may need, as a share of the size of the source's data.
 const MEMORY: f64 = 0.8;
 
 /// Options of `app`.
@@ -122,7 +122,7 @@ impl AppOptions {
     }
 }
 
-/// Runs the suite; an error if an answer was wrong, not if it was slow.
+/// Runs the suite; fails on a wrong answer, not on a slow one.
 pub fn app(options: &AppOptions) -> Result<()> {
     let shop = Shop::new(options.scale);
     let beside = start(options, &shop)?;
@@ -158,7 +158,7 @@ pub fn app(options: &AppOptions) -> Result<()> {
     }
 }
 
-/// The servers with the rows.
+/// Starts the servers and loads the rows.
 fn start(options: &AppOptions, shop: &Shop) -> Result<Beside> {
     let tables = definitions(SCHEMA).chain(definitions(adversarial::SCHEMA)).count();
     let limit = Duration::from_secs(600);
@@ -206,7 +206,7 @@ fn measure(options: &AppOptions, holders: &[Holder], shop: &Shop) -> Result<Vec<
     Ok(all)
 }
 
-/// How far the worst chosen plan is from the best forced one.
+/// The worst ratio of a chosen plan to the best forced one.
 fn worst(cases: &[CaseTimes]) -> Figure {
     let worst = cases.iter().max_by(|a, b| a.of_best.total_cmp(&b.of_best));
     let target = Target::AtMost(adversarial::BOUND);
@@ -216,7 +216,7 @@ fn worst(cases: &[CaseTimes]) -> Figure {
     figure
 }
 
-/// Remora's memory beside the source's data.
+/// Remora's memory relative to the size of the source's data.
 fn memory(beside: &Beside) -> Result<Figure> {
     let data = directory_bytes(&beside.source.data().join(DATABASE))?;
     let resident = beside.remora.resident_bytes()?;
@@ -240,7 +240,7 @@ fn memory(beside: &Beside) -> Result<Figure> {
     Ok(figure)
 }
 
-/// Prints what differed; how many statements did.
+/// Prints the differences and returns how many statements differed.
 fn show_differences(statements: &[Figures], cases: &[CaseTimes]) -> usize {
     let statements =
         statements.iter().filter_map(|one| Some((&one.name, one.difference.as_ref()?)));

@@ -1,4 +1,4 @@
-//! What a run found: a line for each statement, and what should be reached.
+//! The results of a run: a line for each statement, and the figures with their targets.
 
 use super::times::{Figures, Times};
 use crate::{
@@ -6,19 +6,19 @@ use crate::{
     table::Table,
 };
 
-/// The fixed cost in processor time of a statement that was seen before, in microseconds.
+/// Target for the fixed CPU cost of a statement whose plan is cached, in microseconds.
 const ONE_TABLE_CPU_US: f64 = 60.0;
 const THREE_TABLES_CPU_US: f64 = 150.0;
-/// How many times as long as the point select what an index answers at once may take.
+/// Most time of a statement that reads an index's first rows, relative to the point select.
 const NEAR: f64 = 1.2;
-/// Statements behind that are named.
+/// Most slow statements that are named.
 const SHOWN: usize = 12;
-/// How many times as long as its rows the sums over a list of keys may take.
+/// Most time of sums over a list of keys, relative to reading the rows of such a list.
 const SUMS: f64 = 1.1;
-/// How many times as fast as another server the statements should be, by their geometric mean.
+/// Target speedup over another server: geometric mean over the statements.
 const MEAN: f64 = 3.0;
 
-/// The statements for people.
+/// The statements as a table.
 pub fn table(statements: &[Figures], servers: &[&str]) -> Table {
     let mut heads = vec!["statement, ms".to_owned()];
     for server in servers {
@@ -57,7 +57,7 @@ fn digits(ms: f64) -> String {
     if ms < 10.0 { format!("{ms:.3}") } else { format!("{ms:.1}") }
 }
 
-/// What should be reached, and what was.
+/// The figures and their targets.
 pub fn figures(statements: &[Figures], servers: &[&str]) -> Vec<Figure> {
     let slowest = |one: &Figures| {
         let ratios = (1..servers.len()).filter_map(|server| one.ratio(server));
@@ -82,7 +82,7 @@ pub fn figures(statements: &[Figures], servers: &[&str]) -> Vec<Figure> {
     figures
 }
 
-/// A figure of one value.
+/// A figure with a single value.
 pub fn single(name: &str, unit: &'static str, value: f64, target: Target) -> Figure {
     Figure::new(name, unit, Spread::single(value), target)
 }
@@ -96,7 +96,7 @@ fn near(statements: &[Figures]) -> Option<Figure> {
     largest("an index's first rows in times of the point select", "x", ratios, NEAR)
 }
 
-/// How far sums over a list of keys are from the rows of such a list.
+/// How much slower sums over a list of keys are than reading the rows of such a list.
 fn sums_of_lists(statements: &[Figures]) -> Option<Figure> {
     let of = |note: &str| own(statements.iter().find(|one| has(one, note))?);
     let ratio = of("list-sums")? / of("list-rows")?;
@@ -104,7 +104,7 @@ fn sums_of_lists(statements: &[Figures]) -> Option<Figure> {
     Some(single("sums over a list of keys in times of its rows", "x", ratio, target))
 }
 
-/// Remora's median.
+/// Remora's median, in milliseconds.
 fn own(figures: &Figures) -> Option<f64> {
     Some(figures.times.first()?.as_ref()?.p50_ms)
 }
@@ -124,7 +124,7 @@ fn has(figures: &Figures, note: &str) -> bool {
     figures.notes.iter().any(|one| one == note)
 }
 
-/// The largest of named values, with the names of those that are too large.
+/// The largest of the values, with the names of those above `most`.
 fn largest<'n>(
     name: &str,
     unit: &'static str,

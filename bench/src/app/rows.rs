@@ -1,19 +1,19 @@
-//! The rows of the shop: each follows from its table and its number alone, so that statements can ask for
-//! what is there without a look at it.
+//! The rows of the shop. Each is computed from its table and its number alone, so that statements can ask for existing
+//! values without reading them.
 
 use std::fmt::Write;
 
 use super::calendar::{DAYS, SECONDS_OF_DAY, moment};
 use crate::random::{SplitMix64, mix};
 
-/// Categories, of which the first are the parents of the others.
+/// Number of categories; the first ones are the parents of the others.
 pub const CATEGORIES: u64 = 60;
 const PARENTS: u64 = 10;
-/// Forums.
+/// Number of forums.
 pub const FORUMS: u64 = 20;
 /// Most items of an order.
 const ITEMS: u64 = 3;
-/// Of so many words a name may be made.
+/// First names.
 const NAMES: [&str; 40] = [
     "Anna", "Ben", "Carla", "David", "Elena", "Felix", "Greta", "Hugo", "Ida", "Jonas", "Karin",
     "Leo", "Mara", "Nils", "Olga", "Paul", "Quinn", "Rosa", "Simon", "Tara", "Udo", "Vera",
@@ -27,7 +27,7 @@ const FAMILIES: [&str; 40] = [
     "Conti", "Duval", "Eriksen", "Fuchs", "Gruber", "Horvat", "Ito", "Jansen", "Kovac", "Lopez",
     "Meyer", "Nagy",
 ];
-/// Words of products' names and of texts.
+/// Words of product names and of texts.
 pub const WORDS: [&str; 48] = [
     "amber", "birch", "copper", "desk", "engine", "fabric", "garden", "handle", "iron", "jacket",
     "kettle", "lamp", "mirror", "needle", "oak", "paper", "quilt", "ribbon", "silver", "table",
@@ -62,13 +62,13 @@ pub struct Shop {
 /// A table that is filled.
 pub struct TableRows {
     pub name: &'static str,
-    /// Its last number.
+    /// The largest row number.
     pub count: fn(&Shop) -> u64,
-    /// Writes the rows of a number, each in parentheses behind a comma: mostly one.
+    /// Appends the rows of a number (mostly one) as `,(…)`.
     pub write: fn(&Shop, u64, &mut String),
 }
 
-/// The tables in an order in which foreign keys hold.
+/// The tables, parents before the children that refer to them.
 pub const TABLES: [TableRows; 11] = [
     TableRows { name: "categories", count: |_| CATEGORIES, write: category },
     TableRows { name: "users", count: |shop| shop.users, write: user },
@@ -92,7 +92,7 @@ impl Shop {
         Self { users, products, orders, reviews: orders / 5, topics: users / 5, posts: users * 2 }
     }
 
-    /// When an order was made: no two in the same second, and not quite in the order of their keys.
+    /// The second at which an order was made: unique, and almost in the order of the keys.
     pub fn order_second(&self, order: u64) -> u64 {
         second((order - 1) ^ 5, self.orders)
     }
@@ -104,7 +104,7 @@ impl Shop {
         format!("{name}.{family}.{user}@example.org")
     }
 
-    /// Any user, some far more often than others.
+    /// Any user; low numbers are far more frequent.
     fn customer(&self, random: &mut SplitMix64) -> u64 {
         often_low(random, self.users)
     }
@@ -140,19 +140,19 @@ impl Shop {
     }
 }
 
-/// What a row is drawn by.
+/// The random stream of a row.
 pub fn row(table: &str, number: u64) -> SplitMix64 {
     let name = table.bytes().fold(7, |hash, byte| mix(hash ^ u64::from(byte)));
     SplitMix64::new(mix(name ^ number))
 }
 
-/// A number from 1, small ones far more often.
+/// A number from 1 on; small ones are far more frequent.
 fn often_low(random: &mut SplitMix64, most: u64) -> u64 {
     let part = random.unit();
     1 + (part * part * most as f64) as u64
 }
 
-/// The second of one of so many things, spread over all days.
+/// The second of the `place`th of `of` events, which are spread over all days.
 pub fn second(place: u64, of: u64) -> u64 {
     let step = DAYS * SECONDS_OF_DAY / (of + 8);
     place * step + mix(place) % step
@@ -178,37 +178,37 @@ pub fn name(user: u64) -> String {
     format!("{name} {family} {}", user % 97)
 }
 
-/// A product's own number.
+/// A product's SKU.
 pub fn sku(product: u64) -> String {
     format!("SKU-{:08X}", mix(product) >> 32)
 }
 
-/// What a session is known by.
+/// A session's token.
 pub fn token(user: u64) -> String {
     format!("{:016x}{:016x}", mix(user ^ 0xabcd), user)
 }
 
-/// What a payment is known by.
+/// A payment's reference.
 pub fn reference(order: u64) -> String {
     format!("P{order:08}{:07X}", mix(order) >> 36)
 }
 
-/// A word that few texts have.
+/// A word that few texts contain.
 pub fn rare_word(number: u64) -> String {
     format!("model{}", number % 500)
 }
 
-/// The part of a category in addresses.
+/// A category's URL slug.
 pub fn slug(category: u64) -> String {
     format!("{}-{category}", WORDS[category as usize % WORDS.len()])
 }
 
-/// A coupon of one of five hundred campaigns.
+/// A coupon code of one of 500 campaigns.
 pub fn coupon(number: u64) -> String {
     format!("{}{:03}", WORDS[number as usize % 8].to_uppercase(), number % 500)
 }
 
-/// In cents.
+/// A product's price, in cents.
 fn price(product: u64) -> u64 {
     199 + mix(product ^ 0x9999) % 29_800
 }
@@ -217,7 +217,7 @@ fn money(cents: u64) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }
 
-/// Adds a row; writing to a text cannot fail.
+/// Appends a row; writing to a `String` cannot fail.
 macro_rules! add {
     ($out:expr, $($argument:tt)*) => {{
         let _ = write!($out, ",({})", format_args!($($argument)*));

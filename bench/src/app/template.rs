@@ -1,4 +1,4 @@
-//! Statements as they are written down, `{…}` where a literal is drawn for each run.
+//! Statement templates: `{…}` is a literal that is drawn for each run.
 //!
 //! ```text
 //! -- name [note | note]
@@ -14,23 +14,23 @@ use super::draw::Draw;
 #[derive(Clone, Debug)]
 pub struct Template {
     pub name: String,
-    /// What stands in brackets behind the name.
+    /// The notes in brackets after the name.
     pub notes: Vec<String>,
     pub text: String,
 }
 
-/// A statement with literals.
+/// A statement with its literals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filled {
-    /// With the literals in it.
+    /// The text with the literals in it.
     pub text: String,
-    /// With parameters in their place.
+    /// The text with a `?` for each literal.
     pub prepared: String,
     pub values: Vec<Value>,
 }
 
 impl Template {
-    /// The statements of a file.
+    /// Reads the templates of a file.
     pub fn read(file: &str) -> Result<Vec<Self>> {
         let blocks = file.split(";\n").map(str::trim).filter(|block| !block.is_empty());
         blocks.map(Self::of_block).collect()
@@ -49,7 +49,7 @@ impl Template {
         Ok(Self { name: name.to_owned(), notes, text: text.to_owned() })
     }
 
-    /// The statement with the next literals.
+    /// Fills in the next literals.
     pub fn fill(&self, draw: &mut Draw<'_>) -> Result<Filled> {
         draw.begin();
         let (mut text, mut prepared, mut values) = (String::new(), String::new(), Vec::new());

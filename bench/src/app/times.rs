@@ -1,4 +1,4 @@
-//! One statement on all servers: answers first, then times, the servers in turn for each draw.
+//! One statement on all servers: answers first, then times; the servers take turns for each set of literals.
 
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,10 @@ use crate::{
     measure::{Spent, microseconds, percentile},
 };
 
-/// Fewest runs that count; of statements that take far longer than the budget, fewest at all.
+/// Fewest measured runs; the second is for statements that take far longer than the budget.
 const LEAST_RUNS: usize = 7;
 const LEAST_SLOW_RUNS: usize = 3;
-/// In so many budgets even those end.
+/// After this many budgets, such slow statements stop too.
 const SLOW: u32 = 4;
 
 /// Notes of statements whose fixed cost matters: the first server is asked them alone too.
@@ -31,18 +31,18 @@ const ALONE_BUDGET: Duration = Duration::from_millis(500);
 /// How much is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Answers that are compared before times are taken.
+    /// Answers that are compared before times are measured.
     pub compared: usize,
-    /// Most runs that count.
+    /// Most measured runs.
     pub runs: usize,
-    /// No run starts later, once there are a few.
+    /// No run starts after this time, once the fewest runs are made.
     pub budget: Duration,
-    /// Whether all runs have the literals of the first.
+    /// Whether all runs use the literals of the first.
     pub is_same: bool,
 }
 
 impl Effort {
-    /// Whether so many runs are enough after this time.
+    /// Whether this many runs are enough after this time.
     fn is_spent(&self, runs: usize, time: Duration) -> bool {
         let is_slow = runs >= LEAST_SLOW_RUNS && time > self.budget * SLOW;
         is_slow || runs >= LEAST_RUNS && time > self.budget
@@ -54,14 +54,14 @@ impl Effort {
 pub struct Figures {
     pub name: String,
     pub notes: Vec<String>,
-    /// In the order of the servers; `None` where the answer was an error.
+    /// By server; `None` where the answer was an error.
     pub times: Vec<Option<Times>>,
     /// Of the first server while the others are idle, for statements whose fixed cost matters. In turn with the
     /// others, each run begins with the processor's caches full of what they read.
     pub alone: Option<Times>,
     /// How many of the answers differed.
     pub differences: usize,
-    /// The first of them.
+    /// The first difference.
     pub difference: Option<String>,
 }
 
@@ -87,20 +87,20 @@ impl Times {
 }
 
 impl Figures {
-    /// How many times as long a server takes as the first one.
+    /// How many times as long a server takes as the first one (Remora).
     pub fn ratio(&self, server: usize) -> Option<f64> {
         let of = |server: usize| Some(self.times.get(server)?.as_ref()?.p50_ms);
         Some(of(server)? / of(0)?)
     }
 
-    /// Whether the first server takes longer than another one, by more than noise.
+    /// Whether the first server is slower than another by more than 10 %, the noise.
     pub fn is_behind(&self) -> bool {
         (1..self.times.len())
             .any(|server| self.ratio(server).is_some_and(|ratio| ratio < 1.0 / 1.1))
     }
 }
 
-/// Compares the answers to a statement and takes its times.
+/// Compares the answers to a statement and measures its times.
 pub fn measure(
     template: &Template,
     askers: &mut [Asker<'_>],

@@ -1,7 +1,8 @@
-//! Documents in process: tiedot's benchmark, with its document, its six indexes, its query and its mix
+//! Documents in process: tiedot's benchmark, with its document, its six indexes, its query and its mix of operations
 //! (github.com/HouzuoGuo/tiedot, `benchmark.go`), through the crate `remora`.
 //!
-//! Each phase is split over threads; its processor time is that of the whole process, background work included, until
+//! Each phase is split over threads. Its CPU time is that of the whole process, background work included, until the
+//! last operation has ended. The time to generate documents and queries is measured separately and shown next to it.
 //! the last operation has ended. What making the documents and queries takes is measured apart and shown beside.
 
 mod sample;
@@ -23,7 +24,7 @@ use crate::{measure::Processor, random::SplitMix64, suite::WorkDirectory, table:
 /// The paths that tiedot's benchmark indexes.
 const PATHS: [&str; 6] =
     ["nested.nested.str", "nested.nested.int", "nested.nested.float", "strs", "ints", "floats"];
-/// Openings of a database, of which the median counts.
+/// Number of times a database is opened; the median counts.
 const OPENINGS: usize = 11;
 
 /// Options of `documents`.
@@ -51,11 +52,11 @@ struct Phase {
     operations: u64,
     per_second: f64,
     cpu_us: f64,
-    /// What making what is asked took of it.
+    /// The part of it that generates documents and queries.
     generator_us: f64,
 }
 
-/// Sizes and times beside the phases.
+/// Sizes and times that belong to no phase.
 #[derive(Debug, Serialize)]
 struct Beside {
     documents: u64,
@@ -129,7 +130,7 @@ fn print(phases: &[Phase], beside: &Beside) {
     );
 }
 
-/// All phases on a new database.
+/// Runs all phases on a new database.
 fn run(
     path: &Path,
     (durability, setting): (&'static str, Durability),
@@ -143,7 +144,7 @@ fn run(
     }
     let count = options.count;
     let ids = AtomicU64::new(0);
-    // As tiedot's random ids: any that there is.
+    // Any existing id, as tiedot picks random ids.
     let id = |random: &mut SplitMix64| 1 + random.below(count as usize) as i64;
     let sample = |random: &mut SplitMix64| Sample::new(random, count);
     let mut phases = Vec::new();
@@ -200,7 +201,7 @@ fn run(
     Ok(phases)
 }
 
-/// tiedot's query: what has one of two values but not both, or one of three neighbours.
+/// tiedot's query: documents with exactly one of two values, or with one of three adjacent numbers.
 fn query(random: &mut SplitMix64, count: u64) -> Filter {
     let mut number = || random.below(count as usize) as i64;
     let one = remora::field("nested.nested.int").equals(number());
@@ -215,7 +216,7 @@ fn look_up(all: &Collection, random: &mut SplitMix64, count: u64) -> Result<()> 
     Ok(())
 }
 
-/// Runs an operation on several threads; the processor time is the process's.
+/// Runs an operation on several threads; the CPU time is the process's.
 fn measured(
     (durability, name): (&'static str, &'static str),
     options: &DocumentOptions,
@@ -308,7 +309,7 @@ fn beside(directory: &Path, options: &DocumentOptions) -> Result<Beside> {
     })
 }
 
-/// The median time of an operation by key, of a hundred at once.
+/// The median time per operation by key, over chunks of 100 operations, in microseconds.
 fn each_us(ids: &[i64], mut operation: impl FnMut(i64) -> Result<()>) -> Result<f64> {
     let mut times = Vec::new();
     for ids in ids.chunks(100) {
@@ -328,7 +329,7 @@ fn bytes_of(path: &Path) -> Result<u64> {
         bytes += if metadata.is_dir() {
             bytes_of(&entry.path())?
         } else {
-            // What is allocated: files have holes.
+            // Allocated bytes, since files are sparse.
             std::os::unix::fs::MetadataExt::blocks(&metadata) * 512
         };
     }

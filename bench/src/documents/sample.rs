@@ -27,7 +27,7 @@ struct Inner {
 }
 
 impl Sample {
-    /// One with integers below a bound.
+    /// A random document with integers below a bound.
     pub(super) fn new(random: &mut SplitMix64, below: u64) -> Self {
         let text = |random: &mut SplitMix64| format!("{:.6}", random.unit());
         let int = |random: &mut SplitMix64| random.below(below as usize) as i64;

@@ -1,6 +1,6 @@
-//! The self-check of generated rows against real ones held out: 200,000 rows are made from the
-//! first 50,000 English documents and compared with the 200,000 that there are. Lengths are
-//! compared with those of the rows learnt from, which differ from all by more than may be.
+//! The self-check of generated rows against held-out real ones: the first quarter of the English documents, extended by
+//! generated rows to the full number, is compared with all of them. Lengths are compared with those of that first
+//! quarter, which differ from the whole by more than the bounds allow.
 
 use std::path::Path;
 
@@ -18,25 +18,25 @@ use crate::{
 
 use super::Extender;
 
-/// Rows that are learnt from, of every four.
+/// Rows are generated from the first of this many parts of the documents.
 const SHARE_LEARNT: usize = 4;
-/// A query counts if this many real rows answer it.
+/// A query is compared if at least this many real rows match it.
 const LEAST_HITS: u64 = 20;
-/// Words of a question shorter than this are left out of it.
+/// Shorter words of a question are left out.
 const LEAST_WORD_CHARS: usize = 4;
 
-/// One figure of both sets.
+/// One figure, for both sets.
 struct Line {
     name: String,
     real: f64,
     generated: f64,
-    /// By how much they differ.
+    /// The difference.
     difference: f64,
-    /// By how much they may.
+    /// The largest allowed difference.
     allowed: f64,
 }
 
-/// Generates, compares, prints; an error if some figure is out of its bounds.
+/// Generates, compares and prints; fails if a figure is out of its bounds.
 pub fn corpus_check(data: &Path, documents: Vec<Document>) -> Result<()> {
     let real: Vec<Document> =
         documents.into_iter().filter(|document| document.language == "en").collect();
@@ -69,7 +69,7 @@ pub fn corpus_check(data: &Path, documents: Vec<Document>) -> Result<()> {
     Ok(())
 }
 
-/// What is compared of a set of rows.
+/// The figures of a set of rows.
 struct Figures {
     words: usize,
     once: usize,
@@ -124,7 +124,7 @@ fn compare_lengths(real: &[usize], generated: &[usize]) -> Vec<Line> {
     pairs.map(line).collect()
 }
 
-/// The median over the queries of how many times more generated rows than real ones hold it.
+/// The median over the queries of how many times as many generated rows as real ones match.
 fn compare_hits(
     file: &str,
     queries: &[TextQuery],
@@ -144,7 +144,7 @@ fn compare_hits(
     Ok(ratio(&name, 1.0, percentile(&ratios, 50), 0.10))
 }
 
-/// A question as the rows that hold its longer words, all of them.
+/// A question as a query for the rows that contain all its longer words.
 fn question(text: &str) -> Option<TextQuery> {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words = words.filter(|word| word.chars().count() >= LEAST_WORD_CHARS);

@@ -1,11 +1,10 @@
 //! More rows than there are documents, with natural term statistics.
 //!
-//! Plain repetition would keep how frequent words are but freeze the vocabulary: every rare word
-//! would become several times as frequent. So a generated row is put together from real sentences
-//! of neighbouring documents, and its rare words are renamed, each replica of the corpus having
-//! its own names.
+//! Plain repetition would keep word frequencies but freeze the vocabulary: every rare word would become several times
+//! as frequent. So a generated row combines real sentences of neighbouring documents, and its rare words are renamed;
+//! each replica of the corpus has its own names.
 //!
-//! Row `n` is made from the seed and `n` alone: any row can be made by itself, in any order.
+//! Row `n` depends on the seed and `n` alone, so rows can be generated in any order.
 
 mod check;
 mod pool;
@@ -18,22 +17,22 @@ use pool::Pool;
 
 pub use check::corpus_check;
 
-/// Generated rows are English and Japanese in this proportion: what takes 200,000 English and
-/// 66,450 Japanese documents to 1,000,000 and 100,000.
+/// Generated rows are English and Japanese in this ratio: it takes 200,000 English and 66,450 Japanese documents to
+/// 1,000,000 and 100,000.
 const GROWTH: [(&str, u64); 2] = [("en", 800_000), ("ja", 33_550)];
-/// Which stream of random numbers.
+/// The seed of the random stream.
 const SEED: u64 = 20_261_121;
-/// Added to a row's number, gives the page number of a generated row: no real page has it.
+/// Added to a row's number to make its page number; no real page number is as large.
 const FIRST_PAGE_ID: u64 = 100_000_000;
 
-/// Makes the rows above the real ones.
+/// Generates rows beyond the real ones.
 pub struct Extender {
-    /// The largest real id; also how many numbers are taken.
+    /// The largest real id; generated rows continue after it.
     last_real: u64,
     pools: Vec<(u64, Pool)>,
 }
 
-/// The real documents, and generated ones up to `rows` in all.
+/// The real documents, followed by generated ones up to `rows` in all.
 pub fn extend(mut documents: Vec<Document>, rows: usize) -> Vec<Document> {
     let missing = rows.saturating_sub(documents.len()) as u64;
     let extender = Extender::new(&documents, &GROWTH);
@@ -52,7 +51,7 @@ pub fn extend(mut documents: Vec<Document>, rows: usize) -> Vec<Document> {
 }
 
 impl Extender {
-    /// Learns from real documents; the weights say how often each language is generated.
+    /// Learns from real documents; the weights set how often each language is generated.
     pub fn new(documents: &[Document], weights: &[(&str, u64)]) -> Self {
         let mut by_language = FxHashMap::<&str, Vec<&Document>>::default();
         for document in documents {
@@ -65,7 +64,7 @@ impl Extender {
         Self { last_real, pools: pools.collect() }
     }
 
-    /// Row `n`, which lies above the real ones; `None` if there is nothing to make it of.
+    /// Row `n`, which must be beyond the real ones; `None` if there is nothing to make it from.
     pub fn row(&self, n: u64) -> Option<Document> {
         let (pool, nth) = self.place(n.checked_sub(self.last_real + 1)?)?;
         let mut random = SplitMix64::new(SEED ^ n);
@@ -82,11 +81,11 @@ impl Extender {
         })
     }
 
-    /// Which pool the `index`th generated row is of, and how many of that pool's rows precede it.
-    /// The languages are spread evenly.
+    /// The pool of the `index`th generated row, and how many of that pool's rows precede it. The languages are spread
+    /// evenly.
     fn place(&self, index: u64) -> Option<(&Pool, u64)> {
         let total: u64 = self.pools.iter().map(|(weight, _)| weight).sum();
-        // Rows of the pools after the first up to, and without, row `index`.
+        // Rows before `index` that belong to the pools after the first.
         let mut rest_before = 0;
         for (weight, pool) in self.pools.iter().skip(1) {
             let up_to =
@@ -104,7 +103,7 @@ impl Extender {
 mod tests {
     use super::*;
 
-    /// A word of eight letters that no other number has.
+    /// A word of eight letters, unique to its number.
     fn word(number: u64) -> String {
         let letter = |digit: u8| char::from(b'a' + digit % 26);
         crate::random::mix(number).to_le_bytes().into_iter().map(letter).collect()

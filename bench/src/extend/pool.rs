@@ -7,12 +7,12 @@ use crate::{
 
 use super::rename::Names;
 
-/// How far from its anchor, in sentences, the rest of a row may start.
+/// How far from its anchor, in sentences, the other sentences of a row may start.
 const WINDOW: usize = 256;
-/// Among how many sentences a row's last one is chosen.
+/// How many sentences the last one of a row is chosen from.
 const LAST_CHOICE: usize = 12;
-/// How far apart two documents may be in the order of their first sentences' lengths for the one
-/// to give the other its length.
+/// Largest distance between two documents, ordered by the length of their first sentences, at which one may take the
+/// other's length.
 const NEAR_IN_LENGTH: usize = 200;
 
 /// The documents of one language.
@@ -27,9 +27,9 @@ pub struct Pool {
     starts: Vec<usize>,
     /// The length of each document's text in characters, ordered by the first sentence's length.
     lengths: Vec<usize>,
-    /// The place of each document in that order.
+    /// Each document's rank in that order.
     ranks: Vec<usize>,
-    /// What stands between two sentences.
+    /// The separator between two sentences.
     space: &'static str,
     /// The rare words.
     pub names: Names,
@@ -65,9 +65,9 @@ impl Pool {
         }
     }
 
-    /// The `nth` row: an anchor, its first sentence, and sentences that follow each other near it,
-    /// until the length of another document is met. Each replica takes every document for its
-    /// anchor once and starts at its own distance from it, so that it uses most sentences once.
+    /// The `nth` row: an anchor document, its first sentence, and consecutive sentences near it, until the length of
+    /// another document is reached. Each replica uses every document as the anchor once and starts at its own distance
+    /// from it, so that it uses most sentences once.
     pub fn compose(&self, nth: u64, random: &mut SplitMix64) -> (&Document, String) {
         let replica = self.replica(nth);
         let anchor = permuted(nth % self.documents.len() as u64, self.documents.len(), replica);
@@ -88,9 +88,8 @@ impl Pool {
         (&self.documents[anchor], text)
     }
 
-    /// Which sentence behind `from` a row goes on with that lacks so many characters: the next one
-    /// while it fits in, then the one of several that leaves the least difference; `None` where
-    /// the row is best left as it is.
+    /// The sentence after `from` that continues a row which lacks `lacking` characters: the next one if it fits, else
+    /// the one of several whose length comes closest; `None` if the row is closer to its length without one.
     fn next_sentence(&self, from: usize, lacking: usize) -> Option<usize> {
         let length = |place: usize| {
             let sentence = self.rest.get(place % self.rest.len().max(1))?;
@@ -109,8 +108,8 @@ impl Pool {
         nth / self.documents.len() as u64 + 1
     }
 
-    /// The length of a document whose first sentence is about as long as the anchor's: short
-    /// documents have short first sentences.
+    /// The length of a document whose first sentence is about as long as the anchor's, since short documents have short
+    /// first sentences.
     fn target(&self, anchor: usize, random: &mut SplitMix64) -> usize {
         let place = self.ranks[anchor] + random.below(2 * NEAR_IN_LENGTH + 1);
         let last = self.lengths.len() - 1;
@@ -118,7 +117,7 @@ impl Pool {
     }
 }
 
-/// Takes each of `count` numbers to another one, in every replica differently.
+/// A permutation of the numbers below `count`, different in each replica.
 fn permuted(number: u64, count: usize, replica: u64) -> usize {
     let count = count as u64;
     let mut factor = mix(replica) % count;
@@ -136,7 +135,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Cuts a text behind `。` (and what closes it) and behind a full stop that a space follows.
+/// Splits a text after `。` (and the bracket or quote that closes it) and after a full stop before a space.
 fn sentences(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut start = 0;

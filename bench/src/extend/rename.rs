@@ -1,10 +1,9 @@
-//! Other names for rare words: names, numbers and places that a replica has for itself.
+//! Replaces rare words, such as names, numbers and places, by names that only one replica has.
 //!
-//! Of the words that stand in at most three documents a share is replaced, the same word of the
-//! same replica by the same name: a map seeded by word and replica, which avoids the real words
-//! but does not forbid that two words, now and then, get one name. Digits are drawn again; letters come from a model of three neighbouring letters,
-//! trained on the same rare words. Length and capitals stay. In Japanese only katakana runs and
-//! numbers are replaced.
+//! A share of the words that occur in at most three documents is replaced, the same word of the same replica always by
+//! the same name. The name is drawn from a stream seeded by word and replica and avoids the real words; two words may
+//! get the same name now and then. Digits are drawn again; letters come from a trigram model trained on the same rare
+//! words. Length and capitals stay. In Japanese only katakana runs and numbers are replaced.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -14,15 +13,15 @@ use crate::{
     random::{SplitMix64, mix},
 };
 
-/// The share of the words that stand in one, two and three documents that a replica renames. They
-/// are chosen so that the vocabulary grows as the real one does (`bench corpus-check`).
+/// The share of the words in one, two and three documents that a replica renames, chosen so that the vocabulary grows
+/// like the real one (`bench corpus-check`).
 const SHARES: [f64; 3] = [0.95, 0.2, 0.1];
-/// How often another name is drawn if a real word has the first.
+/// How often a name is drawn anew because it is a real word.
 const TRIES: usize = 6;
 
-/// The rare words of a pool and how to make more like them.
+/// The rare words of a pool and a model that makes similar ones.
 pub struct Names {
-    /// Every word and in how many documents it stands.
+    /// Document frequency of every word.
     counts: FxHashMap<String, u32>,
     /// Whether only katakana and numbers are renamed.
     keeps_letters: bool,
@@ -45,7 +44,7 @@ impl Names {
         names
     }
 
-    /// The text with the replica's names in it.
+    /// The text with the replica's names.
     pub fn rename(&self, text: &str, replica: u64) -> String {
         let mut result = String::with_capacity(text.len());
         for run in runs(text) {
@@ -73,7 +72,7 @@ impl Names {
         Some(with_capitals_of(word, &name))
     }
 
-    /// In which share of the replicas this word has another name.
+    /// The share of the replicas that rename this word.
     fn share(&self, word: &str) -> f64 {
         let is_kept = |c: char| self.keeps_letters && !is_katakana(c) && !c.is_numeric();
         let index = self.counts.get(word).map_or(u32::MAX, |count| count - 1);
@@ -81,7 +80,7 @@ impl Names {
     }
 }
 
-/// Which character follows which two, and how often.
+/// How often each character follows each pair of characters.
 #[derive(Default)]
 struct Trigrams {
     following: FxHashMap<[char; 2], Vec<char>>,
@@ -111,7 +110,7 @@ impl Trigrams {
         let mut name = String::with_capacity(word.len());
         for c in word.chars() {
             if c.is_ascii_digit() {
-                // A number does not begin with a nought unless it did.
+                // A number begins with a zero only if the replaced one did.
                 let least = usize::from(name.is_empty() && c != '0');
                 name.push(char::from(b'0' + (least + random.below(10 - least)) as u8));
             } else if c.is_alphabetic() && !self.letters.is_empty() {
@@ -127,7 +126,7 @@ impl Trigrams {
     }
 }
 
-/// A stretch of a text: a word that might be renamed, or what stands between such words.
+/// A piece of a text: a word that may be renamed, or the text between such words.
 struct Run<'t> {
     text: &'t str,
     is_word: bool,
@@ -140,7 +139,7 @@ enum Kind {
     Other,
 }
 
-/// The runs that a text consists of, in order and without gaps.
+/// Splits a text into runs, in order and without gaps.
 fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! Shapes that are drawn: several forms around each other by turns, pieces of several kinds one behind the
-//! other, in a place of a statement. What no single form shows, two together may.
+//! Random shapes: several forms nested by turns, or pieces of several kinds in a chain, at a random place of a
+//! statement. They find what two forms break together and neither breaks alone.
 
 use super::shapes::{CHAINED, NESTED, Shape, numbered};
 use crate::random::SplitMix64;
@@ -20,10 +20,10 @@ const PLACES: [&str; 13] = [
     "UPDATE u SET a = 1 WHERE id = 7 AND @",
     "DELETE FROM u WHERE id = 7 AND @",
 ];
-/// What is innermost.
+/// Innermost expressions.
 const LEAVES: [&str; 8] =
     ["1", "'a'", "t.a", "t.v", "0.5", "NULL", "(SELECT MAX(u.a) FROM u)", "x'61'"];
-/// Forms with queries in them, beside those of shapes of their own.
+/// Forms with subqueries, in addition to the listed shapes.
 const ASKING: [&str; 8] = [
     "(@) IN (SELECT u.a FROM u)",
     "(@) NOT IN (SELECT u.a FROM u WHERE u.id = 1)",
@@ -35,7 +35,7 @@ const ASKING: [&str; 8] = [
     "(SELECT MAX(u.a + (@)) FROM u)",
 ];
 
-/// So many shapes of a seed.
+/// `count` shapes drawn from a seed.
 pub fn drawn(count: usize, seed: u64) -> Vec<Shape> {
     let mut random = SplitMix64::new(seed);
     (0..count)
@@ -57,13 +57,13 @@ fn place(random: &mut SplitMix64) -> &'static str {
     PLACES[random.below(PLACES.len())]
 }
 
-/// A leaf that the place knows.
+/// A leaf that is valid at the place.
 fn leaf(random: &mut SplitMix64, place: &str) -> &'static str {
     let leaf = LEAVES[random.below(LEAVES.len())];
     if leaf.starts_with("t.") && !place.contains("FROM t") { "2" } else { leaf }
 }
 
-/// Two to four forms around each other, again and again.
+/// Two to four forms, nested repeatedly.
 fn nested(random: &mut SplitMix64) -> Shape {
     let place = place(random);
     let forms: Vec<&str> = (0..2 + random.below(3)).map(|_| form(random)).collect();
@@ -80,7 +80,7 @@ fn nested(random: &mut SplitMix64) -> Shape {
     })
 }
 
-/// Pieces of one or two levels, joined by an operator or in a call.
+/// Pieces of one or two levels, joined by an operator or as arguments of a call.
 fn chained(random: &mut SplitMix64) -> Shape {
     let place = place(random);
     let pieces: Vec<String> = (0..1 + random.below(3))

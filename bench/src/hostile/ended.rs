@@ -1,5 +1,5 @@
-//! Statements without end, ended in each way there is: how long the client waits, how long the server
-//! works on, and what is left on disk.
+//! Endless statements, ended in every possible way: how long the client waits, how long the server keeps working, and
+//! what stays on disk.
 
 use std::{
     path::Path,
@@ -17,9 +17,9 @@ use crate::{
     table::Table,
 };
 
-/// Rows of the table that is joined with itself.
+/// Rows of the table that is joined to itself.
 const ROWS: usize = 5_000;
-/// Statements that run for minutes and more.
+/// Statements that run for minutes or longer.
 const ENDLESS: [(&str, &str); 15] = [
     ("cross join", "SELECT COUNT(*) FROM n a, n b, n c WHERE a.i + b.i + c.i = -1"),
     ("cross join, grouped", "SELECT a.i, b.i, COUNT(*) FROM n a, n b, n c GROUP BY 1, 2"),
@@ -61,29 +61,29 @@ const ENDLESS: [(&str, &str); 15] = [
     ),
     ("SLEEP", "SELECT SLEEP(1000)"),
 ];
-/// A statement has run for so long when it is ended.
+/// How long a statement runs before it is ended.
 const AGE: Duration = Duration::from_millis(700);
-/// How often the server's processor time is looked at, and what is silence between two looks.
+/// The interval at which the server's CPU time is read, and the most it uses in that interval while idle.
 const LOOK: Duration = Duration::from_millis(10);
 const SILENCE: Duration = Duration::from_micros(1_500);
-/// Longest wait for silence.
+/// Longest wait until the server is idle.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How a statement is ended.
 const WAYS: [&str; 4] = ["KILL QUERY", "KILL", "max_execution_time", "client gone"];
 
-/// What became of a statement.
+/// What happened to a statement.
 #[derive(Serialize)]
 pub struct Figures {
     statement: String,
     way: &'static str,
-    /// From the end until the client has its error; `None` where it is gone.
+    /// From the end until the client has the error; `None` if the client is gone.
     answered_ms: Option<f64>,
-    /// From the end until the server does nothing any more; `None` if it never was silent.
+    /// From the end until the server is idle; `None` if it never was.
     silent_ms: Option<f64>,
-    /// What lies in the directory of spilled rows then.
+    /// Bytes in the spill directory after that.
     spilled_bytes: u64,
-    /// What the client was told.
+    /// The error that the client got.
     error: String,
 }
 
@@ -99,7 +99,7 @@ pub fn measure(holder: &Holder, spill: &Path) -> Result<Vec<Figures>> {
     own.query_drop(format!("INSERT INTO m VALUES {}", few.join(",")))?;
     let mut figures = Vec::new();
     for (name, statement) in ENDLESS {
-        // As in MySQL, only what reads has a time limit.
+        // As in MySQL, the time limit applies to reading statements only.
         let reads = !["INSERT", "UPDATE"].iter().any(|verb| statement.starts_with(verb));
         for way in WAYS.into_iter().filter(|way| reads || *way != "max_execution_time") {
             silence(holder)?;
@@ -141,7 +141,7 @@ fn end(holder: &Holder, own: &mut Conn, statement: &str, way: &'static str) -> R
             Instant::now()
         }
         "max_execution_time" => started + AGE,
-        // The connection is closed by its read that waits no longer.
+        // The client's read timeout closes the connection.
         _ => {
             runs_until(started + AGE);
             Instant::now()
@@ -164,7 +164,7 @@ fn runs_until(moment: Instant) {
     thread::sleep(moment.saturating_duration_since(Instant::now()));
 }
 
-/// When the server fell silent.
+/// The time at which the server became idle.
 fn silence(holder: &Holder) -> Result<Option<Instant>> {
     let begun = Instant::now();
     let spent = || holder.processor().precise().context("the server's time is not known");
@@ -181,7 +181,7 @@ fn silence(holder: &Holder) -> Result<Option<Instant>> {
     Ok(None)
 }
 
-/// For people: the worst of each way.
+/// A table of the worst case for each way of ending.
 pub fn table(figures: &[Figures]) -> Table {
     let mut table = Table::new(&[
         "ended by",

@@ -1,7 +1,8 @@
-//! Statements of clients that mean no good: each shape at growing size until it is refused or too large,
-//! while another connection asks for rows by key; then statements without end, which are ended.
+//! Statements of malicious clients: each shape at growing size until it is refused or too large, while another
+//! connection reads rows by key; then endless statements, which are ended.
 //!
-//! What must hold: no statement takes longer than two seconds before it ends or is refused, the others do
+//! The targets: no statement runs for more than two seconds before it ends or is refused, the other connection does not
+//! wait twice as long as before, and after an end the server is idle within 100 ms and leaves no file behind.
 //! not wait twice as long, and what was ended is silent within a tenth of a second and leaves no file.
 
 mod drawn;
@@ -54,33 +55,33 @@ pub struct HostileOptions {
     json: PathBuf,
 }
 
-/// The smallest size, and how much larger the next one is.
+/// The smallest size, and the factor to the next one.
 const SMALLEST: usize = 16;
 const FACTOR: usize = 4;
 /// Longer texts are not sent.
 const MOST_BYTES: usize = 16 << 20;
-/// No statement may take longer.
+/// Target for the longest statement.
 const MOST_TIME: Duration = Duration::from_secs(2);
-/// After this time a statement is ended.
+/// Statements are ended after this time.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long the other connection asks before the first shape.
+/// How long the other connection is measured before the first shape.
 const IDLE: Duration = Duration::from_secs(5);
-/// Between two of its statements.
+/// Pause between two of its statements.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Shapes that are shown.
+/// Most shapes that are shown.
 const SHOWN: usize = 30;
 
-/// What became of a shape.
+/// The results of a shape.
 #[derive(Serialize)]
 struct Figures {
     shape: String,
-    /// The size that took longest.
+    /// The size of the slowest statement.
     size: usize,
     bytes: usize,
     seconds: f64,
     /// The size and the error of the first refusal.
     refused: Option<(usize, String)>,
-    /// Resident memory after the largest, more than before.
+    /// The largest growth of resident memory, in MiB.
     grown_mb: u64,
     over: bool,
 }
@@ -119,7 +120,7 @@ pub fn hostile(options: &HostileOptions) -> Result<()> {
     Ok(serde_json::to_writer_pretty(file, &report)?)
 }
 
-/// Sends the shapes while another connection asks for rows.
+/// Sends the shapes while another connection reads rows.
 fn beside(holder: &Holder, options: &HostileOptions, shapes: &[Shape]) -> Result<Report> {
     let (stop, idle) = (AtomicBool::new(false), AtomicUsize::new(usize::MAX));
     thread::scope(|scope| {
@@ -153,7 +154,7 @@ fn beside(holder: &Holder, options: &HostileOptions, shapes: &[Shape]) -> Result
     })
 }
 
-/// Asks for rows by key; the times before the shapes, and beside them.
+/// Reads rows by key; returns the times before the first shape and those from then on.
 fn ask(
     holder: &Holder,
     rows: u64,
@@ -176,7 +177,7 @@ fn ask(
     Ok((before, during))
 }
 
-/// One shape, larger and larger.
+/// Runs one shape at growing sizes.
 fn grow(holder: &Holder, shape: &Shape, largest: usize) -> Result<Figures> {
     let before = resident_bytes(holder.process_id())?;
     let mut figures = Figures {
@@ -221,7 +222,7 @@ fn grow(holder: &Holder, shape: &Shape, largest: usize) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Runs a statement and reads all that it answers.
+/// Runs a statement and reads its whole result.
 fn run(connection: &mut Conn, statement: &str) -> mysql::Result<()> {
     let mut answer = connection.query_iter(statement)?;
     while let Some(rows) = answer.iter() {

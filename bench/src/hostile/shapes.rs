@@ -1,9 +1,9 @@
-//! Statements that grow: each shape is one way to write a statement of any size, of the kinds that cost
-//! a server more than their text is long.
+//! Statements that grow: each shape is a way to write a statement of any size, of a kind that may cost the server more
+//! than the length of its text suggests.
 
 /// A way to write a statement of any size.
 pub struct Shape {
-    /// What grows.
+    /// What is repeated.
     pub name: String,
     text: Box<dyn Fn(usize) -> String>,
 }
@@ -19,7 +19,7 @@ impl Shape {
     }
 }
 
-/// What shapes read: two tables with a row or a few, made before.
+/// The tables of the shapes, each with few rows.
 pub const TABLES: [&str; 4] = [
     "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, v VARCHAR(100), x TEXT, j JSON, d DATETIME, \
      KEY (a), FULLTEXT (x))",
@@ -29,7 +29,7 @@ pub const TABLES: [&str; 4] = [
     "INSERT INTO u VALUES (1, 1, 'one'), (2, 5, 'two')",
 ];
 
-/// Functions and forms around `@`, which nest.
+/// Functions and forms around `@`, to be nested.
 pub(super) const NESTED: [&str; 87] = [
     "(@)",
     "-(@)",
@@ -120,7 +120,7 @@ pub(super) const NESTED: [&str; 87] = [
     "(SELECT @)",
 ];
 
-/// Operators, which make chains.
+/// Operators, to be chained.
 pub(super) const CHAINED: [&str; 27] = [
     "= ALL (SELECT 1) +",
     "NOT IN (SELECT 1) +",
@@ -151,7 +151,7 @@ pub(super) const CHAINED: [&str; 27] = [
     "NOT IN (1) +",
 ];
 
-/// Items that stand in a list with commas: before, item (`#` is its number), after.
+/// List items, joined by commas: text before, item (`#` is its number), text after.
 const LISTED: [(&str, &str, &str); 40] = [
     ("SELECT ", "1", ""),
     ("SELECT ", "#", ""),
@@ -195,7 +195,7 @@ const LISTED: [(&str, &str, &str); 40] = [
     ("WITH ", "c# AS (SELECT #)", " SELECT 1"),
 ];
 
-/// Pieces that stand one behind the other: before, piece, after.
+/// Repeated pieces: text before, piece, text after.
 const REPEATED: [(&str, &str, &str); 44] = [
     ("SELECT 1", " UNION SELECT #", ""),
     ("SELECT 1", " UNION ALL SELECT #", ""),
@@ -280,7 +280,7 @@ pub fn all() -> Vec<Shape> {
     shapes
 }
 
-/// Queries within queries: the form around itself, and what is innermost.
+/// Nested queries: the form, and the innermost query.
 const WITHIN: [(&str, &str); 9] = [
     ("SELECT * FROM (@) AS d#", "SELECT * FROM t"),
     ("(@)", "SELECT 1"),
@@ -293,14 +293,14 @@ const WITHIN: [(&str, &str); 9] = [
     ("SELECT d#.* FROM t, LATERAL (@) AS d#", "SELECT 1"),
 ];
 
-/// Common table expressions that read the one before.
+/// Common table expressions that each read the previous one.
 const CHAINS: [(&str, &str); 3] = [
     ("united", "SELECT a FROM @ UNION ALL SELECT a FROM @"),
     ("joined", "SELECT x.a FROM @ AS x JOIN @ AS y ON x.a = y.a"),
     ("read once", "SELECT a FROM @"),
 ];
 
-/// Queries within queries.
+/// Nested queries.
 fn queries() -> Vec<Shape> {
     let mut shapes = Vec::new();
     for (form, inner) in WITHIN {
@@ -321,7 +321,7 @@ fn queries() -> Vec<Shape> {
     shapes
 }
 
-/// Short texts that ask for much.
+/// Short texts that ask for large results.
 fn growing() -> Vec<Shape> {
     vec![
         Shape::new("a recursive CTE of so many rounds", |size| {
@@ -368,7 +368,7 @@ fn growing() -> Vec<Shape> {
     ]
 }
 
-/// Definitions that are too much.
+/// Oversized definitions.
 fn definitions() -> Vec<Shape> {
     let columns = |size: usize| -> String { (1..=size).map(|at| format!(", c{at} INT")).collect() };
     vec![
@@ -430,13 +430,13 @@ fn definitions() -> Vec<Shape> {
     ]
 }
 
-/// The form around itself so many times.
+/// The form nested `times` times.
 fn nest(form: &str, inner: &str, times: usize) -> String {
     let (before, after) = form.split_once('@').unwrap_or((form, ""));
     format!("{}{inner}{}", before.repeat(times), after.repeat(times))
 }
 
-/// The same, in which `#` is the depth.
+/// Like [`nest`], with `#` as the depth.
 fn numbered_nest(form: &str, inner: &str, times: usize) -> String {
     let (before, after) = form.split_once('@').unwrap_or((form, ""));
     let befores: String = (1..=times).rev().map(|at| numbered(before, at)).collect();

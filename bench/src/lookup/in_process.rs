@@ -1,4 +1,4 @@
-//! Rows by key without a wire: the library, and its SQL.
+//! Rows by key without a network: the library, and its SQL.
 
 use std::{
     fmt,
@@ -16,25 +16,25 @@ use remora_sql::{
 use super::rows::fill;
 use crate::random::SplitMix64;
 
-/// Look-ups of each way.
+/// Look-ups for each method.
 const LOOK_UPS: u64 = 300_000;
 
 /// The engine and a session of its SQL.
 pub struct InProcess {
     /// The tables.
     pub engine: Database,
-    /// A session in their database.
+    /// A session in the tables' database.
     pub session: Session,
-    /// Where statements run.
+    /// The runtime that runs statements.
     pub runtime: tokio::runtime::Runtime,
 }
 
-/// Counts what is answered.
+/// Counts the rows and bytes of results.
 #[derive(Default)]
 pub struct Counted {
     /// Rows of the last statements.
     pub rows: u64,
-    /// So that no cell goes unread.
+    /// Bytes of all cells, so that every cell is read.
     pub bytes: u64,
 }
 
@@ -65,7 +65,7 @@ impl Reply for Counted {
     }
 }
 
-/// Nanoseconds of one look-up.
+/// Nanoseconds per look-up.
 pub struct LookUps {
     get: f64,
     prepared: f64,
@@ -73,7 +73,7 @@ pub struct LookUps {
 }
 
 impl InProcess {
-    /// A fresh table of so many rows in a directory that is not there yet.
+    /// A new table of `rows` rows, in a directory that must not exist yet.
     pub fn open(directory: &Path, rows: u64) -> Result<Self> {
         let options = Options { durability: Durability::None, ..Options::default() };
         let engine = Database::open(directory, options)?;
@@ -101,7 +101,7 @@ impl InProcess {
         prepared.map_err(|error| anyhow!("{error}"))
     }
 
-    /// Runs a text; its rows and the time it took.
+    /// Runs a statement; returns the number of rows and the time.
     pub fn query(&mut self, text: &str) -> Result<(u64, Duration)> {
         let mut counted = Counted::default();
         let started = Instant::now();
@@ -111,7 +111,7 @@ impl InProcess {
         Ok((counted.rows, started.elapsed()))
     }
 
-    /// Looks rows up, one at a time, by each way.
+    /// Looks up random rows one at a time, with each method.
     pub fn lookups(&mut self, rows: u64) -> Result<LookUps> {
         let mut random = SplitMix64::new(7);
         let keys: Vec<i64> = (0..LOOK_UPS).map(|_| 1 + (random.next() % rows) as i64).collect();

@@ -1,5 +1,5 @@
-//! `LIKE '%part%'` over wiki rows: Remora and MySQL hold the same rows under the same collation, are
-//! asked the same statements and must give the same answers.
+//! `LIKE '%part%'` over wiki rows: Remora and MySQL hold the same rows with the same collation, run the same statements
+//! and must give the same answers.
 
 use anyhow::{Context, Result, ensure};
 use mysql::{Conn, prelude::Queryable};
@@ -18,7 +18,7 @@ use crate::{
 
 /// Rows of one INSERT.
 const INSERTED_ROWS: usize = 500;
-/// How often each server is asked: MySQL, which reads every text each time, as often as there is time.
+/// How often each server is measured; MySQL scans every text each time, so its runs end by time.
 const EFFORT: Effort = Effort { runs: 1_000, budget: std::time::Duration::from_secs(20) };
 
 const STATEMENTS: [&str; 4] = [
@@ -28,14 +28,14 @@ const STATEMENTS: [&str; 4] = [
     "SELECT COUNT(*) FROM wiki WHERE INSTR(text, 'quantum') > 0",
 ];
 
-/// What was measured of one server: a timing for each statement.
+/// The figures of one server: a timing for each statement.
 struct Figures {
     server: String,
     timings: Vec<Timing>,
     answers: Vec<Vec<mysql::Row>>,
 }
 
-/// Measures both and prints how many times faster Remora is.
+/// Measures both and prints how many times as fast Remora is.
 pub fn like(options: &LookupOptions) -> Result<()> {
     let documents = read_directory(&data_directory(options.data.as_deref())?)?;
     let rows = options.like_rows.min(documents.len());
@@ -58,7 +58,7 @@ pub fn like(options: &LookupOptions) -> Result<()> {
 fn measure(holder: &Holder, documents: &[Document]) -> Result<Figures> {
     eprintln!("loading {} wiki rows into {}", documents.len(), holder.name);
     let mut connection = holder.connect(false)?;
-    // The index is Remora's; MySQL's own would not answer LIKE and is left out.
+    // Remora's index only: a full-text index of MySQL's would not serve LIKE.
     let index = if holder.name == "Remora" { ", FULLTEXT KEY (text)" } else { "" };
     connection.query_drop(format!(
         "CREATE TABLE wiki (id BIGINT NOT NULL PRIMARY KEY, title VARCHAR(255) NOT NULL,

@@ -1,9 +1,8 @@
-//! Rows by key, one at a time: in process, and over the wire by a hundred clients at once; and rows by
-//! a part of their text, as people ask with LIKE.
+//! Rows by key, one at a time: in process, and over the network from a hundred concurrent clients; and rows by a part
+//! of their text, with LIKE.
 //!
-//! Each client asks for random rows of a million, one statement after the other, and reads the
-//! answer. Beside the rate stands the server's processor time for a statement, since clients and
-//! server share the machine.
+//! Each client reads random rows out of a million, one statement after the other. The server's CPU time per statement
+//! is shown next to the rate, since clients and server share the machine.
 
 mod in_process;
 mod like;
@@ -60,7 +59,7 @@ pub struct LookupOptions {
     json: PathBuf,
 }
 
-/// A way to ask.
+/// A way to send statements.
 #[derive(Clone, Copy)]
 struct Way {
     name: &'static str,
@@ -75,7 +74,7 @@ const WAYS: [Way; 4] = [
     Way { name: "prepared, compressed", prepared: true, compressed: true },
 ];
 
-/// What was measured of one server and way.
+/// The figures of one server for one way.
 #[derive(Serialize)]
 struct Figures {
     server: String,
@@ -130,7 +129,7 @@ fn measure(holder: &Holder, way: Way, options: &LookupOptions) -> Result<Figures
             scope.spawn(move || ask(holder, way, options.rows, number, begin, stop, statements))
         };
         let clients: Vec<_> = (0..options.clients).map(client).collect();
-        // Connections first; then a second in which nothing is counted.
+        // All connections are open; the first second is not measured.
         begin.store(true, Ordering::SeqCst);
         thread::sleep(Duration::from_secs(1));
         let before = (holder.processor().whole(), statements.load(Ordering::Relaxed));
@@ -159,7 +158,7 @@ fn measure(holder: &Holder, way: Way, options: &LookupOptions) -> Result<Figures
     })
 }
 
-/// One client: asks until it is told to stop; every hundredth statement is timed.
+/// One client: sends statements until `stop` is set, and times every hundredth.
 fn ask(
     holder: &Holder,
     way: Way,

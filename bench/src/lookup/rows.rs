@@ -1,4 +1,4 @@
-//! The rows that are asked for: sysbench's, numbered from 1.
+//! The rows that are looked up: sysbench's, numbered from 1.
 
 use std::{fmt::Write, path::Path};
 
@@ -13,7 +13,7 @@ pub const ROWS_PER_INSERT: u64 = 1_000;
 /// Rows of one batch.
 const ROWS_PER_BATCH: u64 = 20_000;
 
-/// The columns of a row but its number: `k`, `c`, `pad`.
+/// The columns of a row except its id: `k`, `c`, `pad`.
 fn values(id: u64) -> (i64, String, String) {
     let mut state = id.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut digits = |count: usize| -> String {
@@ -23,7 +23,7 @@ fn values(id: u64) -> (i64, String, String) {
             state ^= state >> 7;
             state ^= state << 17;
             let group = state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 20;
-            // Writing to a String cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(text, "{:011}-", group % 100_000_000_000);
         }
         text.truncate(count);
@@ -39,20 +39,20 @@ pub fn insert(table: &str, first: u64, count: u64) -> String {
     for id in first..first + count {
         let (k, c, pad) = values(id);
         let comma = if id == first { "" } else { "," };
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{comma}({id},{k},'{c}','{pad}')");
     }
     text
 }
 
-/// Makes a data directory with the table `database.sbtest` of so many rows.
+/// Makes a data directory with the table `database.sbtest` of this many rows.
 pub fn engine_table(data: &Path, database: &str, rows: u64) -> Result<()> {
     let options = Options { durability: Durability::None, ..Options::default() };
     let engine = Database::open(data, options)?;
     fill(&engine, &format!("{database}.sbtest"), rows)
 }
 
-/// Makes the table and puts the rows in it.
+/// Creates the table and inserts the rows.
 pub fn fill(engine: &Database, name: &str, rows: u64) -> Result<()> {
     let column = |id, name: &str, kind, declared: &str| ColumnDef {
         id,

@@ -1,4 +1,4 @@
-//! The servers that are asked for rows by key: Remora and real ones, each with the same rows.
+//! The servers under test: Remora and real MySQL servers, each with the same rows.
 
 use std::{
     io::BufReader,
@@ -20,14 +20,14 @@ use crate::{
 /// The database and the table.
 pub const DATABASE: &str = "bench";
 
-/// Between looks whether a connection has ended.
+/// Pause between two checks whether a connection has ended.
 const KILL_PAUSE: Duration = Duration::from_millis(200);
 
-/// A server that holds the rows.
+/// A server with the rows.
 pub struct Holder {
-    /// How it is called in the report.
+    /// The name in the report.
     pub name: String,
-    /// The table that is asked.
+    /// The table with the rows.
     pub table: &'static str,
     port: u16,
     user: &'static str,
@@ -35,7 +35,7 @@ pub struct Holder {
     _runs: Option<Runs>,
 }
 
-/// What keeps a server running.
+/// Keeps a server running.
 enum Runs {
     Remora(Child),
     Peer(#[expect(dead_code, reason = "stops the server when dropped")] std::sync::Arc<Server>),
@@ -44,7 +44,7 @@ enum Runs {
 impl Drop for Runs {
     fn drop(&mut self) {
         if let Self::Remora(process) = self {
-            // It may have ended before.
+            // It may have ended already.
             let _ = process.kill();
             let _ = process.wait();
         }
@@ -52,34 +52,34 @@ impl Drop for Runs {
 }
 
 impl Holder {
-    /// A server that others keep running.
+    /// A server whose process is managed elsewhere.
     pub fn of(name: &str, port: u16, user: &'static str, process: u32) -> Self {
         Self { name: name.to_owned(), table: "sbtest", port, user, process, _runs: None }
     }
 
-    /// Where it listens and who may ask, as options of MySQL's clients.
+    /// Address and user as options of MySQL's client programs.
     pub fn client_options(&self) -> [String; 3] {
         let (port, user) = (self.port, self.user);
         ["--host=127.0.0.1".to_owned(), format!("--port={port}"), format!("--user={user}")]
     }
 
-    /// A connection, compressed or not.
+    /// Opens a connection, with compression if `compressed`.
     pub fn connect(&self, compressed: bool) -> Result<Conn> {
         self.open(self.options().compress(compressed.then(Compression::default)))
     }
 
-    /// A connection that waits no longer than this for an answer.
+    /// Opens a connection with this read timeout.
     pub fn connect_for(&self, limit: Duration) -> Result<Conn> {
         self.open(self.options().read_timeout(Some(limit)))
     }
 
-    /// Ends another connection and what it asked for, however long the server takes to hear of it.
+    /// Kills another connection and its statement; returns when it is gone, however long the server takes.
     pub fn end(&self, connection: u32) -> Result<()> {
         let mut own = self.connect(false)?;
         let running =
             format!("SELECT id FROM information_schema.processlist WHERE id = {connection}");
         while own.query_first::<u64, _>(&running)?.is_some() {
-            // It may have ended since.
+            // It may have ended meanwhile.
             let _ = own.query_drop(format!("KILL {connection}"));
             std::thread::sleep(KILL_PAUSE);
         }
@@ -100,18 +100,18 @@ impl Holder {
         Conn::new(options).with_context(|| format!("cannot connect to {}", self.name))
     }
 
-    /// Its process.
+    /// The process id.
     pub fn process_id(&self) -> u32 {
         self.process
     }
 
-    /// Whose time its work is.
+    /// The process whose CPU time is measured.
     pub fn processor(&self) -> Processor {
         Processor::Of(self.process)
     }
 }
 
-/// Remora on a data directory of its own, with so many rows.
+/// Remora on its own data directory, with this many rows.
 pub fn remora(directory: &Path, rows: u64) -> Result<Holder> {
     let data = directory.join("data");
     engine_table(&data, DATABASE, rows)?;
@@ -132,12 +132,12 @@ pub fn remora(directory: &Path, rows: u64) -> Result<Holder> {
     let id = process.id();
     let runs = Runs::Remora(process);
     let port = announced_sql_port(&mut output)?;
-    // What it prints later goes nowhere, and it must not wait for that.
+    // Later output is discarded, but must be read, so that the server never blocks on a full pipe.
     std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
     Ok(Holder { _runs: Some(runs), ..Holder::of("Remora", port, "root", id) })
 }
 
-/// A real server with the rows in a table of each of these engines.
+/// A real server with the rows in a table of each of these storage engines.
 pub fn peer(kind: Kind, engines: &[&'static str], rows: u64) -> Result<Vec<Holder>> {
     kind.fetch()?;
     let options = [

@@ -1,4 +1,4 @@
-//! Loaded corpora, kept between runs so that a second run is quick.
+//! Loaded corpora, kept between runs so that later runs start faster.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ pub fn cached(
     Ok((directory, load))
 }
 
-/// FNV-1a over ids, lengths and every 97th text: enough to tell corpora and normalisations apart.
+/// FNV-1a over ids, lengths and every 97th text: enough to distinguish corpora and normalisations.
 fn fingerprint(corpus: &Corpus) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut feed = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -1,4 +1,4 @@
-//! A client of the line protocol with few system calls: one write and, mostly, one read a request.
+//! A client of the line protocol with few system calls: one write and usually one read per request.
 
 use std::{
     io::{Read, Write},
@@ -48,7 +48,7 @@ impl LineClient {
     }
 }
 
-/// The numbers behind a reply's first words, which must be these.
+/// The numbers after the reply's first words, which must be `prefix`.
 pub fn numbers(reply: &str, prefix: &str) -> Result<Vec<u64>> {
     let rest = reply.strip_prefix(prefix).with_context(|| {
         format!("expected {prefix}, not {}", reply.chars().take(100).collect::<String>())
@@ -72,11 +72,11 @@ pub fn count_request(table: &str, query: &TextQuery) -> Vec<u8> {
     format!("COUNT {table} {}\r\n", expression(query)).into_bytes()
 }
 
-/// An expression of the protocol: terms are quoted, operands that need it stand in parentheses.
+/// An expression of the protocol: terms are quoted, and operands are put in parentheses where needed.
 fn expression(query: &TextQuery) -> String {
     match query {
         TextQuery::Term(term) => quoted(term),
-        // The protocol has nothing else for a piece.
+        // The protocol has no other way to write a piece.
         TextQuery::Piece(piece) => quoted(&piece.text),
         TextQuery::Keywords(query) => quoted(&query.text),
         TextQuery::And(parts) => joined(parts, " AND "),

@@ -21,7 +21,7 @@ use crate::{
 /// Rows of one `load` command.
 const ROWS_PER_LOAD: usize = 1_000;
 
-/// A running Groonga that holds the corpus.
+/// A running Groonga with the corpus.
 pub struct Groonga {
     pipe: Pipe,
     name: String,
@@ -98,7 +98,7 @@ impl Pipe {
         Ok(Self { process, commands, replies })
     }
 
-    /// Sends one command, which may have lines of data, and returns the reply's body.
+    /// Sends one command, which may include lines of data, and returns the reply's body.
     fn command(&mut self, command: &str) -> Result<Value> {
         self.commands.write_all(command.as_bytes())?;
         self.commands.write_all(b"\n")?;
@@ -117,7 +117,7 @@ impl Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        // Errors do not matter: the process that this one started is gone or is killed.
+        // Errors do not matter: the child process has ended or will be killed.
         let _ = self.commands.write_all(b"shutdown\n");
         let _ = self.commands.flush();
         let _ = self.replies.read_line(&mut String::new());
@@ -145,7 +145,7 @@ fn fill(directory: &Path, corpus: &Corpus) -> Result<Once> {
             "table_create Atoms TABLE_PAT_KEY ShortText \
              --default_tokenizer TokenBigramSplitSymbolAlphaDigit --normalizer NormalizerAuto",
         )?;
-        // Made after the rows, the index is built in one pass.
+        // The index is created after the rows, so that it is built in one pass.
         pipe.command("column_create Atoms rows COLUMN_INDEX|WITH_POSITION Rows body")?;
         pipe.command("io_flush")
     })?;

@@ -1,4 +1,4 @@
-//! The engines that are measured beside Remora, each behind the same trait.
+//! The engines that Remora is compared with, behind one trait.
 
 #[cfg(feature = "rivals")]
 mod cache;
@@ -27,32 +27,32 @@ use cache::cached;
 
 use crate::{corpus::Corpus, measure::Processor};
 
-/// An engine under measurement that holds the corpus.
+/// An engine with the corpus.
 pub trait Peer {
-    /// Its name, its version and how it is asked.
+    /// Its name, its version and how it is queried.
     fn name(&self) -> &str;
-    /// Whether a call is answered in this process (no round trip).
+    /// Whether it runs in this process (no round trip).
     fn in_process(&self) -> bool;
-    /// Whose processor time its work shows up in.
+    /// The process whose CPU time is measured.
     fn processor(&self) -> Processor;
     /// The newest ids that match, at most [`crate::oracle::NEWEST`], descending.
     fn search(&mut self, query: &TextQuery) -> Result<Vec<u64>>;
     /// How many rows match.
     fn count(&mut self, query: &TextQuery) -> Result<u64>;
-    /// What is special about how this query is answered.
+    /// What is special about its answers to this query.
     fn note(&self, _query: &TextQuery) -> Option<&'static str> {
         None
     }
 }
 
-/// What a load took, kept beside what was loaded.
+/// The cost of a load, stored with the loaded data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Load {
     /// Wall time, in seconds.
     pub wall_s: f64,
-    /// Processor time, in seconds, where it was read.
+    /// CPU time, in seconds, where it was measured.
     pub cpu_s: Option<f64>,
-    /// Bytes of the files when loaded.
+    /// Bytes of the files after the load.
     pub disk_bytes: u64,
 }
 
@@ -82,7 +82,7 @@ impl Rival {
         })
     }
 
-    /// Says how to build with rivals.
+    /// Fails: tells how to build with rivals.
     #[cfg(not(feature = "rivals"))]
     pub fn open(self, _corpus: &Corpus) -> Result<(Load, Vec<Box<dyn Peer>>)> {
         anyhow::bail!("this build has no rivals: cargo run --release -p bench --features rivals")
@@ -94,7 +94,7 @@ fn one<P: Peer + 'static>((load, peer): (Load, P)) -> (Load, Vec<Box<dyn Peer>>)
     (load, vec![Box::new(peer)])
 }
 
-/// A query as a condition, joined by an engine's own signs.
+/// How an engine writes a condition.
 #[cfg(feature = "rivals")]
 struct Syntax<'s> {
     term: &'s dyn Fn(&str) -> String,

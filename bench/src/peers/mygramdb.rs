@@ -1,5 +1,5 @@
-//! A running MygramDB (or any server of its line protocol) that holds the same rows under the same
-//! ids. Nothing is loaded into it.
+//! A running MygramDB (or any server of its line protocol) with the same rows under the same ids. Nothing is loaded
+//! into it.
 
 use anyhow::{Context, Result};
 use remora_engine::TextQuery;
@@ -18,7 +18,7 @@ pub struct MygramDb {
 }
 
 impl MygramDb {
-    /// Connects and takes the server's table; `table` names it where there are several.
+    /// Connects and selects the server's table; `table` names it if there are several.
     pub fn connect(address: &str, table: Option<&str>) -> Result<Self> {
         let mut client = LineClient::connect(address)?;
         let info = client.request(b"INFO\r\n")?;

@@ -1,5 +1,4 @@
-//! MySQL 9.7 over a Unix socket: FULLTEXT with the ngram parser and its default stop words, and LIKE
-//! on the same table.
+//! MySQL 9.7 over a Unix socket: FULLTEXT with the ngram parser and its default stop words, and LIKE on the same table.
 
 use std::{path::Path, rc::Rc};
 
@@ -17,7 +16,7 @@ use crate::{
 
 /// Rows of one INSERT.
 const ROWS_PER_INSERT: usize = 500;
-/// Settings of a server that is only searched.
+/// Settings of a server that only runs searches.
 const OPTIONS: [&str; 10] = [
     "--skip-networking",
     "--disable-log-bin",
@@ -50,14 +49,14 @@ pub fn open(corpus: &Corpus) -> Result<(Load, Vec<Box<dyn Peer>>)> {
     Ok((load, peers.into_iter().collect::<Result<_>>()?))
 }
 
-/// How the table is asked.
+/// How the table is searched.
 #[derive(Clone, Copy)]
 enum Access {
     FullText,
     Like,
 }
 
-/// One connection and one way to ask.
+/// One connection and one kind of search.
 struct Mysql {
     server: Rc<Server>,
     connection: Conn,
@@ -138,7 +137,7 @@ fn fill(directory: &Path, corpus: &Corpus) -> Result<Once> {
     Ok(once)
 }
 
-/// An expression of MATCH … AGAINST's boolean mode. Quotes cannot be escaped in it.
+/// An expression in the boolean mode of MATCH … AGAINST, in which quotes cannot be escaped.
 fn boolean_expression(query: &TextQuery) -> String {
     match query {
         TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => {

@@ -17,7 +17,7 @@ use crate::{
 /// The shortest term that the tokenizer can look up, in characters.
 const SHORTEST_INDEXED: usize = 3;
 
-/// An open SQLite database that holds the corpus.
+/// An open SQLite database with the corpus.
 pub struct Sqlite {
     connection: Connection,
     name: String,
@@ -30,7 +30,7 @@ impl Sqlite {
             Ok(once(Processor::Own, || fill(directory, corpus))?.1)
         })?;
         let connection = Connection::open(directory.join("rows.db"))?;
-        // The whole database is within reach of the cache, as the other engines' indexes are.
+        // The cache covers the whole database, as with the other engines' indexes.
         connection.execute_batch("PRAGMA mmap_size=8589934592; PRAGMA cache_size=-1000000;")?;
         let name = format!("SQLite {} FTS5 trigram", rusqlite::version());
         Ok((load, Self { connection, name }))
@@ -122,7 +122,7 @@ fn condition(query: &TextQuery) -> (String, Vec<Value>) {
     (syntax.render(query), terms(query).into_iter().map(pattern).collect())
 }
 
-/// FTS5's NOT stands between two operands, so the negated ones of an AND come last.
+/// The operator NOT of FTS5 is binary, so the negated operands of an AND come last.
 fn match_expression(query: &TextQuery) -> String {
     match query {
         TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => {

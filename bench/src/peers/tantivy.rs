@@ -1,6 +1,6 @@
-//! tantivy, in this process. It finds words, not substrings: where a term is a part of longer
-//! words its counts are lower, and are shown so. Unspaced scripts are cut into characters and
-//! found as phrases, which is exact.
+//! tantivy, in this process. It finds words, not substrings: where a term is a part of longer words, its counts are
+//! lower and are shown as such. Text without spaces between words is split into characters and found by phrase queries,
+//! which is exact.
 
 use std::path::Path;
 
@@ -24,10 +24,10 @@ use crate::{
 
 /// The name under which the tokenizer is registered.
 const TOKENIZER: &str = "words_and_characters";
-/// Memory of the writer's threads together.
+/// Memory for all threads of the writer.
 const WRITER_BYTES: usize = 512 << 20;
 
-/// An open tantivy index that holds the corpus.
+/// An open tantivy index with the corpus.
 pub struct Tantivy {
     reader: IndexReader,
     body: Field,
@@ -122,7 +122,7 @@ fn fill(directory: &Path, corpus: &Corpus) -> Result<()> {
     writer.wait_merging_threads().context("merging failed")
 }
 
-/// Cuts text into words and unspaced characters.
+/// Splits text into words and, for scripts without spaces, characters.
 #[derive(Clone)]
 struct Atoms;
 
@@ -136,7 +136,7 @@ impl Tokenizer for Atoms {
     }
 }
 
-/// The atoms still to come, the next one last.
+/// The remaining atoms in reverse order.
 struct AtomStream {
     behind: Vec<Token>,
     current: Token,
@@ -159,8 +159,7 @@ impl TokenStream for AtomStream {
     }
 }
 
-/// A separator leaves a gap in the positions, so that no phrase reaches over it; a space between
-/// words does not.
+/// A separator leaves a gap in the positions, so that no phrase matches across it; a space between words does not.
 fn atoms(text: &str) -> Vec<Token> {
     let mut atoms: Vec<Token> = Vec::new();
     let mut word_goes_on = false;

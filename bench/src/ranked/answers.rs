@@ -1,4 +1,4 @@
-//! The answers to all queries, compared and written as `remora compare` reads them.
+//! The answers to all queries: compared, and written in the format that `remora compare` reads.
 
 use std::{
     fs::{self, File},
@@ -15,39 +15,39 @@ use super::{
     servers::{REMORA, Server},
 };
 
-/// What a server answered.
+/// A server's answer.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Answer {
     query: String,
     total_found: u64,
-    /// Ids and weights, which are of 32 bits without a sign in Sphinx.
+    /// Ids and weights; Sphinx's weights are unsigned 32-bit numbers.
     rows: Vec<(u64, u32)>,
 }
 
-/// Who is asked, and how.
+/// A server and how to query it.
 pub struct Side<'s> {
     /// The server.
     pub server: &'s Server,
     /// Its table or index.
     pub index: &'s str,
-    /// The statement's options.
+    /// The statement's `OPTION` clause.
     pub options: String,
-    /// How it is called in names of files.
+    /// The name in file names.
     pub label: &'s str,
 }
 
-/// How two sides agree.
+/// How far two sides agree.
 #[derive(Debug, Serialize)]
 pub struct Agreement {
-    /// How was asked.
+    /// The kind of query.
     pub kind: Kind,
     /// The second side.
     pub side: String,
-    /// Queries.
+    /// The number of queries.
     pub queries: usize,
-    /// Those whose answers differ: the number found, ids, order or weights.
+    /// Queries with different answers: number found, ids, order or weights.
     pub different: usize,
-    /// The first of them, for people.
+    /// A description of the first of them.
     pub first: Option<String>,
 }
 
@@ -130,14 +130,14 @@ fn ask(client: &mut Client, side: &Side<'_>, text: &str) -> Result<Answer> {
     Ok(Answer { query: text.to_owned(), total_found: total.parse()?, rows })
 }
 
-/// Id and weight. Sphinx tells a negative weight modulo 2^32.
+/// Id and weight. Sphinx returns a negative weight modulo 2^32.
 fn row(values: &[String]) -> Result<(u64, u32)> {
     let [id, weight] = values else { anyhow::bail!("{} columns, not two", values.len()) };
     let weight: i64 = weight.parse().with_context(|| format!("the weight {weight:?}"))?;
     Ok((id.parse().with_context(|| format!("the id {id:?}"))?, weight as u32))
 }
 
-/// Where two answers part.
+/// Describes the first difference of two answers.
 fn difference(expected: &Answer, given: &Answer) -> String {
     let place = expected.rows.iter().zip(&given.rows).position(|(one, other)| one != other);
     let place = place.unwrap_or(expected.rows.len().min(given.rows.len()));

@@ -1,5 +1,5 @@
-//! A client of MySQL's protocol that costs little beside a server on the same machine, and that a Sphinx understands,
-//! which knows none of the statements by which other clients begin.
+//! A MySQL protocol client that costs little CPU next to a server on the same machine. It works with Sphinx, which does
+//! not know the statements that other clients send first.
 
 use std::{
     io::{BufReader, Read, Write},
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Protocol 4.1, an answer to the challenge with its length before it.
+/// Protocol 4.1 with a length before the authentication response.
 const CAPABILITIES: u32 = 0x8200;
 const MAX_PACKET: u32 = 0x0100_0000;
 const UTF8: u8 = 33;
@@ -27,7 +27,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects as `root`, who needs no password.
+    /// Connects as `root` without a password.
     pub fn connect(port: u16) -> Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
@@ -46,7 +46,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Asks, and hands each row to `visit`; tells how many there were.
+    /// Sends a statement, passes each row to `visit` and returns the number of rows.
     pub fn ask(
         &mut self,
         statement: &str,
@@ -79,12 +79,12 @@ impl Client {
         }
     }
 
-    /// Asks, and tells how many rows there were.
+    /// Sends a statement and returns the number of rows.
     pub fn count(&mut self, statement: &str) -> Result<usize> {
         self.ask(statement, &mut |_| Ok(()))
     }
 
-    /// Asks for rows of texts.
+    /// Sends a statement and returns the rows as strings.
     pub fn rows(&mut self, statement: &str) -> Result<Vec<Vec<String>>> {
         let mut rows = Vec::new();
         self.ask(statement, &mut |packet| {
@@ -98,7 +98,7 @@ impl Client {
         self.packet.first() == Some(&END) && self.packet.len() < 9
     }
 
-    /// What an error's packet says, behind its number and state.
+    /// The message of an error packet, after the error number and SQL state.
     fn said(&self) -> String {
         String::from_utf8_lossy(self.packet.get(9..).unwrap_or_default()).into_owned()
     }
@@ -121,7 +121,7 @@ impl Client {
     }
 }
 
-/// The values of a row as texts; NULL is an empty one.
+/// The values of a row as strings; NULL is an empty one.
 pub fn values(mut packet: &[u8]) -> Result<Vec<String>> {
     let mut values = Vec::new();
     while let Some((&first, rest)) = packet.split_first() {

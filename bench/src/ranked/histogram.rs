@@ -1,4 +1,4 @@
-//! How answer times spread on a scale of tenfold steps, by the number of words of the query.
+//! The distribution of response times on a logarithmic scale, by the number of words of the query.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::table::Table;
 
-/// The classes of queries: their name, and the fewest and most words.
+/// The classes of queries: name, fewest and most words.
 pub const CLASSES: [(&str, usize, usize); 8] = [
     ("1", 1, 1),
     ("2", 2, 2),
@@ -18,7 +18,7 @@ pub const CLASSES: [(&str, usize, usize); 8] = [
     ("51-100", 51, 100),
 ];
 
-/// Where bands of answer times end, in microseconds: two to a tenfold step; the last has no end.
+/// Upper ends of the bands of response times, in microseconds: two per power of ten; the last band has no end.
 const ENDS_US: [(u64, &str); 11] = [
     (30, "<0.03"),
     (100, "<0.1"),
@@ -33,16 +33,16 @@ const ENDS_US: [(u64, &str); 11] = [
     (u64::MAX, "more"),
 ];
 
-/// The times of one server's answers to one class of queries.
+/// One server's response times for one class of queries.
 #[derive(Debug, Serialize)]
 pub struct Spread {
     /// Who answered.
     pub server: &'static str,
-    /// `cold`: each query for the first time since the server's start; `warm`: for the second.
+    /// `cold`: each query for the first time since the server started; `warm`: for the second time.
     pub state: &'static str,
     /// The class by its number of words.
     pub words: &'static str,
-    /// How many answers fall into each band.
+    /// The number of answers in each band.
     pub bands: [usize; ENDS_US.len()],
 }
 
@@ -65,7 +65,7 @@ impl Spread {
     }
 }
 
-/// Shares of the answers in per cent, a line for each server, state and class; bands without any are left blank.
+/// The bands' shares in per cent, a line for each server, state and class; empty bands are left blank.
 pub fn table(spreads: &[Spread]) -> Table {
     let mut heads = vec!["server", "state", "words"];
     heads.extend(ENDS_US.iter().map(|(_, name)| *name));

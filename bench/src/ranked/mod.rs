@@ -1,5 +1,5 @@
-//! Ranked search by keywords beside Sphinx 2.2.11: the experiments of a study of distributed Sphinx, over the same rows,
-//! with its mix of queries. Ids and weights are compared before times are.
+//! Ranked search by keywords, compared with Sphinx 2.2.11: the experiments of a study of distributed Sphinx over the
+//! same rows with the study's mix of queries. Ids and weights are compared before times are measured.
 
 mod answers;
 mod client;
@@ -30,11 +30,11 @@ use crate::{
     suite::{WorkDirectory, machine, read_documents},
 };
 
-/// What counts with each query where totals are wanted too.
+/// Sent after each query where totals are wanted, and counted with it.
 const META: &str = "SHOW META LIKE 'total_found'";
-/// Clients of the experiment with threads, as in the study.
+/// Clients in the experiment with threads, as in the study.
 const THREAD_CLIENTS: usize = 4;
-/// The numbers of threads that are tried.
+/// The numbers of threads.
 const THREADS: [usize; 2] = [1, 2];
 
 /// Options of `ranked`.
@@ -94,7 +94,7 @@ pub struct RankedOptions {
     json: PathBuf,
 }
 
-/// Everything that a run found.
+/// The results of a run.
 #[derive(Default, Serialize)]
 struct Report {
     machine: Machine,
@@ -115,7 +115,7 @@ struct Servers {
     running: Vec<Server>,
 }
 
-/// Runs the suite; an error if an answer of Remora's differs from Sphinx's.
+/// Runs the suite; fails if an answer of Remora's differs from Sphinx's.
 pub fn ranked(options: &RankedOptions) -> Result<()> {
     let mut report = Report { machine: machine(), seed: options.seed, ..Report::default() };
     let data = data_directory(options.data.as_deref())?;
@@ -200,7 +200,7 @@ fn load(
     Ok(Servers { files, running })
 }
 
-/// Compares the answers, Sphinx's being right, and those of Sphinx's parts with its whole.
+/// Compares Remora's answers with Sphinx's, and those of Sphinx's distributed index with its plain one.
 fn compare(
     options: &RankedOptions,
     queries: &[Query],
@@ -258,7 +258,7 @@ fn statements(queries: &[Query], kind: Kind, index: &str, ranker: &str) -> Vec<S
     queries.iter().map(|query| statement(index, &kind.text(query), &options)).collect()
 }
 
-/// E9, and E10 of one index: every kind by every number of clients, servers taking turns.
+/// E9, and E10 of one index: every kind with every number of clients; servers take turns.
 fn measure(
     options: &RankedOptions,
     queries: &[Query],
@@ -298,7 +298,7 @@ fn print(title: &str, figures: &[Figures]) {
     println!("\n{title}:\n\n{}\n{}", times::table(figures), times::chart(figures));
 }
 
-/// E2, and E10 of parts: threads for connections (Remora) and for the parts of an index (Sphinx).
+/// E2, and E10 of a distributed index: threads for connections (Remora) and for the parts of an index (Sphinx).
 fn threads(
     options: &RankedOptions,
     queries: &[Query],
@@ -332,7 +332,7 @@ fn threads(
     servers.restart(0, 1)
 }
 
-/// The histogram of a query log: times by the number of words, for the first time since the start and again.
+/// The histogram of a query log: response times by the number of words, first cold, then warm.
 fn spread(
     options: &RankedOptions,
     words: &Words<'_>,
@@ -373,7 +373,7 @@ fn spread(
 }
 
 impl Servers {
-    /// Stops all and starts them with so many threads, Remora's for connections and Sphinx's for parts of an index.
+    /// Restarts all servers with these numbers of threads: Remora's for connections, Sphinx's for parts of an index.
     fn restart(&mut self, connections: usize, parts: usize) -> Result<()> {
         let names: Vec<&str> = self.running.iter().map(|server| server.name).collect();
         for server in self.running.drain(..) {

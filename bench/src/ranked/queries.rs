@@ -1,4 +1,4 @@
-//! Queries in the mix of a study of distributed search: 3.1 words on average, a third of them asked before.
+//! Queries in the mix of a study of distributed search: 3.1 words on average, a third of them repeated.
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -6,17 +6,17 @@ use serde::Serialize;
 use super::words::Words;
 use crate::random::SplitMix64;
 
-/// How many of a thousand queries have so many words, from one on: 3.1 on average.
+/// How many of 1,000 queries have one word, two words and so on: 3.1 on average.
 const LENGTHS: [usize; 10] = [178, 260, 230, 140, 90, 50, 25, 15, 6, 6];
-/// How many of a thousand are ones that were asked before: 6,770 of 10,000 were different.
+/// How many of 1,000 queries are repetitions: 6,770 of the study's 10,000 were distinct.
 const REPEATED: usize = 323;
 
-/// A query's words, for every way to ask for them.
+/// The words of one query, for every kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// Different words that need not stand together anywhere.
+    /// Distinct words that need not occur together.
     pub words: Vec<String>,
-    /// As many that stand behind each other in some text.
+    /// As many distinct words that are adjacent in some text.
     pub run: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// How it is called in tables and files.
+    /// The name in tables and file names.
     pub fn name(self) -> &'static str {
         match self {
             Self::Any => "any",
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// The query in Sphinx's language.
+    /// The query in Sphinx's query language.
     pub fn text(self, query: &Query) -> String {
         match self {
             Self::Any => query.words.join(" | "),
@@ -56,14 +56,14 @@ impl Kind {
     }
 }
 
-/// The statement that both servers get; texts have letters, digits and signs of the language alone.
+/// The statement, the same for both servers; texts consist of letters, digits and operators only.
 pub fn statement(index: &str, text: &str, options: &str) -> String {
     format!(
         "SELECT id, WEIGHT() AS w FROM {index} WHERE MATCH('{text}') LIMIT 100 OPTION max_matches=1000, {options}"
     )
 }
 
-/// So many queries, the same from the same seed.
+/// `count` queries; a seed always gives the same ones.
 pub fn queries(words: &Words<'_>, seed: u64, count: usize) -> Result<Vec<Query>> {
     let mut random = SplitMix64::new(seed);
     let mut queries: Vec<Query> = Vec::with_capacity(count);
@@ -82,7 +82,7 @@ pub fn queries(words: &Words<'_>, seed: u64, count: usize) -> Result<Vec<Query>>
     Ok(queries)
 }
 
-/// Different words, as many as asked for; the run is empty where a text has none of that length.
+/// A query of distinct words; the run is empty if no text has one of that length.
 pub fn long_query(words: &Words<'_>, random: &mut SplitMix64, length: usize) -> Result<Query> {
     let words = words.draw(random, length).context("the texts have too few different words")?;
     Ok(Query { words, run: Vec::new() })
@@ -93,7 +93,7 @@ fn query_of(words: &Words<'_>, random: &mut SplitMix64, length: usize) -> Result
     Ok(Query { run, ..long_query(words, random, length)? })
 }
 
-/// A number of words by [`LENGTHS`].
+/// Draws a number of words by [`LENGTHS`].
 fn length(random: &mut SplitMix64) -> usize {
     let place = random.below(LENGTHS.iter().sum());
     let mut before: usize = 0;

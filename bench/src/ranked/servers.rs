@@ -1,5 +1,5 @@
-//! Remora and a Sphinx over the same rows: one `sphinx.conf` and one file of documents, which both load as they are told
-//! in their documentation.
+//! Remora and Sphinx over the same rows: both load the same `sphinx.conf` and the same file of documents, in the way
+//! their documentation describes.
 
 use std::{
     fs::{self, File},
@@ -16,26 +16,26 @@ use anyhow::{Context, Result, bail, ensure};
 use super::client::Client;
 use crate::{corpus::Document, measure::Processor, remora::announced_sql_port};
 
-/// The table, and the index that holds all rows.
+/// The table, and the index of all rows.
 pub const TABLE: &str = "wiki";
-/// The index over the same rows in parts, of Sphinx alone.
+/// Sphinx's distributed index of the same rows.
 pub const SHARDED: &str = "shards";
 
-/// The programs' names in tables.
+/// The servers' names in tables.
 pub const REMORA: &str = "Remora";
 pub const SPHINX: &str = "searchd";
 
-/// Longest wait for a server to come up, to end, or to have nothing to do for itself.
+/// Longest wait for a server to start, to stop or to become idle.
 const PATIENCE: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(50);
-/// Free ports that are tried: another program may take one meanwhile.
+/// Attempts to start on a free port: another program may take the port first.
 const STARTS: usize = 5;
-/// A server is idle if it works less than this share of so many steps.
+/// A server is idle if it uses less than a share of one CPU, for a number of steps in a row.
 const STEP: Duration = Duration::from_millis(500);
 const IDLE_SHARE: u32 = 20;
 const IDLE_STEPS: u32 = 8;
 
-/// The documents and the configuration, in a directory of their own.
+/// The documents and the configuration, in their own directory.
 pub struct Files {
     directory: PathBuf,
     remora: PathBuf,
@@ -50,14 +50,14 @@ pub struct Server {
     process: Child,
 }
 
-/// What Sphinx calls itself; `None` where it is not installed.
+/// Sphinx's version; `None` if it is not installed.
 pub fn sphinx_version() -> Option<String> {
     let output = Command::new("searchd").arg("--help").stdin(Stdio::null()).output().ok()?;
     String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
 }
 
 impl Files {
-    /// Writes them: rows are divided by tabs, other control characters are spaces.
+    /// Writes the files: columns are separated by tabs, other control characters become spaces.
     pub fn write(
         directory: &Path,
         remora: PathBuf,
@@ -79,7 +79,7 @@ impl Files {
         Ok(fs::write(self.directory.join("sphinx.conf"), text)?)
     }
 
-    /// Loads Remora's table.
+    /// Loads Remora's table and returns the time.
     pub fn load_remora(&self) -> Result<Duration> {
         self.import("sphinx.conf", &self.data())
     }
@@ -99,14 +99,14 @@ impl Files {
         self.run(command, "remora-import")
     }
 
-    /// Loads Sphinx's indexes.
+    /// Loads Sphinx's indexes and returns the time.
     pub fn load_sphinx(&self) -> Result<Duration> {
         let mut command = Command::new("indexer");
         command.args(["--config", "sphinx.conf", "--all"]);
         self.run(command, "indexer")
     }
 
-    /// Remora with so many threads for connections; 0 is one a processor.
+    /// Starts Remora with this many threads for connections; 0 means one per CPU.
     pub fn start_remora(&self, threads: usize) -> Result<Server> {
         let limits = format!("[limits]\nworker_threads = {threads}\n");
         self.serve("remora.toml", &self.data(), &limits)
@@ -144,12 +144,12 @@ impl Files {
         let mut server = Server { name: REMORA, port: 0, process };
         let mut output = BufReader::new(output?);
         server.port = announced_sql_port(&mut output)?;
-        // What it prints later goes nowhere, and it must not wait for that.
+        // Later output is discarded, but must be read, so that the server never blocks on a full pipe.
         std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
         Ok(server)
     }
 
-    /// Sphinx, which asks the parts of an index by so many threads.
+    /// Starts Sphinx with this many threads for the parts of a distributed index.
     pub fn start_sphinx(&self, threads: usize) -> Result<Server> {
         for _ in 0..STARTS {
             let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
@@ -186,7 +186,7 @@ impl Files {
         Ok(begun.elapsed())
     }
 
-    /// A program that works in the directory and prints into a file of its name.
+    /// Prepares a program that works in the directory and writes its output to a file.
     fn prepared<'c>(&self, command: &'c mut Command, name: &str) -> Result<&'c mut Command> {
         let output = File::create(self.directory.join(name).with_extension("out"))?;
         command.current_dir(&self.directory).stdin(Stdio::null());
@@ -200,7 +200,7 @@ impl Files {
 }
 
 impl Server {
-    /// A connection.
+    /// Opens a connection.
     pub fn connect(&self) -> Result<Client> {
         Client::connect(self.port).with_context(|| format!("cannot connect to {}", self.name))
     }
@@ -215,12 +215,12 @@ impl Server {
         Processor::Of(self.process.id())
     }
 
-    /// Its resident memory.
+    /// Resident memory, in bytes.
     pub fn resident_bytes(&self) -> Result<u64> {
         crate::measure::resident_bytes(self.process.id())
     }
 
-    /// Waits until it does nothing for itself any more: what that takes would be counted for queries.
+    /// Waits until background work has ended, which would otherwise be counted for the queries.
     pub fn settle(&self) -> Result<()> {
         let (begun, mut idle) = (Instant::now(), 0);
         while idle < IDLE_STEPS {
@@ -238,7 +238,7 @@ impl Server {
         Ok(())
     }
 
-    /// Ends it as its operator would.
+    /// Stops it as an operator would.
     pub fn stop(mut self) -> Result<()> {
         let process = self.process.id().to_string();
         Command::new("kill").args(["-TERM", &process]).status().context("cannot run kill")?;
@@ -253,20 +253,21 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended before.
+        // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A document as a line: its number, its fields, its attribute.
+/// A document as a line: id, fields, attribute.
 fn row(document: &Document) -> String {
     let clean = |text: &str| text.replace(char::is_control, " ");
     let (title, text) = (clean(&document.title), clean(&document.text));
     format!("{}\t{title}\t{text}\t{}\n", document.id, document.year.unwrap_or_default().max(0))
 }
 
-/// The configuration of both: one index of all rows and, if asked for, one over parts that have every n-th row each.
+/// The configuration for both: an index of all rows and, if `shards` is not 0, a distributed one whose parts have every
+/// n-th row.
 fn configuration(shards: usize, port: u16, threads: usize) -> String {
     let mut text = format!(
         "source {TABLE} {{\n type = tsvpipe\n tsvpipe_command = cat docs.tsv\n tsvpipe_field = title\n \

@@ -1,4 +1,4 @@
-//! Wall and processor time of queries, by several clients at once, over rounds in which the servers take turns.
+//! Wall and CPU time of queries from several concurrent clients, in rounds in which the servers take turns.
 
 use std::{
     thread,
@@ -14,15 +14,15 @@ use crate::{
     table::Table,
 };
 
-/// Asked before anything counts.
+/// Queries before the measurement.
 const WARM_UP: usize = 100;
-/// What a bar of the longest time takes of a line.
+/// Length of the bar for the longest time, in characters.
 const BAR: f64 = 50.0;
 
-/// What asking all queries once took.
+/// The figures of all queries in one round.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
-    /// What was set for this measurement, or over what was asked.
+    /// The setting of this measurement, or the index that was queried.
     pub setting: String,
     pub kind: Kind,
     pub clients: usize,
@@ -32,12 +32,12 @@ pub struct Figures {
     pub mean_us: f64,
     pub p50_us: f64,
     pub p99_us: f64,
-    /// Of the server's process, for each query.
+    /// CPU time of the server per query, in microseconds.
     pub cpu_us: Option<f64>,
     pub per_second: f64,
 }
 
-/// A figure of a round by its name.
+/// A figure of a round, with its name.
 type Pick = (&'static str, fn(&Figures) -> Option<f64>);
 
 const PICKS: [Pick; 4] = [
@@ -47,17 +47,17 @@ const PICKS: [Pick; 4] = [
     ("CPU us", |it| it.cpu_us),
 ];
 
-/// What is asked, by how many, and what else is asked behind each query.
+/// The statements, the number of clients, and what follows each query.
 pub struct Work<'w> {
     pub setting: &'w str,
     pub kind: Kind,
     pub statements: &'w [String],
-    /// A statement behind each query that counts with it, such as SHOW META; empty for none.
+    /// A statement after each query that is measured with it, such as `SHOW META`; empty for none.
     pub behind: &'w str,
     pub clients: usize,
 }
 
-/// Asks all statements, shared out among the clients.
+/// Runs all statements, divided among the clients.
 pub fn measure(server: &Server, work: &Work<'_>, round: usize) -> Result<Figures> {
     let (mut clients, count) = (Vec::new(), work.clients.max(1));
     for _ in 0..count {
@@ -111,14 +111,14 @@ pub fn measure(server: &Server, work: &Work<'_>, round: usize) -> Result<Figures
     })
 }
 
-/// What figures belong together: all rounds of one server.
+/// What the figures of one server in all rounds have in common.
 type Key = (String, Kind, usize, &'static str);
 
 fn key(figures: &Figures) -> Key {
     (figures.setting.clone(), figures.kind, figures.clients, figures.server)
 }
 
-/// The keys in the order in which they were measured.
+/// The keys, in the order of the measurements.
 fn keys(figures: &[Figures]) -> Vec<Key> {
     let mut keys = Vec::new();
     for key in figures.iter().map(key) {
@@ -129,7 +129,7 @@ fn keys(figures: &[Figures]) -> Vec<Key> {
     keys
 }
 
-/// Medians over the rounds, with the least and the most.
+/// Medians over the rounds, with minimum and maximum.
 pub fn table(figures: &[Figures]) -> Table {
     let mut heads = vec!["over", "kind", "clients", "server"];
     heads.extend(PICKS.iter().map(|(name, _)| *name));
@@ -149,7 +149,7 @@ pub fn table(figures: &[Figures]) -> Table {
     table
 }
 
-/// How many times as long the second server takes as the first, in the same round: medians over the rounds.
+/// How many times as long the second server takes as the first in the same round: medians over the rounds.
 pub fn ratios(figures: &[Figures], first: &str, second: &str) -> Table {
     let mut heads = vec!["over", "kind", "clients"];
     heads.extend(PICKS.iter().map(|(name, _)| name.trim_end_matches(" us")));
@@ -179,7 +179,7 @@ pub fn ratios(figures: &[Figures], first: &str, second: &str) -> Table {
     table
 }
 
-/// The mean times as bars.
+/// A bar chart of the mean times.
 pub fn chart(figures: &[Figures]) -> Table {
     let mut table = Table::new(&["over", "kind", "clients", "server", "mean us", ""]);
     let means: Vec<(Key, f64)> = keys(figures)
@@ -211,7 +211,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     percentile(&values, 50)
 }
 
-/// The median, and the least and the most where there are several.
+/// The median and, if there are several values, minimum and maximum.
 fn spread(mut values: Vec<f64>, decimals: usize) -> String {
     values.sort_unstable_by(f64::total_cmp);
     let middle = percentile(&values, 50);

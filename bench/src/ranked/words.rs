@@ -1,16 +1,16 @@
-//! Words of the texts, drawn by how often they occur: every occurrence is as likely as any other.
+//! Words of the texts, drawn by frequency: every occurrence is equally likely.
 
 use crate::{corpus::Document, random::SplitMix64};
 
 /// Sphinx cuts longer keywords.
 const LONGEST_WORD: usize = 42;
-/// Draws after which the texts count as too poor.
+/// Draws after which the texts count as too small.
 const MOST_DRAWS: usize = 100_000;
 
 /// The occurrences of words in the texts.
 pub struct Words<'d> {
     fields: Vec<&'d str>,
-    /// How many words the fields up to each, and with it, have.
+    /// For each field, the number of words up to its end.
     ends: Vec<usize>,
 }
 
@@ -29,12 +29,12 @@ impl<'d> Words<'d> {
         Self { ends: ends.collect(), fields }
     }
 
-    /// How many words the texts have.
+    /// The number of words in all texts.
     pub fn count(&self) -> usize {
         self.ends.last().copied().unwrap_or_default()
     }
 
-    /// So many different words, each drawn by itself; `None` where the texts have too few.
+    /// `count` distinct words, drawn independently; `None` if the texts have too few.
     pub fn draw(&self, random: &mut SplitMix64, count: usize) -> Option<Vec<String>> {
         let mut drawn: Vec<String> = Vec::with_capacity(count);
         for _ in 0..MOST_DRAWS {
@@ -47,7 +47,7 @@ impl<'d> Words<'d> {
         None
     }
 
-    /// So many different words that stand behind each other in a title or text; `None` where there are hardly any.
+    /// `count` distinct adjacent words of a title or text; `None` if there are hardly any.
     pub fn run(&self, random: &mut SplitMix64, count: usize) -> Option<Vec<String>> {
         (0..MOST_DRAWS).find_map(|_| {
             let run: Vec<String> = self.place(random).take(count).map_while(keyword).collect();
@@ -66,19 +66,19 @@ impl<'d> Words<'d> {
     }
 }
 
-/// The words of a text as both servers find them: runs of Sphinx's own letters.
+/// The words of a text as both servers split it.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !is_letter(c)).filter(|word| !word.is_empty())
 }
 
-/// Whether a character is of Sphinx's default `charset_table`: digits, `_`, English and Russian.
+/// Whether a character is in Sphinx's default `charset_table`: digits, `_`, English and Russian letters.
 fn is_letter(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || c == '_'
         || matches!(c, '\u{410}'..='\u{44f}' | '\u{401}' | '\u{451}')
 }
 
-/// A word as a query has it; `None` for those that Sphinx would cut or fold in a way of its own.
+/// A word as a query keyword; `None` if Sphinx would truncate it or fold its case differently.
 fn keyword(word: &str) -> Option<String> {
     (word.is_ascii() && word.len() <= LONGEST_WORD).then(|| word.to_ascii_lowercase())
 }
@@ -124,7 +124,7 @@ mod tests {
             let run = words.run(&mut random, 2).unwrap().join(" ");
             seen.insert(run);
         }
-        // Not over the ends of a field, nor over what a query cannot have.
+        // Not across the ends of a field, nor across what no query may contain.
         assert_eq!(
             seen.into_iter().collect::<Vec<_>>(),
             ["five six", "three two", "two four", "two three"]

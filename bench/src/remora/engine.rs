@@ -1,4 +1,4 @@
-//! Remora as a library: build, then SEARCH, COUNT and `_score` without a wire.
+//! Remora as a library: loading, then SEARCH, COUNT and `_score` without a network.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     report::{Operations, Remora},
 };
 
-/// Rows of one batch of the build: as many as `remora import` puts into one.
+/// Rows per batch while loading, as in `remora import`.
 const ROWS_PER_BATCH: usize = 16_384;
 
 /// An open database.
@@ -31,7 +31,7 @@ impl Engine {
         Ok(Self { database: Database::open(directory, Options::default())? })
     }
 
-    /// Makes the table and loads the corpus in batches that are each durable when acknowledged.
+    /// Creates the table and loads the corpus; each batch is durable when it is acknowledged.
     pub fn build(&self, corpus: &Corpus, directory: &Path) -> Result<Remora> {
         self.database.create_table(schema())?;
         let (_, apply) = once(Processor::Own, || self.load(corpus))?;
@@ -51,7 +51,7 @@ impl Engine {
         })
     }
 
-    /// Puts all documents, as `remora import` does: a batch is made while others are indexed.
+    /// Loads all documents as `remora import` does: a batch is built while others are indexed.
     fn load(&self, corpus: &Corpus) -> Result<()> {
         let sink = DatabaseSink::new(&self.database);
         for part in corpus.documents.chunks(ROWS_PER_BATCH) {
@@ -60,18 +60,18 @@ impl Engine {
         Ok(sink.finish()?)
     }
 
-    /// Puts documents under ids, as one batch.
+    /// Writes documents under these ids as one batch.
     pub fn apply<'d>(&self, documents: impl Iterator<Item = (&'d Document, u64)>) -> Result<()> {
         self.database.apply(batch(documents))?;
         Ok(())
     }
 
-    /// The newest ids and the total.
+    /// The newest ids and the total number.
     pub fn search(&self, query: &TextQuery) -> Result<Answer> {
         self.run(&request(query, Vec::new()))
     }
 
-    /// The total.
+    /// The total number.
     pub fn count(&self, query: &TextQuery) -> Result<u64> {
         Ok(self.database.count(&selection(query))?.count)
     }
@@ -98,7 +98,7 @@ impl Engine {
         })
     }
 
-    /// Waits until no merge runs, so that what follows is measured alone.
+    /// Waits until no merge runs, so that it does not disturb the next measurement.
     pub fn settle(&self) -> Result<()> {
         while self.database.statistics(TABLE)?.merging {
             std::thread::sleep(Duration::from_millis(20));
@@ -106,7 +106,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes everything and unlocks the directory.
+    /// Closes the database: writes everything and unlocks the directory.
     pub fn close(self) -> Result<()> {
         Ok(self.database.close()?)
     }

@@ -1,4 +1,4 @@
-//! Remora under measurement: as a library in this process and as a server beside it.
+//! Remora as the system under test: as a library in this process and as a separate server.
 
 mod engine;
 mod server;
@@ -57,7 +57,7 @@ fn schema() -> Schema {
     }
 }
 
-/// A document as a row of the table, under this id.
+/// A document as a row of the table, with this id.
 fn row(document: &Document, id: u64) -> Row {
     let text = |text: &str| Value::Text(Arc::from(text));
     vec![

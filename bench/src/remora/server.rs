@@ -1,4 +1,4 @@
-//! Remora as a server: started on a data directory, asked over one connection, stopped by SIGTERM.
+//! Remora as a server: started on a data directory, queried over one connection, stopped by SIGTERM.
 
 use std::{
     io::{BufRead, BufReader},
@@ -18,20 +18,20 @@ use crate::{
     report::Operations,
 };
 
-/// What stands before the address in the server's first lines.
+/// The text before the address of the line protocol in the server's output.
 const ANNOUNCEMENT: &str = "line protocol: ";
-/// What stands before the address of MySQL's protocol.
+/// The text before the address of the MySQL protocol.
 const SQL_ANNOUNCEMENT: &str = "MySQL protocol: ";
 /// Longest wait for the server to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The query cache is off: every reply is worked out. The log is quiet.
+/// The query cache is off, so that every reply is computed; the log is quiet.
 const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\nhttp = \"\"\nsql = \"\"\n\n\
                         [cache]\nenabled = false\n\n[limits]\nmax_connections = 64\n\n[logging]\nlevel = \"warn\"\n";
 
 /// A running server; killed when dropped without [`Server::stop`].
 pub struct Server {
     process: Child,
-    /// It would miss it when it prints.
+    /// Kept open, since the server's writes to a closed pipe would fail.
     _output: BufReader<ChildStdout>,
     address: String,
     client: LineClient,
@@ -74,22 +74,22 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The address of the line protocol.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Whose time its work is.
+    /// The process whose CPU time is measured.
     pub fn processor(&self) -> Processor {
         Processor::Of(self.process.id())
     }
 
-    /// Its resident memory.
+    /// Resident memory, in bytes.
     pub fn resident_bytes(&self) -> Result<u64> {
         resident_bytes(self.process.id())
     }
 
-    /// The newest ids and the total.
+    /// The newest ids and the total number.
     pub fn search(&mut self, query: &TextQuery) -> Result<Answer> {
         let reply = self.client.request(&search_request(TABLE, query))?;
         let mut numbers = numbers(reply, "OK RESULTS")?;
@@ -100,7 +100,7 @@ impl Server {
         Ok(Answer { total: numbers[0], newest })
     }
 
-    /// The total.
+    /// The total number.
     pub fn count(&mut self, query: &TextQuery) -> Result<u64> {
         let reply = self.client.request(&count_request(TABLE, query))?;
         numbers(reply, "OK COUNT")?.first().copied().context("no count in the reply")
@@ -139,13 +139,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // After `stop` there is nothing left to kill, and that is no error.
+        // After `stop` there is nothing left to kill, which is no error.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// The address of the line protocol that a server prints, and what it will print behind that.
+/// Reads the address of the line protocol from a server's output; also returns the reader for the rest of the output.
 pub fn announced_address(process: &mut Child) -> Result<(String, BufReader<ChildStdout>)> {
     let mut output = BufReader::new(process.stdout.take().context("no output of the server")?);
     let mut line = String::new();
@@ -158,7 +158,7 @@ pub fn announced_address(process: &mut Child) -> Result<(String, BufReader<Child
     bail!("it ended before it named its address")
 }
 
-/// The port of MySQL's protocol in what a server prints next.
+/// Reads the port of the MySQL protocol from the next output.
 pub fn announced_sql_port(output: &mut BufReader<ChildStdout>) -> Result<u16> {
     let mut line = String::new();
     while output.read_line(&mut line)? > 0 {
@@ -171,7 +171,7 @@ pub fn announced_sql_port(output: &mut BufReader<ChildStdout>) -> Result<u16> {
     bail!("it ended before it named its address for SQL")
 }
 
-/// The server's binary beside this one, built first where Cargo runs us.
+/// The server's binary next to this one; built first if Cargo runs this program.
 pub fn binary() -> Result<PathBuf> {
     if let Some(cargo) = std::env::var_os("CARGO") {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");

@@ -1,9 +1,9 @@
 //! Queries per second over several connections, each with one request at a time.
 //!
-//! A thread per processor drives its share of the connections in rounds: it writes a request to
-//! each of them, then reads a reply from each. That costs the client two system calls a reply and
-//! few switches between threads, so that the server is what is measured. The same is measured with
-//! a thread that only sends as many bytes back: what this machine can do at most.
+//! One thread per CPU drives its share of the connections in rounds: it writes a request to each of them, then reads a
+//! reply from each. That costs the client two system calls per reply and few context switches, so that the server is
+//! the bottleneck. The same is measured against a thread that only sends a reply of the same size: the most this
+//! machine can do.
 
 use std::{
     io::{Read, Write},
@@ -21,9 +21,9 @@ use crate::{
     report::Throughput,
 };
 
-/// How many connections are tried.
+/// The numbers of connections.
 const CONNECTIONS: [usize; 3] = [1, 4, 16];
-/// What is asked, as the published figures have it.
+/// The query, the same as in the published figures.
 const QUERY: &str = "algorithm";
 /// How long each measurement takes.
 const TIME: Duration = Duration::from_secs(3);
@@ -61,8 +61,8 @@ pub fn throughput(server: &Server) -> Result<Vec<Throughput>> {
     Ok(figures)
 }
 
-/// How many replies come from threads, one a connection, that answer every request with the bytes
-/// that the server at `address` answered once.
+/// The number of replies in [`TIME`] from threads, one per connection, that answer every request with the bytes that
+/// the server at `address` once replied.
 fn echoes(connections: usize, request: &[u8], address: &str) -> Result<u64> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(request)?;
@@ -88,7 +88,7 @@ fn echoes(connections: usize, request: &[u8], address: &str) -> Result<u64> {
     })
 }
 
-/// Answers until the client leaves.
+/// Replies until the client disconnects.
 fn echo(mut stream: TcpStream, reply: &[u8]) {
     let mut buffer = vec![0; 1 << 14];
     while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
@@ -98,7 +98,7 @@ fn echo(mut stream: TcpStream, reply: &[u8]) {
     }
 }
 
-/// How many replies all connections got in [`TIME`].
+/// The number of replies on all connections in [`TIME`].
 fn replies(address: &str, request: &[u8], connections: usize) -> Result<u64> {
     let threads = processors().min(connections);
     std::thread::scope(|scope| {

@@ -1,6 +1,5 @@
-//! SEARCH while rows are written: 2,000 batches of one row a second, each durable when it is
-//! acknowledged. So many acknowledgements need several batches under way at once, as a client that
-//! does not wait for one before it sends the next has them.
+//! SEARCH while rows are written: 2,000 batches of one row per second, each durable when it is acknowledged. That rate
+//! needs several batches in flight at once, as from a client that does not wait for each acknowledgement.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -17,11 +16,11 @@ use crate::{
     report::UnderWrites,
 };
 
-/// Batches a second in all.
+/// Batches per second in all.
 const RATE: u32 = 2_000;
-/// Batches under way at once.
+/// Batches in flight at once.
 const WRITERS: u32 = 8;
-/// How long each of the two measurements takes.
+/// The duration of each of the two measurements.
 const TIME: Duration = Duration::from_secs(5);
 
 /// Measures SEARCH of these queries in turn, idle and under writes. Adds rows to the table.

@@ -1,4 +1,4 @@
-//! What was written while nobody followed, applied.
+//! Applying a backlog: what the source committed while Remora was not following.
 
 use anyhow::Result;
 use remora_peers::Server;
@@ -14,20 +14,20 @@ use crate::measure::{Once, once};
 pub struct Applied {
     changes: u64,
     time: Once,
-    /// Processor time of what was left to do in the background, in seconds.
+    /// CPU time of the background work left after that, in seconds.
     after_s: f64,
     before: Threads,
     after: Threads,
 }
 
 impl Applied {
-    /// How long it took, in seconds.
+    /// Wall time, in seconds.
     pub fn wall_s(&self) -> f64 {
         self.time.wall_s
     }
 }
 
-/// Writes while Remora does not follow, then measures until all of it can be read.
+/// Stops following, runs `write`, then measures until all of it is readable.
 pub fn apply(
     remora: &mut Remora,
     server: &Server,
@@ -48,13 +48,13 @@ pub fn apply(
     Ok(Applied { changes, time, after_s: rest.cpu_s.unwrap_or(0.0), before, after })
 }
 
-/// Row changes a second of each run, of wall time.
+/// Row changes per second of wall time, for each run.
 pub fn per_second(name: &str, runs: &[Applied], target: Target) -> Figure {
     let rate = |run: &Applied| run.changes as f64 / run.time.wall_s;
     figure(name, "rows/s", runs, rate, target)
 }
 
-/// Row changes a second of processor time of each run.
+/// Row changes per second of CPU time, for each run.
 pub fn per_core(name: &str, runs: &[Applied], target: Target) -> Figure {
     let rate = |run: &Applied| run.changes as f64 / run.time.cpu_s.unwrap_or(f64::INFINITY);
     figure(name, "rows/s per core", runs, rate, target)

@@ -1,5 +1,5 @@
-//! TPC-C's conditions at positions that readers see: while a recorded load is applied, and while
-//! TPC-C writes. The engine is in this process, because one moment of all tables is read.
+//! TPC-C's conditions at positions that readers see: while a recorded load is applied, and while TPC-C writes. The
+//! engine runs in this process, because all tables must be read in one snapshot.
 
 use std::{
     collections::BTreeSet,
@@ -32,17 +32,17 @@ use crate::tpcc::{
 const BATCH_ROWS: usize = 8_192;
 /// Longest wait for a copy or a position.
 const PATIENCE: Duration = Duration::from_secs(1_200);
-/// How often a state is looked at that nobody measures.
+/// Polling interval where no time is measured.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Positions that were seen, and what was wrong at them.
+/// The positions that were checked, and the first violation.
 #[derive(Default)]
 struct Seen {
     positions: BTreeSet<String>,
     wrong: Option<String>,
 }
 
-/// Looks at the conditions for about twice the time.
+/// Checks the conditions while a recorded load is applied and while one is written, each for about `time`.
 pub fn measure(
     load: &Load<'_>,
     time: Duration,
@@ -95,7 +95,7 @@ pub fn measure(
 }
 
 impl Seen {
-    /// Looks at one moment of all tables, unless it was looked at before.
+    /// Checks a snapshot of all tables, unless its position was checked before.
     fn look(&mut self, reader: &Reader, source: &str) -> Result<()> {
         let at = reader.sources().get(source).unwrap_or_default().to_owned();
         if self.positions.contains(&at) {
@@ -111,7 +111,7 @@ impl Seen {
     }
 }
 
-/// What the conditions are about at this moment.
+/// The columns that the conditions need, from the reader's snapshot.
 fn state(reader: &Reader) -> Result<State> {
     let mut tables: [Numbers; 7] = Default::default();
     for (numbers, (table, names)) in tables.iter_mut().zip(COLUMNS) {

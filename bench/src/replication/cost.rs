@@ -1,4 +1,4 @@
-//! What the source's TPC-C loses to Remora, beside what it loses to an ordinary replica.
+//! How much TPC-C on the source slows down with Remora attached, compared with an ordinary replica.
 
 use std::{
     thread::sleep,
@@ -16,13 +16,12 @@ use super::{
 };
 use crate::measure::Processor;
 
-/// Measurements with each of them attached.
+/// Measurements with each of them.
 const ROUNDS: usize = 3;
 /// Longest wait for the replica to have applied everything.
 const PATIENCE: Duration = Duration::from_secs(1_200);
 
-/// Measures with Remora, with the replica, with Remora again, and so on. `write` runs TPC-C and gives
-/// the transactions a minute.
+/// Measures with Remora and with the replica by turns. `write` runs TPC-C and returns the transactions per minute.
 pub fn measure(
     server: &Server,
     remora: &mut Remora,
@@ -62,12 +61,12 @@ pub fn measure(
     Ok(())
 }
 
-/// What was measured with one of them attached.
+/// The figures with one of them attached.
 #[derive(Default)]
 struct Attached {
-    /// Transactions a minute.
+    /// Transactions per minute.
     rates: Vec<f64>,
-    /// What the one attached spent, in seconds.
+    /// CPU time of the attached process, in seconds.
     cpu_s: f64,
 }
 
@@ -124,7 +123,7 @@ impl Replica {
         Ok(self.server.connect()?.query_drop(sql)?)
     }
 
-    /// Waits until it has applied what the source has committed.
+    /// Waits until the replica has applied everything that the source has committed.
     fn catch_up(&self, source: &Server) -> Result<()> {
         let wanted = source::position(source)?;
         let sql = match self.server.kind().is_mariadb() {

@@ -1,5 +1,5 @@
-//! What is large or has no key: rows of a table without a key, and a parent whose children go with it
-//! by a foreign key that the source does not log.
+//! Difficult changes: rows of a table without a key, and a parent whose children are deleted by a foreign key's
+//! cascade, which the source does not log.
 
 use std::{
     path::Path,
@@ -21,13 +21,13 @@ use super::{
 use crate::{measure::anonymous_bytes, suite::WorkDirectory};
 
 const DATABASE: &str = "large";
-/// How often rows without a key are written.
+/// Runs with rows without a key.
 const RUNS: usize = 3;
-/// Rows of one statement that loads.
+/// Rows per INSERT of the load.
 const LOAD_ROWS: usize = 1_000;
-/// Rows of one transaction that is recorded.
+/// Rows per recorded transaction.
 const TRANSACTION_ROWS: usize = 10;
-/// How often memory is looked at.
+/// Interval at which memory is read.
 const LOOK: Duration = Duration::from_millis(20);
 
 const CREATE: [&str; 3] = [
@@ -62,7 +62,7 @@ pub fn measure(options: &ReplicationOptions, program: &Path, report: &mut Report
 fn keyless(server: &Server, remora: &mut Remora, rows: usize, report: &mut Report) -> Result<()> {
     let part = rows.div_ceil(RUNS).max(1);
     let table = format!("{DATABASE}.keyless");
-    // Each row is there twice, so that equal rows are counted.
+    // Every row exists twice, so that duplicates are tested.
     let row = |number: usize| format!("({0},'loose',{0})", number / 2);
     type Write<'w> = &'w dyn Fn(&mut Conn, usize) -> Result<()>;
     let insert = |connection: &mut Conn, run: usize| {
@@ -106,7 +106,7 @@ fn keyless(server: &Server, remora: &mut Remora, rows: usize, report: &mut Repor
     Ok(())
 }
 
-/// One row is deleted, and a million others with it.
+/// Deletes one parent row, and with it `children` rows.
 fn cascade(
     server: &Server,
     remora: &mut Remora,
@@ -144,7 +144,7 @@ fn cascade(
     Ok(())
 }
 
-/// Inserts so many rows, some of them in each statement.
+/// Inserts `rows` rows, `together` in each statement.
 fn load(
     connection: &mut Conn,
     table: &str,

@@ -1,4 +1,4 @@
-//! From a commit at the source until a search finds its row.
+//! The time from a commit at the source until a search finds its row.
 
 use std::{
     thread::sleep,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{measure::percentile, peers::LineClient};
 
-/// The table that is probed, which must be there before following begins.
+/// The table that is probed; it must exist before following begins.
 pub const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS probe (id INT AUTO_INCREMENT PRIMARY KEY, token VARCHAR(40))";
 const TABLE: &str = "tpcc.probe";
@@ -24,15 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How a latency is measured.
 #[derive(Clone, Copy)]
 pub struct Probe {
-    /// For so long.
+    /// How long latencies are measured.
     pub time: Duration,
-    /// Between two commits.
+    /// Pause between two commits.
     pub pause: Duration,
-    /// Between two searches: what is measured may be that much too long.
+    /// Pause between two searches; a latency may be measured too long by this much.
     pub look: Duration,
 }
 
-/// Commits rows and waits for each; the latencies, ascending, in milliseconds.
+/// Commits rows and waits for each; returns the latencies in ascending order, in milliseconds.
 pub fn measure(source: &mut Conn, client: &mut LineClient, probe: Probe) -> Result<Vec<f64>> {
     let mut waits = Vec::new();
     let begun = Instant::now();
@@ -53,7 +53,7 @@ pub fn measure(source: &mut Conn, client: &mut LineClient, probe: Probe) -> Resu
     Ok(waits)
 }
 
-/// A percentile of the latencies, beside the others.
+/// A percentile of the latencies; the others are in the note.
 pub fn figure(name: &str, waits: &[f64], percent: usize, target: Target) -> Figure {
     let at = |percent| percentile(waits, percent);
     let value = Spread { runs: waits.len(), median: at(percent), min: at(0), max: at(100) };

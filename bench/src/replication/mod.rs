@@ -83,13 +83,13 @@ impl ReplicationOptions {
         self.only.is_empty() || self.only.contains(&part)
     }
 
-    /// The program that is measured.
+    /// The server program to measure.
     fn program(&self) -> Result<PathBuf> {
         self.remora.clone().map_or_else(crate::remora::binary, Ok)
     }
 }
 
-/// Runs the suite; an error if something was wrong, not if it was slow.
+/// Runs the suite; fails on a wrong result, not on a slow one.
 pub fn replication(options: &ReplicationOptions) -> Result<()> {
     options.server.fetch()?;
     let program = options.program()?;

@@ -1,4 +1,4 @@
-//! Remora as it follows: `remora serve --mysql`, told and asked over the line protocol; SQL listens too.
+//! Remora as a follower: `remora serve --mysql`, controlled over the line protocol; SQL listens too.
 
 use std::{
     collections::BTreeMap,
@@ -18,35 +18,35 @@ use crate::{
     remora::{announced_address, announced_sql_port},
 };
 
-/// Every reply is worked out, and nothing listens that is not asked.
+/// No query cache, so that every reply is computed; HTTP does not listen.
 const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\nhttp = \"\"\nsql = \"127.0.0.1:0\"\n\n\
                         [cache]\nenabled = false\n\n[logging]\nlevel = \"warn\"\n";
 /// Longest wait for a copy or a position.
 const PATIENCE: Duration = Duration::from_secs(1_200);
-/// Seconds of one WAIT, below the client's own patience.
+/// Seconds of one WAIT; less than the client's read timeout.
 const WAIT_SECONDS: u32 = 60;
-/// How often a state is looked at.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A process that follows; killed when dropped.
+/// A following process; killed when dropped.
 pub struct Remora {
     process: Child,
-    /// It would miss it when it prints.
+    /// Kept open, since the server's writes to a closed pipe would fail.
     _output: BufReader<ChildStdout>,
     client: LineClient,
     address: String,
-    /// Where MySQL's protocol is spoken, on 127.0.0.1.
+    /// The port of the MySQL protocol on 127.0.0.1.
     pub sql_port: u16,
     /// When the process was started.
     pub started: Instant,
     directory: PathBuf,
 }
 
-/// Processor time by the names of threads, in seconds.
+/// CPU time by thread name, in seconds.
 pub type Threads = BTreeMap<String, f64>;
 
 impl Remora {
-    /// Starts it over a directory of its own, which must not be there yet.
+    /// Starts Remora on a new data directory, which must not exist yet.
     pub fn start(program: &Path, directory: &Path, url: &str) -> Result<Self> {
         fs::create_dir_all(directory)?;
         let settings = directory.join("remora.toml");
@@ -80,27 +80,27 @@ impl Remora {
         }
     }
 
-    /// Another connection to it.
+    /// Opens another connection.
     pub fn connect(&self) -> Result<LineClient> {
         LineClient::connect(self.address.as_str())
     }
 
-    /// Whose time its work is.
+    /// The process whose CPU time is measured.
     pub fn processor(&self) -> Processor {
         Processor::Of(self.process.id())
     }
 
-    /// Its process.
+    /// The process id.
     pub fn process_id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Its resident memory.
+    /// Resident memory, in bytes.
     pub fn resident_bytes(&self) -> Result<u64> {
         crate::measure::resident_bytes(self.process.id())
     }
 
-    /// Waits until so many tables are copied.
+    /// Waits until at least this many tables are copied.
     pub fn wait_until_live(&mut self, tables: usize) -> Result<()> {
         let begun = Instant::now();
         loop {
@@ -121,23 +121,23 @@ impl Remora {
         }
     }
 
-    /// Ends following until [`Remora::follow`].
+    /// Stops following until [`Remora::follow`].
     pub fn stop_following(&mut self) -> Result<()> {
         self.client.request(b"REPLICATION STOP\r\n").map(drop)
     }
 
-    /// Follows again.
+    /// Starts following again.
     pub fn follow(&mut self) -> Result<()> {
         self.client.request(b"REPLICATION START\r\n").map(drop)
     }
 
-    /// Follows again if it does not.
+    /// Starts following unless it is running.
     pub fn follow_if_stopped(&mut self) -> Result<()> {
         let reply = self.client.request(b"REPLICATION STATUS\r\n")?;
         if reply.contains("status: running") { Ok(()) } else { self.follow() }
     }
 
-    /// Waits until these transactions can be read.
+    /// Waits until these transactions are readable.
     pub fn wait_for(&mut self, position: &str) -> Result<()> {
         let request = format!("WAIT {position} {WAIT_SECONDS}\r\n");
         let begun = Instant::now();
@@ -153,7 +153,7 @@ impl Remora {
         }
     }
 
-    /// Row changes that were taken from the stream since the start.
+    /// Row changes applied since the start.
     pub fn changes(&mut self) -> Result<u64> {
         let reply = self.client.request(b"INFO\r\n")?;
         let names = ["inserts_applied", "updates_applied", "deletes_applied"];
@@ -166,12 +166,12 @@ impl Remora {
         Ok(sum)
     }
 
-    /// How many rows hold a term.
+    /// The number of rows that contain a term.
     pub fn count(&mut self, table: &str, term: &str) -> Result<u64> {
         count(&mut self.client, table, term)
     }
 
-    /// Waits until background work is done: until no thread has worked for a while.
+    /// Waits until background work is done, that is, until the process has used almost no CPU for a while.
     pub fn settle(&mut self) -> Result<()> {
         let spent = |remora: &Self| remora.processor().precise().unwrap_or_default();
         let begun = Instant::now();
@@ -187,7 +187,7 @@ impl Remora {
         bail!("it is never idle")
     }
 
-    /// What its threads have spent.
+    /// CPU time of each thread.
     pub fn threads(&self) -> Result<Threads> {
         threads(self.process.id())
     }
@@ -195,20 +195,20 @@ impl Remora {
 
 impl Drop for Remora {
     fn drop(&mut self) {
-        // A measurement has no use for what it leaves.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
-/// How many rows hold a term.
+/// The number of rows that contain a term.
 pub fn count(client: &mut LineClient, table: &str, term: &str) -> Result<u64> {
     let reply = client.request(format!("COUNT {table} {term}\r\n").as_bytes())?;
     numbers(reply, "OK COUNT")?.first().copied().context("no count in the reply")
 }
 
-/// What threads with the same name have spent, in seconds.
+/// CPU time by thread name, in seconds.
 fn threads(process: u32) -> Result<Threads> {
     let mut threads = Threads::new();
     for task in fs::read_dir(format!("/proc/{process}/task"))? {
@@ -218,7 +218,7 @@ fn threads(process: u32) -> Result<Threads> {
             fs::File::open(path.join(file)).and_then(|mut file| file.read_to_string(&mut text))?;
             Ok::<_, std::io::Error>(text)
         };
-        // A thread may end while it is looked at.
+        // A thread may end while it is read.
         let (Ok(name), Ok(times)) = (read("comm"), read("schedstat")) else { continue };
         let spent = times.split_ascii_whitespace().next().and_then(|time| time.parse::<u64>().ok());
         *threads.entry(name.trim().to_owned()).or_default() += spent.unwrap_or(0) as f64 / 1e9;
@@ -226,7 +226,7 @@ fn threads(process: u32) -> Result<Threads> {
     Ok(threads)
 }
 
-/// What threads spent between two looks; the busiest first.
+/// CPU time of each thread between two readings; the busiest first.
 pub fn spent_between(before: &Threads, after: &Threads) -> Vec<(String, f64)> {
     let spent = after.iter().map(|(name, &after)| {
         (name.clone(), after - before.get(name).copied().unwrap_or_default())
@@ -236,7 +236,7 @@ pub fn spent_between(before: &Threads, after: &Threads) -> Vec<(String, f64)> {
     spent
 }
 
-/// Adds what threads spent to what they spent before.
+/// Adds CPU times of threads to earlier ones.
 pub fn add(sums: &mut Vec<(String, f64)>, spent: Vec<(String, f64)>) {
     for (name, seconds) in spent {
         match sums.iter_mut().find(|(known, _)| *known == name) {

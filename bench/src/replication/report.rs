@@ -1,4 +1,4 @@
-//! What a run found, beside what it should reach: one table, one JSON file.
+//! The results of a run and their targets: one table, one JSON file.
 
 use std::fmt;
 
@@ -6,25 +6,25 @@ use serde::Serialize;
 
 use crate::{report::Machine, suite::machine, table::Table};
 
-/// Everything that one run measured.
+/// The results of a run.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// What it ran on.
     machine: Machine,
     /// The load average when it ended.
     load_at_end: f64,
-    /// The server that was followed.
+    /// The source server.
     server: String,
-    /// In their order.
+    /// The figures, in the order of measurement.
     figures: Vec<Figure>,
 }
 
-/// What was measured several times.
+/// A value that was measured several times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// How often.
+    /// The number of measurements.
     pub runs: usize,
-    /// The one in the middle.
+    /// The median.
     pub median: f64,
     /// The smallest.
     pub min: f64,
@@ -32,38 +32,38 @@ pub struct Spread {
     pub max: f64,
 }
 
-/// What a figure should be.
+/// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// Not less.
+    /// At least this.
     AtLeast(f64),
-    /// Not more.
+    /// At most this.
     AtMost(f64),
-    /// Whatever it is.
+    /// No target.
     None,
 }
 
 /// One figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// What it is.
+    /// What was measured.
     pub name: String,
     /// What it is counted in.
     pub unit: &'static str,
-    /// What it is.
+    /// The measured value.
     pub value: Spread,
-    /// What it should be.
+    /// The target.
     pub target: Target,
     /// Wall time of all its runs, in seconds.
     pub wall_s: f64,
-    /// Processor time of Remora in all its runs, in seconds; `None` where it is not one's alone.
+    /// CPU time of Remora in all runs, in seconds; `None` if the process did other work too.
     pub cpu_s: Option<f64>,
-    /// The same by thread, the busiest first; threads that have ended are not among them.
+    /// The same by thread, the busiest first, without threads that have ended.
     pub threads: Vec<(String, f64)>,
-    /// What else there is to say.
+    /// A remark.
     pub note: String,
-    /// An answer that was not the true one.
+    /// A description of a wrong result.
     pub wrong: Option<String>,
 }
 
@@ -124,7 +124,7 @@ impl Figure {
 }
 
 impl Spread {
-    /// Of values in any order.
+    /// The spread of these values, in any order.
     pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let at = |place: usize| values.get(place).copied().unwrap_or_default();
@@ -136,7 +136,7 @@ impl Spread {
         Self { runs, median, min: at(0), max: at(runs.saturating_sub(1)) }
     }
 
-    /// Of one value.
+    /// The spread of one value.
     pub fn single(value: f64) -> Self {
         Self::of(vec![value])
     }
@@ -148,18 +148,18 @@ impl Report {
         Self { machine, load_at_end: 0.0, server: server.to_owned(), figures: Vec::new() }
     }
 
-    /// Adds a figure, and says it, because the next may take minutes.
+    /// Adds a figure and prints it at once, because the next one may take minutes.
     pub fn add(&mut self, figure: Figure) {
         eprintln!("{}", figure.cells().join("  "));
         self.figures.push(figure);
     }
 
-    /// Notes how busy the machine was at the end.
+    /// Records the load average at the end.
     pub fn machine_at_end(&mut self) {
         self.load_at_end = machine().load_at_start;
     }
 
-    /// Answers that were wrong.
+    /// The number of wrong results.
     pub fn wrong(&self) -> usize {
         self.figures.iter().filter(|figure| figure.wrong.is_some()).count()
     }

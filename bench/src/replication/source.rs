@@ -1,10 +1,10 @@
-//! The server that is followed.
+//! The source server.
 
 use anyhow::{Context, Result};
 use mysql::{Conn, prelude::Queryable};
 use remora_peers::{Kind, Server};
 
-/// Like a server that nobody may lose a commit of.
+/// Options of a server that must never lose a commit.
 const OPTIONS: [&str; 3] =
     ["--innodb-buffer-pool-size=1G", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1"];
 
@@ -13,12 +13,12 @@ pub fn start(kind: Kind) -> Result<Server> {
     Server::start(kind, &OPTIONS)
 }
 
-/// Starts a server that can be another's replica. What only it has need not survive a power cut.
+/// Starts a server that can be a replica; its own data need not survive a power failure.
 pub fn start_replica(kind: Kind) -> Result<Server> {
     Server::start(kind, &["--innodb-buffer-pool-size=1G", "--server-id=2"])
 }
 
-/// A connection of root to a database, which is made if it is not there.
+/// Connects as root to a database, which is created if it does not exist.
 pub fn connect(server: &Server, database: &str) -> Result<Conn> {
     let mut connection = server.connect()?;
     connection.query_drop(format!("CREATE DATABASE IF NOT EXISTS {database}"))?;
@@ -26,7 +26,7 @@ pub fn connect(server: &Server, database: &str) -> Result<Conn> {
     Ok(connection)
 }
 
-/// The GTIDs of everything that was committed.
+/// The GTIDs of everything committed.
 pub fn position(server: &Server) -> Result<String> {
     let variable = match server.kind().is_mariadb() {
         true => "@@gtid_binlog_pos",

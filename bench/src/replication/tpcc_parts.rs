@@ -1,4 +1,4 @@
-//! The parts that need TPC-C's tables: one server and one Remora that follows it.
+//! The parts that need TPC-C's tables: one source and one Remora that follows it.
 
 use std::{path::Path, thread, time::Duration};
 
@@ -18,11 +18,11 @@ use crate::{
     tpcc::{self, Scale},
 };
 
-/// TPC-C's tables and the one that is probed.
+/// TPC-C's tables and the probed one.
 const TABLES: usize = 10;
-/// Recorded binlogs that are applied.
+/// Recorded binlogs to apply.
 const RUNS: u32 = 3;
-/// The load writes for so long before latencies are measured.
+/// How long the load writes before latencies are measured.
 const WARM_UP: Duration = Duration::from_secs(2);
 
 /// A server with TPC-C's tables.
@@ -33,17 +33,17 @@ pub struct Load<'o> {
 }
 
 impl Load<'_> {
-    /// A connection to TPC-C's database.
+    /// Connects to TPC-C's database.
     pub fn connect(&self) -> Result<Conn> {
         source::connect(&self.server, tpcc::DATABASE)
     }
 
-    /// Where a follower finds it.
+    /// The source's URL for a follower.
     pub fn url(&self) -> String {
         self.server.follower_url(tpcc::DATABASE)
     }
 
-    /// Runs TPC-C for some time; the transactions a minute.
+    /// Runs TPC-C for this time; returns the transactions per minute.
     pub fn write(&self, time: Duration) -> Result<f64> {
         let connect = || self.connect();
         let figures = tpcc::write(&connect, self.scale, self.options.terminals, time)?;
@@ -55,7 +55,7 @@ impl Load<'_> {
     }
 }
 
-/// Measures the parts that are wanted.
+/// Measures the selected parts.
 pub fn measure(options: &ReplicationOptions, program: &Path, report: &mut Report) -> Result<()> {
     let share = |count: u32| (count * options.scale / 100).max(30);
     let scale = Scale { warehouses: 1, items: share(100_000), customers: share(3_000) };
@@ -91,7 +91,7 @@ fn following(load: &Load<'_>, remora: &mut Remora, report: &mut Report) -> Resul
     Ok(())
 }
 
-/// Recorded binlogs, each while nobody follows.
+/// Applies binlogs that were recorded while Remora did not follow.
 fn apply(load: &Load<'_>, remora: &mut Remora, report: &mut Report) -> Result<()> {
     let mut runs = Vec::new();
     for _ in 0..RUNS {

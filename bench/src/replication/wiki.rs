@@ -19,13 +19,13 @@ use crate::{
 
 const DATABASE: &str = "wiki";
 const TABLE: &str = "wiki.docs";
-/// How often each thing is measured.
+/// Runs of each measurement.
 const RUNS: usize = 3;
-/// Rows of one transaction that is recorded.
+/// Rows per recorded transaction.
 const TRANSACTION_ROWS: usize = 10;
-/// Rows of one transaction of those that are copied.
+/// Rows per transaction of the initial load.
 const LOAD_ROWS: usize = 500;
-/// Stands in every row that was updated, and in no other.
+/// A word that is in every updated row and in no other.
 const MARK: &str = "qzxupdatedqzx";
 
 const CREATE: &str = "CREATE TABLE docs (
@@ -33,7 +33,7 @@ const CREATE: &str = "CREATE TABLE docs (
     lang VARCHAR(8) NOT NULL, year INT, category VARCHAR(255), page_id BIGINT UNSIGNED
     ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4";
 
-/// Writes something of the documents to the source.
+/// Writes documents to the source.
 type Write<'w> = &'w dyn Fn(&mut Conn, &[Document]) -> Result<()>;
 
 /// Measures copies and changes.
@@ -52,7 +52,7 @@ pub fn measure(options: &ReplicationOptions, program: &Path, report: &mut Report
     changes(&server, &mut remora, &documents, report)
 }
 
-/// Copies several times; the last copy goes on.
+/// Copies several times; the last copy keeps following.
 fn copies(
     server: &Server,
     program: &Path,
@@ -88,7 +88,7 @@ fn copies(
     Ok(remora)
 }
 
-/// Inserts other rows, updates and deletes them, a part in each run.
+/// Inserts other rows, updates and deletes them, one part in each run.
 fn changes(
     server: &Server,
     remora: &mut Remora,
@@ -132,7 +132,7 @@ fn changes(
     Ok(())
 }
 
-/// Inserts documents under ids from `first` on.
+/// Inserts documents with `first` added to their ids, `rows` in each statement.
 fn insert(connection: &mut Conn, documents: &[Document], first: u64, rows: usize) -> Result<()> {
     for part in documents.chunks(rows) {
         let places = vec!["(?,?,?,?,?,?,?)"; part.len()].join(",");
@@ -166,7 +166,7 @@ fn each(connection: &mut Conn, sql: &str, documents: &[Document], first: u64) ->
     Ok(())
 }
 
-/// How many documents a search for ASCII letters must find.
+/// The number of documents that a search for an ASCII term must find.
 fn texts_with(documents: &[Document], term: &str) -> u64 {
     let holds = |text: &str| text.to_lowercase().contains(term);
     let found = documents.iter().filter(|row| {

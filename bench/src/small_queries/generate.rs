@@ -1,23 +1,23 @@
-//! Random queries over small tables, of the kinds that databases are compared with: no two are alike, so
-//! each is read, planned and run.
+//! Random queries over small tables, of the kinds that database tests use. No two are equal, so each must be parsed,
+//! planned and run.
 //!
-//! The kinds are those of sqllogictest (SQLite's corpus of 2008 and later): expressions over one table of
-//! thirty rows with subqueries, expressions of constants and columns over tables of three rows, aggregates,
-//! groups, conditions over indexed columns, joins of several tables.
+//! The kinds are those of sqllogictest (SQLite's corpus of 2008 and later): expressions with subqueries over a table of
+//! thirty rows, expressions of constants and columns over tables of three rows, aggregates, groups, conditions on
+//! indexed columns, joins of several tables.
 
 use crate::random::SplitMix64;
 
-/// Rows of `t1`, and of the table with indexes.
+/// Rows of `t1` and of the table with indexes.
 const ROWS: usize = 30;
 const INDEXED_ROWS: usize = 500;
 /// Tables that are joined, and the rows of each.
 const JOINED: usize = 9;
 const JOINED_ROWS: usize = 10;
 
-/// Makes a query of a kind.
+/// Generates a query of a kind.
 type Make = fn(&mut Draw) -> String;
 
-/// The kinds of queries, and how often each is drawn among a hundred.
+/// The kinds of queries, each with its share in per cent.
 const KINDS: [(&str, usize, Make); 6] = [
     ("expressions", 30, expressions),
     ("constants", 25, constants),
@@ -27,24 +27,24 @@ const KINDS: [(&str, usize, Make); 6] = [
     ("joins", 8, joins),
 ];
 
-/// Draws queries.
+/// A generator of queries.
 pub struct Draw {
     random: SplitMix64,
 }
 
 impl Draw {
-    /// The queries of a seed.
+    /// The queries for a seed.
     pub fn new(seed: u64) -> Self {
         Self { random: SplitMix64::new(seed) }
     }
 
-    /// The statements that make the tables.
+    /// The statements that create the tables.
     pub fn tables(&mut self) -> Vec<String> {
         let mut statements = vec![
             "CREATE TABLE t1 (a INTEGER, b INTEGER, c INTEGER, d INTEGER, e INTEGER)".to_owned(),
         ];
         for row in 0..ROWS {
-            // Five different numbers, in a random order; some are not there.
+            // Five distinct numbers in random order, sometimes with one replaced by NULL.
             let mut values: Vec<String> =
                 (0..5).map(|at| (100 + row * 5 + at).to_string()).collect();
             for at in (1..5).rev() {
@@ -118,7 +118,7 @@ impl Draw {
         list[self.random.below(list.len())]
     }
 
-    /// Different ones of a list, at least so many and at most so many.
+    /// Distinct elements of a list, between `least` and `most` of them.
     fn some<'a>(&mut self, list: &[&'a str], least: usize, most: usize) -> Vec<&'a str> {
         let mut list = list.to_vec();
         let count = least + self.random.below(most - least + 1);
@@ -131,7 +131,7 @@ impl Draw {
         self.random.below(100).to_string()
     }
 
-    /// An expression of constants and columns that gives a small integer or NULL.
+    /// An expression of constants and columns whose value is a small integer or NULL.
     fn expression(&mut self, columns: &[&str], depth: usize) -> String {
         if depth == 0 || self.one_in(4) {
             return match self.random.below(3) {

@@ -1,5 +1,5 @@
-//! Queries over tables of a few rows, no two alike: what costs is reading and planning them. All servers
-//! have the same tables and get the same queries; answers are compared before times are.
+//! Distinct queries over tables of a few rows, where parsing and planning dominate. All servers have the same tables
+//! and get the same queries; answers are compared before times are.
 
 mod generate;
 
@@ -40,10 +40,10 @@ pub struct SmallQueryOptions {
     json: PathBuf,
 }
 
-/// Differences that are shown.
+/// Most differences that are shown.
 const SHOWN: usize = 20;
 
-/// What one server took.
+/// The figures of one server.
 #[derive(Serialize)]
 struct Figures {
     server: String,
@@ -55,7 +55,7 @@ struct Figures {
     kinds: BTreeMap<&'static str, f64>,
 }
 
-/// Runs the suite; an error if an answer was wrong.
+/// Runs the suite; fails on a wrong answer.
 pub fn small_queries(options: &SmallQueryOptions) -> Result<()> {
     let directory = WorkDirectory::new()?;
     let mut holders = vec![servers::remora(directory.path(), 1)?];
@@ -80,7 +80,7 @@ pub fn small_queries(options: &SmallQueryOptions) -> Result<()> {
     }
 }
 
-/// Makes the tables and asks all queries, one after the other.
+/// Creates the tables and runs all queries in order.
 fn ask(holder: &Holder, options: &SmallQueryOptions) -> Result<(Figures, Vec<Answer>)> {
     let mut connection = holder.connect(false)?;
     let mut draw = Draw::new(options.seed);
@@ -126,7 +126,7 @@ fn answer(connection: &mut Conn, query: &str) -> Result<Answer> {
     }
 }
 
-/// Names the queries whose answers differ from the other server's.
+/// Prints the queries whose answers differ from the other server's.
 fn compare(options: &SmallQueryOptions, own: &[Answer], truth: &[Answer]) -> Result<()> {
     let mut draw = Draw::new(options.seed);
     draw.tables();

@@ -1,12 +1,12 @@
-//! The twelve conditions between the tables, each as a query that counts what breaks it.
+//! The twelve consistency conditions, each as a query that counts the violations.
 
 use anyhow::{Context, Result};
 use mysql::{Conn, prelude::Queryable};
 
-/// The eleventh condition holds only of tables that nothing was written to.
+/// The eleventh condition holds only until the first write.
 const FRESH_ONLY: usize = 11;
 
-/// In their order.
+/// The conditions, in TPC-C's order.
 pub const CONDITIONS: [&str; 12] = [
     // A warehouse's year to date is its districts'.
     "SELECT COUNT(*) FROM (
@@ -79,7 +79,7 @@ pub const CONDITIONS: [&str; 12] = [
      WHERE c_balance + c_ytd_payment <> COALESCE(delivered, 0)",
 ];
 
-/// The numbers of the conditions that do not hold, each with the rows that break it.
+/// The numbers of the violated conditions, each with its number of violating rows.
 pub fn broken_conditions(connection: &mut Conn, fresh: bool) -> Result<Vec<(usize, u64)>> {
     let mut broken = Vec::new();
     for (number, condition) in (1..).zip(CONDITIONS) {

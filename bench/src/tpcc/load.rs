@@ -1,4 +1,4 @@
-//! The tables as they are at the beginning.
+//! The initial contents of the tables.
 
 use anyhow::Result;
 use mysql::{Conn, prelude::Queryable};
@@ -9,12 +9,12 @@ use super::{
     values::{Values, last_name, money},
 };
 
-/// Rows of one INSERT.
+/// Rows per INSERT.
 const ROWS: usize = 500;
-/// When everything began.
+/// The timestamp of all initial rows.
 const BEGINNING: &str = "2026-01-01 00:00:00";
 
-/// Makes and fills the tables.
+/// Creates and fills the tables.
 pub fn load(connect: Connect<'_>, scale: Scale) -> Result<()> {
     let mut connection = connect()?;
     for table in TABLES {
@@ -32,7 +32,7 @@ pub fn load(connect: Connect<'_>, scale: Scale) -> Result<()> {
     Ok(())
 }
 
-/// Rows of one table, written when there are enough.
+/// Rows of one table, inserted in batches.
 struct Rows<'c> {
     connection: &'c mut Conn,
     insert: &'static str,
@@ -164,7 +164,7 @@ fn orders(
     scale: Scale,
     (warehouse, district): (u32, u32),
 ) -> Result<()> {
-    // Every customer has one order, in no order.
+    // Every customer has one order; the assignment is random.
     let mut customers: Vec<u32> = (1..=scale.customers).collect();
     for place in (1..customers.len()).rev() {
         customers.swap(place, values.between(0, place as u32) as usize);

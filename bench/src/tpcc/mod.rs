@@ -1,6 +1,6 @@
-//! A writer of TPC-C's shape: nine tables, five transactions in their mix, and the twelve conditions
-//! that hold between the tables at every moment. It writes to a real server; what follows that
-//! server must see each transaction whole, or a condition breaks.
+//! A TPC-C-like writer: nine tables, the five transactions in their mix, and the twelve consistency conditions between
+//! the tables, which hold after every transaction. It writes to a real server; a follower that shows part of a
+//! transaction breaks a condition.
 //!
 //! This is not a TPC-C result: there are no think times and nothing is audited.
 
@@ -28,30 +28,30 @@ pub use load::load;
 pub use reads::{ReadsOptions, reads};
 use terminal::{Figures, Terminal};
 
-/// The database everything is in.
+/// The database of all tables.
 pub const DATABASE: &str = "tpcc";
-/// Districts of a warehouse.
+/// Districts per warehouse.
 const DISTRICTS: u32 = 10;
 
-/// How much there is. TPC-C's own scale is 100,000 items and 3,000 customers a district.
+/// The size of the data. TPC-C's own scale is 100,000 items and 3,000 customers per district.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     /// Warehouses.
     pub warehouses: u32,
-    /// Items, and as many stock rows a warehouse.
+    /// Items, and stock rows per warehouse.
     pub items: u32,
-    /// Customers of a district, and as many orders at the beginning.
+    /// Customers per district, and initial orders per district.
     pub customers: u32,
 }
 
 impl Scale {
-    /// The first orders of a district were delivered, seven in ten.
+    /// How many of a district's initial orders are delivered: the first 70 %.
     fn delivered(self) -> u32 {
         self.customers * 7 / 10
     }
 }
 
-/// Opens a connection to the server that is written to.
+/// Opens a connection to the server under load.
 pub type Connect<'c> = &'c (dyn Fn() -> Result<Conn> + Sync);
 
 /// Options of `tpcc`.
@@ -83,7 +83,7 @@ pub fn kind(name: &str) -> Result<Kind> {
     known.with_context(|| format!("one of {}", Kind::ALL.map(Kind::name).join(", ")))
 }
 
-/// Loads a server of one's own, writes to it and checks the conditions before and after.
+/// Starts a server, loads it, writes to it and checks the conditions before and after.
 pub fn tpcc(options: &TpccOptions) -> Result<()> {
     options.server.fetch()?;
     let buffers = ["--innodb-buffer-pool-size=1G", "--sync-binlog=1"];
@@ -110,7 +110,7 @@ fn check(connection: &mut Conn, fresh: bool) -> Result<()> {
     Ok(())
 }
 
-/// Writes from several terminals for some time.
+/// Writes from several terminals for this time.
 pub fn write(
     connect: Connect<'_>,
     scale: Scale,
@@ -136,7 +136,7 @@ pub fn write(
     })
 }
 
-/// A connection of root whose database is this one, made if it is not there.
+/// Connects as root to the database, which is created if it does not exist.
 fn connection(server: &Server) -> Result<Conn> {
     let mut connection = server.connect()?;
     connection.query_drop(format!("CREATE DATABASE IF NOT EXISTS {DATABASE}"))?;

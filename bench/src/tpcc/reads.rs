@@ -1,7 +1,7 @@
-//! What TPC-C reads: Stock-Level as BenchmarkSQL asks it, a row by key of a join, and the twelve
-//! conditions, of Remora's own tables and of real servers' in the same run.
+//! TPC-C's reads: Stock-Level as BenchmarkSQL writes it, a join that returns a row by key, and the twelve conditions,
+//! on Remora's own tables and on real servers' in the same run.
 //!
-//! All are loaded by the same statements, and all must answer the same.
+//! All servers are loaded by the same statements, and all must give the same answers.
 
 use std::{
     path::PathBuf,
@@ -23,9 +23,9 @@ use crate::{
     tpcc::DISTRICTS,
 };
 
-/// How often a statement of microseconds is run.
+/// Runs of statements that take microseconds.
 const OFTEN: Effort = Effort { runs: 2_000, budget: Duration::from_secs(5) };
-/// How often a condition is checked.
+/// Runs of a condition.
 const SELDOM: Effort = Effort { runs: 5, budget: Duration::from_secs(2) };
 
 const STOCK_LEVEL: &str = "SELECT count(*) AS low_stock FROM (
@@ -61,15 +61,15 @@ pub struct ReadsOptions {
     json: PathBuf,
 }
 
-/// What was measured of one server.
+/// The figures of one server.
 #[derive(Serialize)]
 struct Figures {
     server: String,
     load_s: f64,
     statements: Vec<(String, Timing)>,
-    /// Of each condition the shortest time, in milliseconds.
+    /// The shortest time of each condition, in milliseconds.
     conditions_ms: Vec<f64>,
-    /// What Stock-Level said for each district, to be compared.
+    /// Stock-Level's result for each district, to be compared between servers.
     low_stocks: Vec<u64>,
 }
 
@@ -131,7 +131,7 @@ fn measure(holder: &Holder, scale: Scale) -> Result<Figures> {
     Ok(Figures { server: holder.name.clone(), load_s, statements, conditions_ms, low_stocks })
 }
 
-/// Times of the statements of one transaction, each with a random district.
+/// Times of the statements of one transaction, each for random districts.
 fn statements(
     holder: &Holder,
     connection: &mut Conn,

@@ -1,14 +1,12 @@
-//! The conditions between the tables, worked out from rows instead of asked by a query: for what
-//! follows a server and has no joins.
+//! The consistency conditions, computed from rows instead of by SQL: for a follower without joins.
 
 use rustc_hash::FxHashMap;
 
-/// Columns of numbers of one table, row by row; amounts are in hundredths, and of a moment only
-/// whether there is one counts.
+/// The columns of one table as numbers. Amounts are in hundredths; a timestamp is only null or not null.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers(pub Vec<Vec<Option<i64>>>);
 
-/// What the conditions are about, of every table.
+/// The columns of all tables that the conditions need.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     tables: [Numbers; 7],
@@ -41,7 +39,7 @@ impl Numbers {
         self.0.get(column)?.get(row).copied().flatten()
     }
 
-    /// The first columns of a row; NULL is 0, which no key is.
+    /// The first `N` columns of a row; NULL becomes 0, which is no key.
     fn key<const N: usize>(&self, row: usize) -> [i64; N] {
         std::array::from_fn(|column| self.number(column, row))
     }
@@ -71,8 +69,8 @@ impl State {
         Self { tables }
     }
 
-    /// The numbers of the conditions that do not hold, each with the rows that break it. The
-    /// eleventh, which holds only at the beginning, is left out.
+    /// The numbers of the violated conditions, each with its number of violating rows. The eleventh, which holds only
+    /// at the beginning, is left out.
     pub fn broken_conditions(&self) -> Vec<(usize, u64)> {
         let counts = [
             (1, self.warehouses_are_their_districts()),
@@ -198,7 +196,7 @@ impl State {
         })
     }
 
-    /// What was delivered to each customer.
+    /// The delivered amount of each customer.
     fn delivered(&self) -> Sums<InDistrict> {
         let [.., orders, lines] = &self.tables;
         let whose: FxHashMap<InDistrict, i64> =
@@ -215,7 +213,7 @@ impl State {
     }
 }
 
-/// The newest order of each district; the third column is its number.
+/// The newest order of each district; the third column is the order's number.
 fn newest(orders: &Numbers) -> Sums<District> {
     let mut newest = Sums::default();
     for row in orders.rows() {

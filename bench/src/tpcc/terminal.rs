@@ -1,4 +1,4 @@
-//! One connection that runs transactions in their mix, and what it counts.
+//! A connection that runs transactions in their mix, and its statistics.
 
 use std::{
     fmt,
@@ -11,7 +11,7 @@ use mysql::{Conn, prelude::Queryable};
 
 use super::{Scale, transactions, values::Values};
 
-/// Errors after which a transaction is run again: deadlock and lock wait timeout.
+/// Errors after which a transaction is retried: deadlock and lock wait timeout.
 const AGAIN: [u16; 2] = [1213, 1205];
 
 /// The five transactions.
@@ -24,7 +24,7 @@ pub enum Transaction {
     StockLevel,
 }
 
-/// In the order of [`Figures::kinds`], each with how many of a hundred.
+/// In the order of [`Figures::kinds`], each with its share in per cent.
 const MIX: [(Transaction, u32); 5] = [
     (Transaction::NewOrder, 45),
     (Transaction::Payment, 43),
@@ -33,21 +33,21 @@ const MIX: [(Transaction, u32); 5] = [
     (Transaction::StockLevel, 4),
 ];
 
-/// What terminals did.
+/// Statistics of terminals.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// How long they ran.
+    /// Running time.
     pub time: Duration,
     /// Latencies by transaction, in the order of the mix.
     pub kinds: [Vec<Duration>; 5],
-    /// New orders of an item that there is not, rolled back as they must be.
+    /// Orders of an item that does not exist, which must be rolled back.
     pub rolled_back: u64,
-    /// Transactions run again after a deadlock.
+    /// Retries after a deadlock or lock wait timeout.
     pub again: u64,
 }
 
 impl Figures {
-    /// Adds another terminal's, which ran at the same time.
+    /// Adds the statistics of another terminal that ran at the same time.
     pub fn add(&mut self, other: Self) {
         self.time = self.time.max(other.time);
         for (mine, theirs) in self.kinds.iter_mut().zip(other.kinds) {
@@ -67,7 +67,7 @@ impl Figures {
     }
 }
 
-/// New orders and all transactions a minute, and the latencies of each.
+/// New orders and all transactions per minute, and the latencies of each kind.
 impl fmt::Display for Figures {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: usize = self.kinds.iter().map(Vec::len).sum();
@@ -100,14 +100,14 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// The terminal of this number, from 0.
+    /// The terminal with this number, from 0.
     pub fn new(mut connection: Conn, scale: Scale, number: u32) -> Result<Self> {
         connection.query_drop("SET autocommit = 0")?;
         let values = Values::new(u64::from(number) + 1_000);
         Ok(Self { connection, values, scale, warehouse: number % scale.warehouses + 1 })
     }
 
-    /// Runs transactions until told to stop.
+    /// Runs transactions until `stop` is set.
     pub fn run(&mut self, stop: &AtomicBool) -> Result<Figures> {
         let mut figures = Figures::default();
         let begun = Instant::now();

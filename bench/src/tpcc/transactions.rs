@@ -8,7 +8,7 @@ use super::{
     values::money,
 };
 
-/// Runs one transaction; whether it was committed.
+/// Runs one transaction; returns whether it committed.
 pub fn run(terminal: &mut Terminal, kind: Transaction) -> Result<bool> {
     match kind {
         Transaction::NewOrder => new_order(terminal),
@@ -19,7 +19,7 @@ pub fn run(terminal: &mut Terminal, kind: Transaction) -> Result<bool> {
     }
 }
 
-/// One line of a new order.
+/// An order line.
 struct Line {
     item: u32,
     supplier: u32,
@@ -64,8 +64,8 @@ fn new_order(terminal: &mut Terminal) -> Result<bool> {
     Ok(true)
 }
 
-/// What is ordered, in the order of its stock rows so that terminals do not wait in circles. One
-/// order in a hundred asks for an item that there is not.
+/// The order's lines, in the order of their stock rows, to avoid deadlocks between terminals. One order in 100 has an
+/// item that does not exist.
 fn lines(terminal: &mut Terminal) -> Vec<Line> {
     let (scale, home) = (terminal.scale, terminal.warehouse);
     let values = &mut terminal.values;
@@ -85,7 +85,7 @@ fn lines(terminal: &mut Terminal) -> Vec<Line> {
     lines
 }
 
-/// Whether there is the item.
+/// Adds an order line; false if the item does not exist.
 fn order_line(
     terminal: &mut Terminal,
     (warehouse, district, order, number): (u32, u32, u32, u32),
@@ -172,7 +172,7 @@ fn payment(terminal: &mut Terminal) -> Result<bool> {
     Ok(true)
 }
 
-/// The one in the middle of those that bear a name; a customer at random if none does.
+/// The middle one, by first name, of the customers with a random last name; a random customer if there is none.
 fn customer_by_name(terminal: &mut Terminal, district: u32) -> Result<u32> {
     let name = terminal.values.last_name(terminal.scale.customers);
     let found: Vec<u32> = terminal.connection.exec(
@@ -262,7 +262,7 @@ fn stock_level(terminal: &mut Terminal) -> Result<bool> {
     Ok(true)
 }
 
-/// A row that must be there.
+/// A row that must exist.
 fn first<T>(row: Option<T>) -> Result<T> {
     row.ok_or_else(|| std::io::Error::other("a row that TPC-C needs is not there").into())
 }

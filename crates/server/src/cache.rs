@@ -1,8 +1,8 @@
-//! The query-result cache: replies by request, exact by construction.
+//! The query-result cache: replies by request, never stale.
 //!
-//! An entry remembers the table's version from before it was computed. It is returned only while that is still the
-//! newest version, so nothing needs invalidation: a write makes older entries of its table unreachable. They are
-//! removed when a request meets them, when the figures are read, or when room is needed.
+//! An entry has the table's version from before it was computed. It is returned only while that is the newest version,
+//! so nothing needs to be invalidated: a write makes older entries of its table unreachable. They are removed when a
+//! request meets them, when the statistics are read, or when room is needed.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -15,21 +15,21 @@ use remora_engine::TableVersion;
 
 use crate::settings;
 
-/// Bytes that an entry takes beside its request and reply.
+/// The memory of an entry without its request and reply.
 const ENTRY_OVERHEAD: usize = 160;
 
-/// A kept reply.
+/// A cached reply.
 #[derive(Clone)]
 pub(crate) struct CachedReply {
-    /// The reply without the frame's end and without a DEBUG block.
+    /// The reply without the frame's end and without DEBUG output.
     pub body: Arc<[u8]>,
-    /// What it cost to find.
+    /// The time it took to compute.
     pub cost: Duration,
-    /// When it was kept.
+    /// When it was cached.
     pub kept_at: Instant,
 }
 
-/// Replies by request. All methods may be called from any thread; one short lock.
+/// Replies by request. All methods may be called from any thread; they share one lock that is held briefly.
 #[derive(Default)]
 pub(crate) struct QueryCache {
     inner: Mutex<Inner>,
@@ -50,49 +50,49 @@ struct Entry {
     reply: CachedReply,
 }
 
-/// What the cache has done.
+/// Statistics of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct CacheFigures {
-    /// Replies asked for.
+    /// Lookups.
     pub queries: u64,
-    /// Replies given again.
+    /// Lookups that found a reply.
     pub hits: u64,
-    /// Requests that had no entry.
+    /// Lookups without an entry.
     pub misses_absent: u64,
-    /// Requests whose entry had outlived its time.
+    /// Lookups with an expired entry.
     pub misses_expired: u64,
-    /// Requests whose entry was older than the newest write to its table.
+    /// Lookups with an entry older than the newest write to its table.
     pub misses_outdated: u64,
-    /// Entries older than the newest write to their table that were found by a sweep.
+    /// Outdated entries that sweeps removed.
     pub swept: u64,
-    /// Sweeps that found any.
+    /// Sweeps that removed entries.
     pub sweeps: u64,
-    /// Entries that outlived their time.
+    /// Entries that expired.
     pub expirations: u64,
-    /// Entries that made room.
+    /// Entries evicted to make room.
     pub evictions: u64,
-    /// Replies that were too cheap to keep.
+    /// Replies not cached because they were too cheap.
     pub rejections_cheap: u64,
-    /// Replies that were larger than all room.
+    /// Replies not cached because they were larger than the cache.
     pub rejections_oversize: u64,
-    /// Replies that were there already.
+    /// Replies that were cached already.
     pub rejections_duplicate: u64,
-    /// Times that entries were forgotten on demand.
+    /// How often the cache was cleared on demand.
     pub clears: u64,
-    /// Entries now.
+    /// The current number of entries.
     pub entries: u64,
-    /// Their bytes.
+    /// The current bytes of entries.
     pub bytes: usize,
-    /// Time that hits took.
+    /// The total time of hits.
     pub hit_time: Duration,
-    /// Time that misses took.
+    /// The total time of misses.
     pub miss_time: Duration,
-    /// Time that hits saved.
+    /// The time that hits saved.
     pub saved: Duration,
 }
 
 impl QueryCache {
-    /// The reply to this request at this version of its table, if it is kept.
+    /// The cached reply to this request at this version of its table.
     pub(crate) fn find(
         &self,
         request: &[u8],
@@ -128,7 +128,7 @@ impl QueryCache {
         Some(entry.reply.clone())
     }
 
-    /// Keeps a reply if it was dear enough and fits.
+    /// Caches a reply if it was expensive enough and fits.
     pub(crate) fn keep(
         &self,
         request: &[u8],
@@ -170,7 +170,7 @@ impl QueryCache {
         inner.figures.bytes += bytes;
     }
 
-    /// Forgets the replies about one table, or all.
+    /// Removes the replies about one table, or all.
     pub(crate) fn clear(&self, table: Option<&str>) {
         let inner = &mut *self.inner.lock();
         let of_table = |entry: &Entry| table.is_none_or(|table| *entry.table == *table);
@@ -183,9 +183,8 @@ impl QueryCache {
         inner.figures.clears += 1;
     }
 
-    /// Takes out what no request can get any more: entries that have outlived their time, and those
-    /// that are older than the newest write to their table. `newest` tells a table's version; it is
-    /// asked without the lock.
+    /// Removes unreachable entries: expired ones, and those older than the newest write to their table. `newest` gives
+    /// a table's version; it is called without holding the lock.
     pub(crate) fn sweep(
         &self,
         settings: &settings::Cache,
@@ -212,7 +211,7 @@ impl QueryCache {
         expired.iter().chain(&outdated).for_each(|key| inner.remove(key));
     }
 
-    /// What it has done.
+    /// The statistics.
     pub(crate) fn figures(&self) -> CacheFigures {
         let inner = self.inner.lock();
         CacheFigures { entries: inner.entries.len() as u64, ..inner.figures }
@@ -224,8 +223,8 @@ impl Entry {
         settings.ttl_s > 0 && self.reply.kept_at.elapsed() > Duration::from_secs(settings.ttl_s)
     }
 
-    /// Whether the table was written to since, or is another or gone. What was kept since the
-    /// version was read is newer than it.
+    /// Whether the table was written, replaced or dropped since this version. Entries computed after `newest` was read
+    /// are newer than it.
     fn is_older_than(&self, newest: &Option<TableVersion>) -> bool {
         newest.is_none_or(|newest| {
             newest.table != self.version.table || newest.changed > self.version.changed

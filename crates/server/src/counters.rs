@@ -1,8 +1,8 @@
-//! What the server has done since it started.
+//! Counters since the server's start.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// A kind of command, as INFO counts them.
+/// A kind of command, as counted by INFO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandKind {
     Search,
@@ -20,7 +20,7 @@ pub(crate) enum CommandKind {
     Unknown,
 }
 
-/// The names of the kinds in INFO; FACET counts as other, as MygramDB has it.
+/// The names of the kinds in INFO. FACET counts as other, as in MygramDB.
 const KINDS: [(CommandKind, &str); 12] = [
     (CommandKind::Search, "cmd_search"),
     (CommandKind::Count, "cmd_count"),
@@ -36,7 +36,7 @@ const KINDS: [(CommandKind, &str); 12] = [
     (CommandKind::Unknown, "cmd_unknown"),
 ];
 
-/// Counters; relaxed, since no other memory depends on them.
+/// The counters. Relaxed ordering suffices, because no other memory depends on them.
 #[derive(Default)]
 pub(crate) struct Counters {
     commands: [AtomicU64; 13],
@@ -44,35 +44,35 @@ pub(crate) struct Counters {
     connections: AtomicU64,
     connected: AtomicUsize,
     normalization_failures: AtomicU64,
-    /// By [`Denial`], on the line protocol and on HTTP.
+    /// By [`Denial`], separately for the line protocol and HTTP.
     denials: [[AtomicU64; 2]; 3],
 }
 
-/// Why a request or connection was turned away.
+/// Why a request or a connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Denial {
     /// `network.allow_cidrs`.
     Network,
-    /// The client's rate.
+    /// The client's rate limit.
     Rate,
-    /// Every place is taken.
+    /// The limit of connections.
     Connections,
 }
 
 impl Counters {
-    /// A request came, of whatever worth.
+    /// Counts a request, valid or not.
     pub(crate) fn request(&self) {
         self.requests.fetch_add(1, Relaxed);
     }
 
-    /// A command of this kind was understood.
+    /// Counts a valid command of this kind.
     pub(crate) fn command(&self, kind: CommandKind) {
         if let Some(counter) = self.commands.get(kind as usize) {
             counter.fetch_add(1, Relaxed);
         }
     }
 
-    /// A request or connection was turned away.
+    /// Counts a refused request or connection.
     pub(crate) fn deny(&self, why: Denial, http: bool) {
         let counters = self.denials.get(why as usize);
         if let Some(counter) = counters.and_then(|surfaces| surfaces.get(usize::from(http))) {
@@ -86,12 +86,12 @@ impl Counters {
         counters.map_or([0; 2], |surfaces| surfaces.each_ref().map(|counter| counter.load(Relaxed)))
     }
 
-    /// A text was not UTF-8.
+    /// Counts a text that was not UTF-8.
     pub(crate) fn normalization_failure(&self) {
         self.normalization_failures.fetch_add(1, Relaxed);
     }
 
-    /// Takes a place among `most` connections of the line protocol; `None` if all are taken.
+    /// Counts a connection of the line protocol; `None` if there are `most` already.
     pub(crate) fn connect(self: &std::sync::Arc<Self>, most: usize) -> Option<Connected> {
         self.connections.fetch_add(1, Relaxed);
         let place = self.connected.fetch_add(1, Relaxed);
@@ -99,32 +99,32 @@ impl Counters {
         (place < most).then_some(connected)
     }
 
-    /// Connections of the line protocol now; those of HTTP and SQL are counted where they are.
+    /// The current connections of the line protocol. HTTP and SQL count their own.
     pub(crate) fn connected(&self) -> usize {
         self.connected.load(Relaxed)
     }
 
-    /// Connections of the line protocol since the start.
+    /// The connections of the line protocol since the start.
     pub(crate) fn connections(&self) -> u64 {
         self.connections.load(Relaxed)
     }
 
-    /// Requests since the start.
+    /// The requests since the start.
     pub(crate) fn requests(&self) -> u64 {
         self.requests.load(Relaxed)
     }
 
-    /// Texts that were not UTF-8.
+    /// The number of texts that were not UTF-8.
     pub(crate) fn normalization_failures(&self) -> u64 {
         self.normalization_failures.load(Relaxed)
     }
 
-    /// Commands since the start.
+    /// The commands since the start.
     pub(crate) fn commands(&self) -> u64 {
         self.commands.iter().map(|counter| counter.load(Relaxed)).sum()
     }
 
-    /// Commands by name, those that came at least once.
+    /// The commands by name, without those that never occurred.
     pub(crate) fn commands_by_name(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let count = |kind: CommandKind| {
             self.commands.get(kind as usize).map_or(0, |counter| counter.load(Relaxed))
@@ -138,7 +138,7 @@ impl Counters {
     }
 }
 
-/// A connection's place; given back when dropped.
+/// A counted connection, which is uncounted when dropped.
 pub(crate) struct Connected {
     counters: std::sync::Arc<Counters>,
 }

@@ -1,6 +1,6 @@
 //! The processor check, made before anything else runs.
 
-/// Says what this processor lacks, if it lacks something that the program was built to use.
+/// The processor feature that the program was built for and this processor lacks, if any.
 pub fn missing_features() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     if !(std::arch::is_x86_feature_detected!("avx2")

@@ -1,10 +1,10 @@
-//! Remora's server: settings, sessions and commands, and the command line that puts the engine,
-//! the wires and the sources of changes together.
+//! Remora's server: settings, sessions and commands, and the command line that combines the engine, the protocols and
+//! the sources of changes.
 //!
-//! A request arrives through `listen`, within `limits`, at one of five doors (protocols): `line`, `http`, `mysql`,
-//! `sphinx` or `tiedot`; `web` is common to those that speak HTTP. `accounts` identifies the client; `requests` has
-//! what `line` and `http` do alike; `shared` is the state of a running server. Imports go one way: [`cli`], [`Server`],
-//! the doors, what they share, [`settings`].
+//! A request arrives through `listen`, subject to `limits`, in one of five protocols: `line`, `http`, `mysql`, `sphinx`
+//! or `tiedot`; `web` is shared by those over HTTP. `accounts` identifies the client; `requests` has what `line` and
+//! `http` have in common; `shared` is the state of a running server. Imports go one way: [`cli`], [`Server`], the
+//! protocols, what they share, [`settings`].
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Log lines: level, format and file can be changed while the server runs.
+//! Logging. Level, format and file can be changed while the server runs.
 
 use std::{fs::File, io::IsTerminal, sync::Mutex};
 
@@ -15,7 +15,7 @@ use crate::{Error, Result, settings::Logging};
 type Filtered = Layered<reload::Layer<EnvFilter, Registry>, Registry>;
 type Output = Box<dyn Layer<Filtered> + Send + Sync>;
 
-/// The handle of the process's log output.
+/// A handle to change the process's log output.
 #[derive(Clone)]
 pub struct LogHandle {
     filter: reload::Handle<EnvFilter, Registry>,
@@ -23,12 +23,12 @@ pub struct LogHandle {
 }
 
 impl LogHandle {
-    /// Installs the log output of this process. An earlier one stays in force.
+    /// Installs the log output of this process. If there is one already, that stays.
     ///
     /// # Errors
     /// [`Error::Io`] if the log file cannot be opened for writing.
     pub fn install(settings: &Logging) -> Result<Self> {
-        // The filter is a layer of its own: a filter within the output cannot be exchanged.
+        // The filter is a separate layer, because a filter inside the output layer cannot be replaced.
         let (filter, filter_handle) = reload::Layer::new(filter(settings));
         let (output, output_handle) = reload::Layer::new(output(settings)?);
         if tracing_subscriber::registry().with(filter).with(output).try_init().is_err() {
@@ -37,10 +37,10 @@ impl LogHandle {
         Ok(Self { filter: filter_handle, output: output_handle })
     }
 
-    /// Takes over a new level, format or file.
+    /// Applies a new level, format or file.
     ///
     /// # Errors
-    /// [`Error::Io`] if the log file cannot be opened for writing; the output stays as it was.
+    /// [`Error::Io`] if the log file cannot be opened for writing; the output then stays unchanged.
     pub fn apply(&self, settings: &Logging) -> Result<()> {
         let output = output(settings)?;
         let exchanged =
@@ -52,7 +52,7 @@ impl LogHandle {
     }
 }
 
-/// Remora's own lines at the level that is set; the row store's only if they are warnings.
+/// Remora's own messages at the configured level; the row store's only from warnings up.
 fn filter(settings: &Logging) -> EnvFilter {
     match settings.level.as_str() {
         "off" => EnvFilter::new("off"),

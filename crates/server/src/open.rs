@@ -1,4 +1,4 @@
-//! Opening a data directory as the settings describe it.
+//! Opens a data directory according to the settings.
 
 use std::{fs::Permissions, os::unix::fs::PermissionsExt, path::Path};
 
@@ -11,13 +11,12 @@ use crate::{
     zone,
 };
 
-/// Opens the data directory, loads the newest dump into an empty one where that is asked for, and
-/// makes the tables that are missing.
+/// Opens the data directory, loads the newest dump into an empty one if that is configured, and creates missing tables.
 ///
 /// # Errors
-/// [`Error::Settings`] if a dump was loaded into the directory by halves, or a table is there with
-/// another definition than the settings give; [`Error::Engine`] if the directory cannot be opened,
-/// or a dump or table is refused; [`Error::Io`] if the system refuses a file of the dump.
+/// [`Error::Settings`] if a load of a dump was interrupted, or an existing table differs from its configured
+/// definition; [`Error::Engine`] if the directory cannot be opened, or a dump or table is refused; [`Error::Io`] if a
+/// file of the dump cannot be read.
 pub fn open_database(settings: &Settings) -> Result<Database> {
     crate::dump::refuse_half_loaded(&settings.data)?;
     keep_from_others(&settings.data);
@@ -32,7 +31,7 @@ pub fn open_database(settings: &Settings) -> Result<Database> {
     Ok(database)
 }
 
-/// Opens a data directory, some indexes of which may be by collations.
+/// Opens a data directory whose indexes may use collations.
 pub(crate) fn open_with_collations(
     data: &Path,
     options: Options,
@@ -41,11 +40,11 @@ pub(crate) fn open_with_collations(
     Database::open(data, options)
 }
 
-/// What others than the owner may not do with what is stored: write as its group, anything as others.
+/// The umask: the group may not write, others may do nothing.
 const NOT_FOR_OTHERS: u32 = 0o027;
 
-/// Sees to it that directories which this process makes are 0750 from now on and files 0640, and that a
-/// data directory that is there is not open to others either.
+/// Makes new directories of this process 0750 and new files 0640, and removes others' access to an existing data
+/// directory.
 pub(crate) fn keep_from_others(data: &Path) {
     let before = umask(Mode::from_raw_mode(NOT_FOR_OTHERS));
     umask(before | Mode::from_raw_mode(NOT_FOR_OTHERS));
@@ -59,7 +58,7 @@ pub(crate) fn keep_from_others(data: &Path) {
     }
 }
 
-/// Makes a table, or makes sure that the one that is there can stand for it.
+/// Creates a table, or checks that the existing one matches.
 fn make_table(database: &Database, wanted: &Schema, settings: &Settings) -> Result<()> {
     if wanted.is_distributed() {
         return make_distributed(database, wanted).map(drop);
@@ -68,7 +67,7 @@ fn make_table(database: &Database, wanted: &Schema, settings: &Settings) -> Resu
         return Ok(database.create_table(wanted.clone())?);
     }
     let present = database.schema(&wanted.name)?;
-    // An index of a sphinx.conf keeps the settings that it was made with, as in Sphinx, or got by ALTER TABLE.
+    // An index of a sphinx.conf keeps the settings with which it was created, as in Sphinx, or those from ALTER TABLE.
     if *present == *wanted || settings.sphinx_conf.is_some() {
         return Ok(());
     }
@@ -91,7 +90,7 @@ fn make_table(database: &Database, wanted: &Schema, settings: &Settings) -> Resu
     }
 }
 
-/// Makes a table that has the rows of others, or gives the one that is there these parts; whether it is new.
+/// Creates a distributed table, or gives an existing one these parts. Returns whether it is new.
 pub(crate) fn make_distributed(database: &Database, wanted: &Schema) -> Result<bool> {
     let name = &wanted.name;
     if !database.tables().contains(name) {
@@ -117,8 +116,8 @@ pub(crate) fn make_distributed(database: &Database, wanted: &Schema) -> Result<b
     Ok(false)
 }
 
-/// A MygramDB file tells only some columns and not their exact types: a table that was made from
-/// data serves it if it has them all.
+/// A MygramDB file names only some columns and not their exact types. An existing table matches if it has all of them;
+/// otherwise this is the missing one.
 fn missing_column<'w>(present: &Schema, wanted: &'w Schema) -> Option<&'w str> {
     let has = |name: &str| present.columns.iter().any(|c| c.name.eq_ignore_ascii_case(name));
     wanted.columns.iter().map(|column| column.name.as_str()).find(|name| !has(name))

@@ -1,20 +1,20 @@
-//! Figures of this process and its machine, read from /proc.
+//! Memory statistics of this process and its machine, from /proc.
 
-/// Memory in bytes; 0 where the system does not say.
+/// Memory in bytes; 0 if it is unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MemoryFigures {
-    /// Resident now.
+    /// The resident memory of this process.
     pub resident: u64,
-    /// Resident at most.
+    /// The peak of the resident memory.
     pub resident_peak: u64,
     /// The machine's memory.
     pub system_total: u64,
-    /// What is left of it.
+    /// The machine's available memory.
     pub system_available: u64,
 }
 
 impl MemoryFigures {
-    /// Reads them; costs two small files.
+    /// Reads the values; costs reading two small files.
     pub(crate) fn read() -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let machine = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -26,14 +26,14 @@ impl MemoryFigures {
         }
     }
 
-    /// The share of the machine's memory that is taken, 0 to 1.
+    /// The used share of the machine's memory, 0 to 1.
     pub(crate) fn usage_ratio(&self) -> Option<f64> {
         let used = self.system_total.saturating_sub(self.system_available);
         (self.system_total > 0).then(|| used as f64 / self.system_total as f64)
     }
 }
 
-/// The bytes of a line `label   123 kB`.
+/// The bytes in a line `label   123 kB`.
 fn kilobytes(text: &str, label: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(label));
     let number = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());

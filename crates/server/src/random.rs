@@ -1,10 +1,10 @@
-//! Random bytes of the system, for secrets.
+//! Random bytes from the operating system, for secrets.
 
 use std::io;
 
 use rustls::crypto::ring;
 
-/// Bytes that nobody can guess.
+/// Unpredictable bytes.
 pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let random = ring::default_provider().secure_random;

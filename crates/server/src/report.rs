@@ -1,4 +1,4 @@
-//! The server's figures for INFO and HTTP.
+//! The server's statistics for INFO and HTTP.
 
 use remora_engine::{IndexAnswers, Reader, TableStatistics};
 use remora_protocol::{
@@ -13,10 +13,10 @@ use crate::{
     shared::ServerState,
 };
 
-/// Whether the one who asks may know of a table.
+/// Whether the client may know about a table.
 pub(crate) type Sees<'s> = &'s (dyn Fn(&str) -> bool + Sync);
 
-/// What INFO tells. Cost: every table's figures.
+/// The answer to INFO. Cost: the statistics of every table.
 pub(crate) fn info(shared: &ServerState, sees: Sees<'_>) -> InfoReport {
     let counters = &shared.counters;
     let mut tables = shared.database.tables();
@@ -43,8 +43,7 @@ pub(crate) fn info(shared: &ServerState, sees: Sees<'_>) -> InfoReport {
     }
 }
 
-/// MygramDB's clients compare the release of the server: under its rules it is the one whose
-/// protocol is answered.
+/// MygramDB's clients compare the server's version. In its dialect, this is the version of its protocol.
 fn identity(dialect: Dialect) -> Identity {
     let own = env!("CARGO_PKG_VERSION");
     match dialect {
@@ -55,8 +54,7 @@ fn identity(dialect: Dialect) -> Identity {
     }
 }
 
-/// What is wrong with the storage, the worst alone: that nothing can be written, or that segments cannot
-/// be. Reads go on.
+/// The most severe storage error: writing is impossible, or segments cannot be written. Reads continue.
 pub(crate) fn storage_error(shared: &ServerState) -> Option<String> {
     let database = &shared.database;
     let refused = database.write_refusal().map(|why| format!("writes are refused: {why}"));
@@ -64,18 +62,18 @@ pub(crate) fn storage_error(shared: &ServerState) -> Option<String> {
     refused.or_else(failed)
 }
 
-/// What is told of a checkpoint that failed.
+/// The message for a failed checkpoint.
 fn checkpoint_failed(why: &str) -> String {
     format!("checkpoint failed, and is tried again: {why}")
 }
 
-/// What is told of the first table one may know of whose segments cannot be merged.
+/// The message for the first visible table whose segments cannot be merged.
 fn merge_failure(shared: &ServerState, sees: Sees<'_>) -> Option<String> {
     let mut failures = shared.database.merge_failures().into_iter();
     failures.find(|(table, _)| sees(table)).map(|(_, told)| told)
 }
 
-/// Whether the server can answer: one verdict for INFO and all probes.
+/// Whether the server can answer: the same result for INFO and all probes.
 pub(crate) fn readiness(shared: &ServerState) -> Readiness {
     let sources = &shared.sources;
     let (replication, availability) = sources.replication().unzip();
@@ -90,7 +88,7 @@ pub(crate) fn readiness(shared: &ServerState) -> Readiness {
     }
 }
 
-/// Each table's figures; a table that is dropped meanwhile is left out.
+/// The statistics of each table. A table that is dropped meanwhile is left out.
 pub(crate) fn tables(shared: &ServerState, sees: Sees<'_>) -> Vec<TableMetrics> {
     let tables = shared.database.tables().into_iter().filter(|table| sees(table));
     let figures = tables.filter_map(|name| {
@@ -101,7 +99,7 @@ pub(crate) fn tables(shared: &ServerState, sees: Sees<'_>) -> Vec<TableMetrics> 
     figures.collect()
 }
 
-/// How often the indexes of a table answered: each by its columns, for what, and the number.
+/// How often each index of a table was used: its columns, the purpose, and the number.
 fn index_answers(
     reader: &Reader,
     table: &str,
@@ -133,7 +131,7 @@ fn index_answers(
     Ok(all)
 }
 
-/// What is measured.
+/// The metrics.
 pub(crate) fn metrics(shared: &ServerState, sees: Sees<'_>) -> Metrics<'static> {
     let counters = &shared.counters;
     let denials = Denials {
@@ -159,7 +157,7 @@ pub(crate) fn metrics(shared: &ServerState, sees: Sees<'_>) -> Metrics<'static> 
     }
 }
 
-/// The sum over tables; a table that is dropped meanwhile counts nothing, nor does one that has the rows of others.
+/// The sum over tables. Distributed tables and tables that are dropped meanwhile count nothing.
 pub(crate) fn statistics(shared: &ServerState, tables: &[String]) -> TableStatistics {
     let mut sum = TableStatistics::default();
     let reader = shared.database.reader();
@@ -176,8 +174,7 @@ pub(crate) fn statistics(shared: &ServerState, tables: &[String]) -> TableStatis
     sum
 }
 
-/// Texts lie on disk behind a cache, so what documents take in memory is what the process holds
-/// beside the index.
+/// Texts are on disk behind a cache, so the memory of documents is the process's memory without the index.
 fn memory(sum: &TableStatistics) -> MemoryInfo {
     let figures = MemoryFigures::read();
     MemoryInfo {

@@ -1,4 +1,4 @@
-//! A running server: its start, reload and stop.
+//! A running server: start, reload and stop.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -18,17 +18,16 @@ use crate::{
     sphinx, tiedot,
 };
 
-/// Who may connect to the line protocol's socket: its owner and their group, as MygramDB has it.
+/// The mode of the line protocol's socket: owner and group, as in MygramDB.
 const LINE_SOCKET_MODE: u32 = 0o770;
 
-/// Who may connect to SQL's socket where a login guards it.
+/// The mode of SQL's socket if a login is required.
 const SQL_SOCKET_MODE: u32 = 0o777;
 
-/// Time that sessions get to finish what they are answering when the server stops.
+/// How long sessions may finish their current answer when the server stops.
 const DRAIN: Duration = Duration::from_millis(400);
 
-/// A running server. Dropping it leaves its sessions running until the runtime ends; call
-/// [`Server::stop`].
+/// A running server. Dropping it leaves its sessions running until the runtime ends, so call [`Server::stop`].
 pub struct Server {
     shared: Arc<ServerState>,
     line_address: Option<SocketAddr>,
@@ -41,13 +40,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the configured addresses and answers on them. The database stays open until
-    /// [`Server::stop`].
+    /// Binds the configured addresses and serves them. The database stays open until [`Server::stop`].
     ///
     /// # Errors
-    /// [`Error::Io`] if an address or a socket file cannot be listened on, [`Error::Settings`] if
-    /// another server listens on a socket file, something else lies in its place, or the
-    /// certificate for SQL cannot be used.
+    /// [`Error::Io`] if an address or a socket file cannot be bound, [`Error::Settings`] if another server listens on a
+    /// socket file, another file is in its place, or the certificate for SQL cannot be used.
     pub async fn start(
         settings: Settings,
         database: Database,
@@ -67,7 +64,7 @@ impl Server {
             }),
         };
         let socket = bind_unix(&settings.listen.line_socket, LINE_SOCKET_MODE)?;
-        // Where a login guards SQL, whoever the directory lets in may ask.
+        // If SQL requires a login, the socket is open to everyone who can reach it.
         let guarded = Demand::of(&settings).is_for_all();
         let mode = if guarded { SQL_SOCKET_MODE } else { LINE_SOCKET_MODE };
         let sql_socket = bind_unix(&settings.listen.sql_socket, mode)?;
@@ -114,42 +111,42 @@ impl Server {
         })
     }
 
-    /// The line protocol's real address, its port as the system gave it.
+    /// The actual address of the line protocol, with the port that the system assigned.
     pub fn line_address(&self) -> Option<SocketAddr> {
         self.line_address
     }
 
-    /// HTTP's real address, its port as the system gave it.
+    /// The actual address of HTTP, with the port that the system assigned.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.http_address
     }
 
-    /// The MySQL protocol's real address, its port as the system gave it.
+    /// The actual address of the MySQL protocol, with the port that the system assigned.
     pub fn sql_address(&self) -> Option<SocketAddr> {
         self.sql_address
     }
 
-    /// SphinxAPI's real address, its port as the system gave it.
+    /// The actual address of SphinxAPI, with the port that the system assigned.
     pub fn sphinx_address(&self) -> Option<SocketAddr> {
         self.sphinx_address
     }
 
-    /// The real address of tiedot's HTTP API, its port as the system gave it.
+    /// The actual address of tiedot's HTTP API, with the port that the system assigned.
     pub fn tiedot_address(&self) -> Option<SocketAddr> {
         self.tiedot_address
     }
 
-    /// Waits until a client that may asks the server to stop; [`Server::stop`] does it.
+    /// Waits until an authorized client asks the server to stop; the caller then calls [`Server::stop`].
     pub async fn stop_asked(&self) {
         self.shared.stop_asked.notified().await;
     }
 
-    /// Takes over the sources that its tables come from; once, after the start.
+    /// Sets the followed sources; once, after the start.
     pub fn follow(&self, sources: Vec<Followed>) {
         self.shared.sources.set(sources);
     }
 
-    /// What all sessions share.
+    /// The state that all sessions share.
     pub(crate) fn shared(&self) -> &Arc<ServerState> {
         &self.shared
     }
@@ -159,8 +156,8 @@ impl Server {
         LocalSession::of(Arc::clone(&self.shared))
     }
 
-    /// Takes over what of `new` can change while the server runs; returns the names of the
-    /// settings that differ and need a restart.
+    /// Applies those settings of `new` that can change while the server runs. Returns the names of the changed settings
+    /// that need a restart.
     pub fn reload(&self, new: Settings) -> Vec<&'static str> {
         let _changing = self.shared.changing.lock();
         let old = self.shared.settings.load_full();
@@ -197,12 +194,11 @@ impl Server {
         waiting
     }
 
-    /// Stops listening, lets sessions finish what they answer, closes the database. Takes a few
-    /// seconds at most.
+    /// Stops listening, lets sessions finish their answers, and closes the database. Takes a few seconds at most.
     ///
     /// # Errors
-    /// [`Error::Engine`] if the last write has not ended or the last checkpoint failed, as in
-    /// [`Database::close`]. The server has stopped all the same.
+    /// [`Error::Engine`] if the last write has not ended or the last checkpoint failed, as in [`Database::close`]. The
+    /// server has stopped nevertheless.
     pub async fn stop(mut self) -> Result<()> {
         self.shared.stopping.send_replace(true);
         let deadline = tokio::time::Instant::now() + DRAIN;
@@ -220,7 +216,7 @@ impl Server {
     }
 }
 
-/// An empty address listens nowhere.
+/// Binds an address; an empty one binds nothing.
 async fn bind_tcp(address: &str) -> Result<Option<TcpListener>> {
     if address.is_empty() {
         return Ok(None);

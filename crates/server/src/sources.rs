@@ -1,4 +1,4 @@
-//! The MySQL and MariaDB servers that this one follows, behind one interface.
+//! The followed MySQL and MariaDB servers, behind one interface.
 
 mod report;
 
@@ -20,36 +20,36 @@ pub(crate) use report::shown_state;
 
 use crate::Result;
 
-/// Requests that may wait for a position at a time; each holds a thread.
+/// The most requests that wait for a position at a time; each blocks a thread.
 const MAX_WAITING: usize = 128;
-/// How often a request that waits looks at its deadline and whether the server stops.
+/// How often a waiting request checks its deadline and whether the server stops.
 const WAIT_STEP: Duration = Duration::from_millis(50);
 
-/// What the server asks of a source that it follows. All methods may be called from any thread.
+/// A followed source, as the server uses it. All methods may be called from any thread.
 pub(crate) trait Source: Send + Sync {
-    /// What it says of itself.
+    /// Its status.
     fn status(&self) -> FollowerStatus;
-    /// The same with what is missing of keys, which is looked for in what every table declares.
+    /// The same with unusable functional keys, which requires reading all tables' declarations.
     fn whole_status(&self) -> FollowerStatus {
         self.status()
     }
-    /// Ends following until [`Source::resume`]; nothing is written any more on return.
+    /// Stops following until [`Source::resume`]. Nothing is written any more on return.
     fn stop(&self) -> Result<(), remora_source::Error>;
     /// The same without waiting.
     fn request_stop(&self) -> Result<(), remora_source::Error>;
-    /// Goes on from where it stood.
+    /// Resumes from the applied position.
     fn resume(&self) -> Result<(), remora_source::Error>;
-    /// Copies a table anew beside the old one, and follows if that has ended.
+    /// Copies a table again beside the old one, and resumes following if it has stopped.
     fn sync(&self, table: &str) -> Result<(), remora_source::Error>;
-    /// Ends one table's copy or all; how many there were.
+    /// Cancels the copy of one table or of all; returns how many there were.
     fn cancel_sync(&self, table: Option<&str>) -> usize;
-    /// Declares the words of a table of its, by its name here; `None` takes them away.
+    /// Declares the ranked search of a table, by its local name; `None` removes it.
     fn declare_words(
         &self,
         table: &str,
         words: Option<DeclaredWords>,
     ) -> Result<(), remora_source::Error>;
-    /// Waits until these transactions are visible; whether they are.
+    /// Waits until these transactions are visible; false after the timeout.
     fn wait_for(&self, gtids: &GtidSet, timeout: Duration) -> bool;
 }
 
@@ -101,11 +101,11 @@ pub struct Followed {
     pub(crate) source: Box<dyn Source>,
 }
 
-/// Begins to follow each source, in order.
+/// Starts following each source, in order.
 ///
 /// # Errors
-/// [`crate::Error::Source`] for the first source that cannot be followed, as in
-/// [`Follower::start`]. Those before it, which had begun, stop again.
+/// [`crate::Error::Source`] for the first source that cannot be followed, as in [`Follower::start`]. Those started
+/// before it stop again.
 pub fn follow(database: &Database, settings: &[MysqlSettings]) -> Result<Vec<Followed>> {
     let mut followed = Vec::with_capacity(settings.len());
     for settings in settings {
@@ -116,53 +116,53 @@ pub fn follow(database: &Database, settings: &[MysqlSettings]) -> Result<Vec<Fol
     Ok(followed)
 }
 
-/// The sources of a server.
+/// The followed sources of a server.
 #[derive(Default)]
 pub(crate) struct Sources {
     followed: OnceLock<Vec<Followed>>,
     waiting: AtomicUsize,
 }
 
-/// Why a wait ended without what it waited for.
+/// Why a wait ended without success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotReached {
     /// The deadline passed.
     Late,
-    /// Too many requests wait already.
+    /// Too many requests are waiting already.
     Crowded,
-    /// The server stops.
+    /// The server is stopping.
     Stopping,
 }
 
 impl Sources {
-    /// Takes over what is followed; once.
+    /// Sets the followed sources; once.
     pub(crate) fn set(&self, followed: Vec<Followed>) {
         if self.followed.set(followed).is_err() {
             tracing::error!("the sources of a server can be set once only");
         }
     }
 
-    /// All of them.
+    /// All sources.
     pub(crate) fn all(&self) -> &[Followed] {
         self.followed.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the server follows anybody.
+    /// Whether there are no sources.
     pub(crate) fn is_empty(&self) -> bool {
         self.all().is_empty()
     }
 
-    /// What each says of itself.
+    /// The status of each source.
     pub(crate) fn statuses(&self) -> Vec<(&str, FollowerStatus)> {
         self.all().iter().map(|one| (one.name.as_str(), one.source.status())).collect()
     }
 
-    /// The same with what is missing of keys: where that is told.
+    /// The same with unusable functional keys.
     fn whole_statuses(&self) -> Vec<(&str, FollowerStatus)> {
         self.all().iter().map(|one| (one.name.as_str(), one.source.whole_status())).collect()
     }
 
-    /// The source that a table comes from and its full name. Every statement that writes asks for it.
+    /// The source of a table, and the table's full name and state. Called by every statement that writes.
     pub(crate) fn source_of(&self, name: &str) -> Option<(&Followed, String, TableState)> {
         let is_named = |table: &str| {
             table == name || table.split_once('.').is_some_and(|(_, bare)| bare == name)
@@ -174,8 +174,7 @@ impl Sources {
         })
     }
 
-    /// The applied positions among those that are stored: `gtid`, or with several sources
-    /// `name=gtid` of each.
+    /// The applied positions among the stored ones: `gtid`, or `name=gtid` for each of several sources.
     pub(crate) fn shown(&self, positions: &SourcePositions) -> String {
         match self.all() {
             [] => String::new(),
@@ -199,7 +198,7 @@ impl Sources {
         self.wait_for(None, gtids, timeout, is_stopping)
     }
 
-    /// As [`Sources::wait`], for the source of this name alone where there is a name.
+    /// As [`Sources::wait`], for the source of this name only, if one is given.
     pub(crate) fn wait_for(
         &self,
         name: Option<&str>,
@@ -230,7 +229,7 @@ impl Sources {
         }
     }
 
-    /// Ends following, all sources at once.
+    /// Stops all sources at the same time.
     pub(crate) fn stop(&self) {
         for one in self.all() {
             if one.source.status().state != State::Stopped
@@ -242,7 +241,7 @@ impl Sources {
     }
 }
 
-/// A request that waits; no longer counted when dropped.
+/// A counted waiting request; uncounted when dropped.
 struct Waiting<'c> {
     counter: &'c AtomicUsize,
 }

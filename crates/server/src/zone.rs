@@ -1,6 +1,6 @@
-//! The configured time zone where tables are read over the line protocol and HTTP.
+//! Applies the configured time zone to tables in the line protocol and HTTP.
 //!
-//! Stored values have no zone: a TIMESTAMP is a moment, a DATETIME or a DATE is what some clock showed.
+//! Stored values have no zone: a TIMESTAMP is a moment; a DATETIME or a DATE is a local time.
 //!
 //! | | TIMESTAMP | DATETIME, DATE |
 //! |---|---|---|
@@ -9,9 +9,9 @@
 //! | shown as text | what the zone's clocks show | as it stands |
 //! | shown as seconds since 1970 | the moment | when the zone's clocks show it |
 //!
-//! The lower halves are MygramDB's `mysql.datetime_timezone`. The engine reads and shows all of it in
-//! UTC, so literals are rewritten on their way in, and values on their way out; in UTC there is
-//! nothing to do. SQL does the same by each session's `time_zone`.
+//! The conversions of DATETIME and DATE are MygramDB's `mysql.datetime_timezone`. The engine parses and prints
+//! everything in UTC, so literals are rewritten on input and values on output; in UTC nothing is done. In SQL each
+//! session's `time_zone` is used instead.
 
 use std::borrow::Cow;
 
@@ -22,13 +22,13 @@ use remora_engine::{
 use remora_mysql::Zone;
 use remora_protocol::http::Columns;
 
-/// The zone, unless there is nothing to do.
+/// The zone; `None` if nothing needs to be converted.
 fn active(zone: Option<&Zone>) -> Option<&Zone> {
     zone.filter(|zone| !zone.is_utc())
 }
 
-/// A text that is compared with a column of a type, as the engine reads it. What is no value of the
-/// type stays as it is: the engine says so.
+/// A text that is compared with a column of this type, in UTC. A text that is not a value of the type is left for the
+/// engine to refuse.
 fn literal_in_utc<'t>(zone: &Zone, kind: ColumnType, text: &'t str) -> Cow<'t, str> {
     let rewritten = match kind {
         ColumnType::Timestamp => moment(zone, text).map(|moment| format!("{moment}Z")),
@@ -45,20 +45,19 @@ fn literal_in_utc<'t>(zone: &Zone, kind: ColumnType, text: &'t str) -> Cow<'t, s
     rewritten.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// When clocks of the zone show a date and time that names no offset, as UTC shows it; `None` for
-/// other texts.
+/// The moment of a local time without an offset, as UTC date and time; `None` for other texts.
 fn moment(zone: &Zone, text: &str) -> Option<DateTime> {
     let shown = DateTime::parse(text)?.to_timestamp().filter(|at| *at != ZERO_TIMESTAMP_MICROS)?;
     DateTime::from_timestamp(zone.moment_of(shown)?)
 }
 
-/// Whether it is a time that clocks of the zone pass over.
+/// Whether it is a local time that a clock change skips.
 fn is_never_shown(zone: &Zone, text: &str) -> bool {
     moment(zone, text).and_then(|moment| zone.shown_at(moment.to_timestamp()?))
         != DateTime::parse(text).and_then(|shown| shown.to_timestamp())
 }
 
-/// A part of a key as it is typed, as a value's text: moments name their offset.
+/// A part of a typed key in UTC. Moments get an explicit offset.
 pub(crate) fn key_in_utc<'t>(zone: Option<&Zone>, kind: ColumnType, text: &'t str) -> Cow<'t, str> {
     match (kind, zone) {
         (ColumnType::Timestamp, Some(zone)) => literal_in_utc(zone, kind, text),
@@ -67,14 +66,14 @@ pub(crate) fn key_in_utc<'t>(zone: Option<&Zone>, kind: ColumnType, text: &'t st
     }
 }
 
-/// Rewrites the literals of a filter.
+/// Rewrites the literals of a filter to UTC.
 pub(crate) fn filter_in_utc(zone: Option<&Zone>, schema: &Schema, filter: &mut Filter) {
     if let Some(zone) = active(zone) {
         rewrite(zone, schema, filter);
     }
 }
 
-/// A table whose required filter was typed in the zone.
+/// A table with its required filter rewritten to UTC.
 pub(crate) fn in_utc(schema: &Schema, zone: Option<&Zone>) -> Schema {
     let mut schema = schema.clone();
     if let Some(mut filter) = schema.required.take() {
@@ -103,7 +102,7 @@ fn rewrite(zone: &Zone, schema: &Schema, filter: &mut Filter) {
     match filter {
         Filter::Compare { column, comparison, literal } => {
             let Some(kind) = kind_of(column) else { return };
-            // No TIMESTAMP is shown as what clocks pass over, and none is equal to it.
+            // No TIMESTAMP has a skipped local time, so none is equal to it.
             let none = || Filter::In(column.clone(), Vec::new());
             match comparison {
                 Comparison::Equal if never(kind, literal) => *filter = none(),
@@ -138,7 +137,7 @@ fn rewrite(zone: &Zone, schema: &Schema, filter: &mut Filter) {
     }
 }
 
-/// Makes values what clocks of the zone show, or when, by the form in which they will stand.
+/// Converts a value to the form in which it is shown: local time or seconds.
 pub(crate) fn show(zone: Option<&Zone>, columns: Columns, value: &mut Value) {
     let Some(zone) = active(zone) else { return };
     match columns {
@@ -147,7 +146,7 @@ pub(crate) fn show(zone: Option<&Zone>, columns: Columns, value: &mut Value) {
     }
 }
 
-/// The same for all of a page.
+/// The same for all rows of a page.
 pub(crate) fn show_hits(zone: Option<&Zone>, columns: Columns, hits: &mut [Hit]) {
     if active(zone).is_none() {
         return;
@@ -165,8 +164,8 @@ pub(crate) fn show_facet(zone: Option<&Zone>, reply: &mut FacetReply) {
     }
 }
 
-/// The same for a key, which is always a text. Where clocks show a time twice, the later one names
-/// its offset: a key that is shown is the key of that row.
+/// The same for a key, which is always a text. Of a repeated local time the later one gets an explicit offset, so that
+/// a shown key identifies its row.
 pub(crate) fn show_key(zone: Option<&Zone>, key: &mut [Value]) {
     let Some(zone) = active(zone) else { return };
     for value in key {

@@ -1,28 +1,28 @@
-//! Errors between a source and a table, by what the caller can do about them.
+//! Errors between a source and a table, distinguished by what the caller can do about them.
 
 use std::fmt;
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of an import, an export, a schema description or of following a MySQL or MariaDB.
+/// An error of an import, an export, a schema description, or of following a MySQL or MariaDB.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operating system refused, or compressed bytes are damaged.
+    /// The operating system refused an operation, or compressed bytes are damaged.
     #[error("{file}: {error}")]
     Io {
-        /// The file as the caller named it.
+        /// The file's name as the caller gave it.
         file: String,
-        /// What was refused.
+        /// The error.
         error: std::io::Error,
     },
-    /// One record is wrong: mend that line, or skip such lines.
+    /// One record is malformed: correct that line, or skip such lines.
     #[error("{0}")]
     Record(RecordProblem),
-    /// The file as a whole cannot be read this way: name another format or convert it.
+    /// The file as a whole cannot be read in this format: name another format or convert it.
     #[error("{file}: {message}")]
     Format {
-        /// The file as the caller named it.
+        /// The file's name as the caller gave it.
         file: String,
         /// What was found and what to do.
         message: String,
@@ -33,16 +33,16 @@ pub enum Error {
     /// A value of a stored row has no form in the chosen file format.
     #[error("{0}")]
     Export(String),
-    /// The table refused.
+    /// The engine refused an operation.
     #[error(transparent)]
     Engine(#[from] remora_engine::Error),
-    /// Something other than a database refused the rows.
+    /// A sink other than a database refused the rows.
     #[error("{0}")]
     Sink(String),
-    /// The caller asked to stop. What was applied stays; a rerun goes on from there.
+    /// The caller asked to stop. Applied batches stay; a rerun continues from there.
     #[error("stopped on request")]
     Cancelled,
-    /// A setting of the source is wrong: mend it.
+    /// A setting of the source is wrong: correct it.
     #[error("{0}")]
     Setting(String),
     /// The source does not answer, or the connection broke: try again later.
@@ -53,7 +53,7 @@ pub enum Error {
         /// What the network or the client said.
         message: String,
     },
-    /// The source refuses the user: mend the password or the grants.
+    /// The source refuses the user: correct the password or the grants.
     #[error("{address} refuses {user}: {message}; {mend}")]
     AccessDenied {
         /// `host:port` of the source.
@@ -73,7 +73,7 @@ pub enum Error {
         /// What to do, with the exact statement or line of its settings.
         mend: String,
     },
-    /// The source no longer has the transactions after our position: copy its tables anew.
+    /// The source no longer has the transactions after our position: copy its tables again.
     #[error("the source no longer has the changes after {position:?}: {message}")]
     Purged {
         /// The position that was asked for, as a GTID set.
@@ -81,41 +81,41 @@ pub enum Error {
         /// What the source said.
         message: String,
     },
-    /// The source has less than was applied from it (a restored backup, another server), or its
-    /// history differs: point to the right source, or copy its tables anew.
+    /// The source lacks transactions that were applied from it (a restored backup, another server), or its history
+    /// differs: connect to the right source, or copy its tables again.
     #[error("the source does not have what was applied from it: {message}")]
     BackInTime {
         /// Which transactions are missing there.
         message: String,
     },
-    /// What happened at the source cannot be followed, though nothing is damaged (lost events, a
-    /// statement logged as text, an XA transaction prepared before the copy): copy anew.
+    /// An event at the source cannot be followed, although nothing is damaged (lost events, a statement logged as text,
+    /// an XA transaction prepared before the copy): copy again.
     #[error("{file}:{offset}: {message}")]
     Unfollowable {
         /// The binlog file at the source.
         file: String,
-        /// Where the event ends in it, in bytes.
+        /// The offset of the event's end in that file, in bytes.
         offset: u64,
         /// What happened.
         message: String,
     },
-    /// An event's bytes are not what the source wrote: reconnect; if it stays, its binlog is
-    /// damaged on disk.
+    /// An event's bytes are not what the source wrote: reconnect. If the error persists, the source's binlog is damaged
+    /// on disk.
     #[error("{file}:{offset}: damaged binlog event: {message}")]
     Damaged {
         /// The binlog file at the source.
         file: String,
-        /// Where the event begins in it, in bytes.
+        /// The offset of the event's beginning in that file, in bytes.
         offset: u64,
         /// What disagrees.
         message: String,
     },
-    /// An event is whole but not understood: a server newer than this program, or a bug.
+    /// An event is intact but not understood: the server is newer than this program, or this program has a bug.
     #[error("{file}:{offset}: cannot read the binlog event {event}: {message}")]
     Undecodable {
         /// The binlog file at the source.
         file: String,
-        /// Where the event ends in it, in bytes.
+        /// The offset of the event's end in that file, in bytes.
         offset: u64,
         /// The event's kind.
         event: String,
@@ -140,14 +140,14 @@ pub enum Error {
     },
 }
 
-/// What is wrong with one record, and where it stands.
+/// A malformed record and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordProblem {
-    /// The file as the caller named it.
+    /// The file's name as the caller gave it.
     pub file: String,
     /// The line the record starts on, from 1.
     pub line: u64,
-    /// Where the record starts in the uncompressed bytes.
+    /// The record's offset in the uncompressed bytes.
     pub offset: u64,
     /// What is wrong.
     pub message: String,

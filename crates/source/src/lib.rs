@@ -1,5 +1,5 @@
-//! Sources of changes: files (JSON, JSON Lines, CSV, TSV, CirrusSearch dumps) read into rows, and tables written back
-//! to files; the sources of a sphinx.conf; databases of tiedot; a MySQL or MariaDB that is followed.
+//! Sources of changes: files (JSON, JSON Lines, CSV, TSV, CirrusSearch dumps), which are imported and exported; the
+//! sources of a sphinx.conf; tiedot databases; a MySQL or MariaDB that is followed.
 
 mod error;
 pub mod files;

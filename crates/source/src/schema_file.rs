@@ -1,5 +1,5 @@
-//! A table's definition as people write it, in TOML or JSON: read from a file or from the server's
-//! settings, and printed for an inferred schema.
+//! A table's definition as people write it, in TOML or JSON: read from a file or from the server's settings, and
+//! printed for an inferred schema.
 //!
 //! ```toml
 //! name = "articles"
@@ -64,7 +64,7 @@ pub struct SchemaFile {
     pub name: String,
     /// The names of the primary key's columns.
     pub primary_key: Vec<String>,
-    /// Groups of words that mean the same to a search.
+    /// Groups of synonyms for searches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub synonyms: Vec<Vec<String>>,
     /// The columns in row order.
@@ -72,10 +72,10 @@ pub struct SchemaFile {
     /// The text indexes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<TextFile>,
-    /// The secondary indexes: each by these columns, `"created DESC"` greatest first.
+    /// The secondary indexes, as lists of columns. `"created DESC"` sorts descending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<Vec<String>>,
-    /// The words that are searched by rank.
+    /// Ranked search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<WordsFile>,
     /// Conditions that each row of the table satisfies.
@@ -92,10 +92,10 @@ pub struct ColumnFile {
     /// Type.
     #[serde(rename = "type")]
     pub kind: TypeName,
-    /// Whether NULL is allowed; by default it is, but in the key.
+    /// Whether NULL is allowed. By default it is, except in the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nullable: Option<bool>,
-    /// Whether the segments hold it; by default all but columns of a text index, bytes and JSON.
+    /// Whether segments hold it. By default they hold all but columns of a text index, bytes and JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indexed: Option<bool>,
 }
@@ -106,7 +106,7 @@ pub struct ColumnFile {
 pub struct TextFile {
     /// The names of its columns.
     pub columns: Vec<String>,
-    /// Joins the columns to one text; without it a match lies within one column.
+    /// Joins the columns to one text. Without it, a match lies within one column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<String>,
     /// Unicode NFKC.
@@ -118,13 +118,13 @@ pub struct TextFile {
     /// Full case folding.
     #[serde(default = "yes")]
     pub fold_case: bool,
-    /// Drop accents.
+    /// Removes accents.
     #[serde(default)]
     pub fold_accents: bool,
-    /// Accepted from other servers' settings; answers are exact whatever it is.
+    /// Accepted from settings of other servers, without effect: answers are always exact.
     #[serde(default, skip_serializing)]
     pub ngram_size: Option<u32>,
-    /// As `ngram_size`.
+    /// Like `ngram_size`.
     #[serde(default, skip_serializing)]
     pub kanji_ngram_size: Option<u32>,
 }
@@ -133,7 +133,7 @@ pub struct TextFile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WidthName {
-    /// As NFKC left them.
+    /// Unchanged after NFKC.
     #[default]
     Keep,
     /// Full-width to half-width.
@@ -142,10 +142,10 @@ pub enum WidthName {
     Wide,
 }
 
-/// What stands behind a column of an index that begins with the greatest value.
+/// The suffix of a column that is indexed in descending order.
 const DESCENDING: &str = " DESC";
 
-/// The columns of an index as a file names them, up to the first one that nobody sees.
+/// The column names of an index in a file, up to its first hidden column.
 fn index_names(schema: &Schema, index: &IndexDef) -> Vec<String> {
     let shown = index.columns.iter().take_while(|part| !schema.is_computed(part.column));
     let name = |part: &IndexColumn| {
@@ -160,20 +160,20 @@ fn yes() -> bool {
 }
 
 impl SchemaFile {
-    /// Reads a file: JSON if it begins with `{`, TOML if not.
+    /// Reads a file: JSON if it begins with `{`, otherwise TOML.
     ///
     /// # Errors
-    /// It cannot be read or is no schema description.
+    /// The file cannot be read, or is not a schema description.
     pub fn read(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, error))?;
         Self::parse(&text).map_err(|error| Error::format(&name, error.to_string()))
     }
 
-    /// Reads a text: JSON if it begins with `{`, TOML if not.
+    /// Parses a text: JSON if it begins with `{`, otherwise TOML.
     ///
     /// # Errors
-    /// It is no schema description.
+    /// The text is not a schema description.
     pub fn parse(text: &str) -> Result<Self> {
         if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|error| Error::Schema(error.to_string()))
@@ -185,12 +185,12 @@ impl SchemaFile {
     /// The description as TOML.
     ///
     /// # Errors
-    /// A name cannot be written.
+    /// A name cannot be represented.
     pub fn to_toml(&self) -> Result<String> {
         toml::to_string(self).map_err(|error| Error::Schema(error.to_string()))
     }
 
-    /// The description of a schema, without the columns that nobody sees, which have what the expressions of keys give.
+    /// The description of a schema, without the hidden columns of functional keys.
     pub fn from_schema(schema: &Schema) -> Self {
         let name_of = |at: &usize| schema.columns.get(*at).map(|column| column.name.clone());
         let names = |positions: &[usize]| positions.iter().filter_map(name_of).collect();
@@ -219,7 +219,7 @@ impl SchemaFile {
         }
     }
 
-    /// The schema it describes, with columns and texts numbered in their order.
+    /// The described schema. Columns and texts are numbered in their order.
     ///
     /// # Errors
     /// A name is unknown or given twice, there is no key, or a condition lacks its value.

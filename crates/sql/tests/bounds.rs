@@ -1,5 +1,5 @@
-//! Every statement is bounded: what is wide costs as its text is long, or it is refused; it ends when
-//! nobody waits for it; and what it takes of memory and disk is counted and given back.
+//! Every statement is bounded: wide statements cost time in proportion to their length or are refused; a statement ends
+//! when its client is gone; its memory and disk space are counted and released.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,12 +14,12 @@ use std::{
 use remora_sql::Session;
 use support::{Server, rows, run};
 
-/// No work goes on so long after its end; generous, for a machine that does much else.
+/// The most time that work goes on after its end; generous, for a busy machine.
 const SOON: Duration = Duration::from_secs(5);
-/// An endless join whose rows are grouped: nothing comes out of it.
+/// An endless join whose rows are grouped, so that it returns nothing before its end.
 const ENDLESS: &str = "SELECT a.i, b.i, COUNT(*) FROM n a, n b, n c, n d, n e GROUP BY 1, 2";
 
-/// With stacks as the server's connections have them: this build's frames are wide.
+/// Runs with stacks as large as the server's connections have, because the frames of this build are large.
 fn on_threads(test: impl Future<Output = ()> + Send + 'static) {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let builder = builder.worker_threads(2).thread_stack_size(64 << 20).enable_all();
@@ -57,7 +57,7 @@ fn is_error(got: &str, number: &str) -> bool {
     got.strip_prefix(number).is_some_and(|rest| rest.starts_with(' '))
 }
 
-/// Waits until nothing runs and nothing is held.
+/// Waits until nothing runs and no memory is reserved.
 async fn is_quiet(server: &Server) {
     let until = Instant::now() + SOON;
     loop {
@@ -70,8 +70,7 @@ async fn is_quiet(server: &Server) {
     }
 }
 
-/// A form that does not fit was read again as another, at each level of a nest: 30 levels took an
-/// hour.
+/// A form that did not match was parsed again as another one at each nesting level: 30 levels took an hour.
 #[test]
 fn a_nest_is_read_once() {
     on_threads(async {
@@ -112,10 +111,10 @@ fn a_nest_is_read_once() {
     });
 }
 
-/// What a shape costs at one size and at twice the size, in milliseconds.
+/// The cost of a shape at one size and at twice the size, in milliseconds.
 async fn costs(session: &mut Session, shape: fn(usize) -> String, size: usize) -> (f64, f64) {
     let mut cost = [f64::MAX; 2];
-    // The best of several: others use the machine.
+    // The best of several runs, because other programs use the machine.
     for _ in 0..8 {
         for (best, size) in cost.iter_mut().zip([size, size * 2]) {
             let text = shape(size);
@@ -129,7 +128,7 @@ async fn costs(session: &mut Session, shape: fn(usize) -> String, size: usize) -
     (cost[0], cost[1])
 }
 
-/// Its name, a size, and its text of a size.
+/// A name, a size, and a function that writes the text for a size.
 type Shape = (&'static str, usize, fn(usize) -> String);
 
 #[test]
@@ -154,7 +153,7 @@ fn cost_of_what_is_wide_grows_as_the_text_does() {
         ];
         for (name, size, shape) in shapes {
             let (one, two) = costs(&mut session, shape, size).await;
-            // Twice the text; a square would be four times, a cube eight.
+            // The text is twice as long: quadratic cost would be 4 times as high, cubic cost 8 times.
             assert!(two < one * 3.5 + 20.0, "{name}: {one:.1} ms, twice as long {two:.1} ms");
         }
     });
@@ -256,7 +255,7 @@ fn what_would_be_nested_too_deep_is_refused_before() {
     });
 }
 
-/// A document and its rows are counted while they are made, of one document after the other.
+/// Memory for a document's rows is counted while they are built, one document at a time.
 #[test]
 fn documents_that_become_rows_are_counted() {
     on_threads(async {
@@ -282,7 +281,7 @@ fn documents_that_become_rows_are_counted() {
     });
 }
 
-/// The client is told at once; the work has to stop too.
+/// The client gets its error at once; the work must stop too.
 #[test]
 fn what_nobody_waits_for_ends() {
     on_threads(async {
@@ -300,7 +299,7 @@ fn what_nobody_waits_for_ends() {
             let interrupter = session.interrupter();
             let task = tokio::spawn(async move { rows(&mut session, text).await });
             tokio::time::sleep(Duration::from_millis(300)).await;
-            // Others have their share meanwhile.
+            // Other statements still make progress.
             let began = Instant::now();
             let short = "SELECT SUM(x.a) FROM (SELECT 1 AS a UNION SELECT 2) x";
             assert_eq!(rows(&mut other, short).await, "3");
@@ -309,7 +308,7 @@ fn what_nobody_waits_for_ends() {
             let got = task.await.unwrap();
             assert!(is_error(&got, "1317"), "{text}: {got}");
             is_quiet(&server).await;
-            // The client has left: its connection's task is dropped.
+            // The client disconnects: its connection's task is dropped.
             let mut session = server.session();
             let task = tokio::spawn(async move { rows(&mut session, text).await });
             tokio::time::sleep(Duration::from_millis(300)).await;
@@ -324,7 +323,7 @@ fn what_nobody_waits_for_ends() {
     });
 }
 
-/// Planning ends as running does.
+/// Planning can be ended like execution.
 #[test]
 fn what_is_planned_for_long_ends() {
     on_threads(async {
@@ -342,7 +341,7 @@ fn what_is_planned_for_long_ends() {
     });
 }
 
-/// Deep expressions that are many would be planned for minutes.
+/// Many deep expressions would take minutes to plan.
 #[test]
 fn what_would_be_planned_for_long_is_refused() {
     on_threads(async {
@@ -358,7 +357,7 @@ fn what_would_be_planned_for_long_is_refused() {
     });
 }
 
-/// Rows beyond the memory lie on the disk while their statement runs, up to a limit.
+/// Rows beyond the memory limit are spilled to disk while their statement runs, up to a limit.
 #[test]
 fn what_is_spilled_is_limited_and_goes() {
     on_threads(async {
@@ -420,7 +419,7 @@ fn wide_rows_and_many_parts_are_answered_or_refused() {
         assert_eq!(rows(&mut session, &many(2_000, " OR ")).await, "1000");
         let one = format!("SELECT {} IN ({})", row(20_000), row(20_000));
         assert!(is_error(&rows(&mut session, &one).await, "1038"));
-        // An order copied them again and again.
+        // Sorting copied them repeatedly.
         let ordered = |width| format!("SELECT {} <= {}", row(width), row(width));
         assert_eq!(rows(&mut session, &ordered(2_000)).await, "1");
         assert!(is_error(&rows(&mut session, &ordered(20_000)).await, "1038"));

@@ -1,5 +1,5 @@
-//! kill -9 at random moments of sessions that write transactions: what was acknowledged is there,
-//! every transaction is there whole or not at all, and AUTO_INCREMENT gives no value twice.
+//! `kill -9` at random moments of sessions that write transactions: acknowledged commits are there, every transaction
+//! is there completely or not at all, and AUTO_INCREMENT returns no value twice.
 //!
 //! A child process, this same binary, writes and prints each commit; the parent kills it and opens
 //! the directory. `REMORA_CRASH_ROUNDS` sets the number of rounds.
@@ -20,7 +20,7 @@ use support::{Server, rows, run};
 const DIRECTORY: &str = "REMORA_SQL_CRASH_DIRECTORY";
 const WRITERS: u64 = 3;
 
-/// The child: does nothing unless it is told where to write.
+/// The child process: does nothing unless a directory is given.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn child_that_writes_until_it_is_killed() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
@@ -45,7 +45,7 @@ async fn child_that_writes_until_it_is_killed() {
                      INSERT INTO b VALUES ({writer}, {number}, 'k{writer}.{number}'); COMMIT"
                 );
                 while let Err(error) = run(&mut session, &text).await {
-                    // The definition is another by now.
+                    // The definition has changed meanwhile.
                     assert!([1412, 1213, 1205].contains(&error.code.number()), "{error}");
                     run(&mut session, "ROLLBACK").await.unwrap();
                 }
@@ -64,7 +64,7 @@ async fn child_that_writes_until_it_is_killed() {
     }
 }
 
-/// Kills the child a while after its first commit; gives the last number that each writer was told of.
+/// Kills the child some time after its first commit; returns the last acknowledged number of each writer.
 fn one_round(directory: &Path, lifetime: Duration) -> Vec<u64> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["child_that_writes_until_it_is_killed", "--exact", "--nocapture"])
@@ -86,7 +86,7 @@ fn one_round(directory: &Path, lifetime: Duration) -> Vec<u64> {
         }
         last
     });
-    // An error means that the child ended by itself: nothing is acknowledged then.
+    // An error means that the child ended by itself; nothing was acknowledged then.
     let _ = first_commit.recv();
     std::thread::sleep(lifetime);
     child.kill().unwrap();
@@ -116,7 +116,7 @@ async fn committed_transactions_survive_kill_9_whole() {
         let lone =
             "SELECT COUNT(*) FROM b LEFT JOIN a ON a.w = b.w AND a.n = b.n WHERE a.n IS NULL";
         assert_eq!(rows(&mut session, lone).await, "0", "round {round}: half a transaction");
-        // What the counter gives next is above all that was committed.
+        // The counter's next value is larger than all committed ones.
         let next = "INSERT INTO a (w, n) VALUES (99, 0), (99, 0)";
         run(&mut session, next).await.unwrap();
         let lower =

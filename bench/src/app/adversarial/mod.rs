@@ -1,6 +1,6 @@
-//! Data that estimates go wrong with: a value that 99 % of the rows have, columns that say the same, ranges
-//! without a row, a parent with half of all children. Each statement is asked as it is and with the access
-//! paths that hints force; how far the chosen one is from the best is what counts.
+//! Data that misleads estimates: a value in 99 % of the rows, correlated columns, ranges without rows, a parent with
+//! half of all children. Each statement runs as it is and with the access paths forced by hints. The figure that counts
+//! is how much slower the chosen path is than the best forced one.
 
 mod rows;
 
@@ -25,36 +25,36 @@ use crate::{
 
 pub const SCHEMA: &str = include_str!("schema.sql");
 const STATEMENTS: &str = include_str!("statements.sql");
-/// How many times as long as the best forced way the chosen one may take.
+/// Most time of the chosen path, relative to the best forced one.
 pub const BOUND: f64 = 3.0;
 
-/// Most runs of a case; the first are not counted, and the budget ends no fewer than the fewest.
+/// Most runs of a case, the first ones that do not count, and the fewest even when the budget is spent.
 const RUNS: usize = 60;
 const UNCOUNTED_RUNS: usize = 3;
 const LEAST_RUNS: usize = 8;
 
-/// A statement, and other ways of writing it that force a path.
+/// A statement, and variants that force an access path.
 struct Case {
     name: String,
-    /// The first is the statement as people write it.
+    /// The first is the statement without hints.
     ways: Vec<(String, Template)>,
 }
 
-/// What was measured of a case.
+/// The measurements of a case.
 #[derive(Serialize)]
 pub struct CaseTimes {
     pub name: String,
-    /// Medians of Remora by way, in milliseconds: the chosen one first.
+    /// Remora's median for each variant, in milliseconds; the chosen path first.
     pub ways: Vec<(String, f64)>,
-    /// The chosen way's median on the server that is followed.
+    /// The source's median for the statement without hints, in milliseconds.
     pub source_ms: f64,
-    /// The chosen way's time in those of the best of the others.
+    /// The chosen path's median divided by the best forced one's.
     pub of_best: f64,
-    /// What differed or failed.
+    /// The first difference or error.
     pub wrong: Option<String>,
 }
 
-/// The cases of the file: a statement called `or` is another way of writing the one before.
+/// The cases of the file: a statement named `or` is a variant of the one before.
 fn cases() -> Result<Vec<Case>> {
     let mut cases: Vec<Case> = Vec::new();
     for template in Template::read(STATEMENTS)? {
@@ -75,7 +75,7 @@ fn cases() -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Measures all cases on Remora, beside the server that is followed.
+/// Measures all cases on Remora and on the source it replicates.
 pub fn measure(
     remora: &Holder,
     source: &Holder,
@@ -102,12 +102,12 @@ fn measure_case(
     seed: u64,
     budget: Duration,
 ) -> Result<CaseTimes> {
-    // Draws of the same seed, so that all ways are asked with the same literals.
+    // All variants draw from the same seed, so that they get the same literals.
     let mut draws: Vec<Draw<'_>> = case.ways.iter().map(|_| Draw::new(shop, seed)).collect();
     let mut walls = vec![Vec::new(); case.ways.len()];
     let (mut source_walls, mut wrong) = (Vec::new(), None);
     let begun = Instant::now();
-    // The first runs make plans and are not counted.
+    // The first runs fill the plan caches and do not count.
     for run in 1..=RUNS {
         let ways = case.ways.iter().zip(&mut draws);
         let filled: Vec<Filled> =
@@ -115,7 +115,7 @@ fn measure_case(
         let chosen = filled.first().context("a case has a statement")?;
         let (truth, took) = source.ask(chosen)?;
         source_walls.push(took);
-        // In turn, since the first to ask for a row finds it in no cache.
+        // The variants take turns at being first: the first one finds no row in a cache.
         for turn in 0..filled.len() {
             let at = (run + turn) % filled.len();
             let (answer, took) = remora.ask(&filled[at])?;
@@ -147,7 +147,7 @@ fn median(mut walls: Vec<Duration>) -> f64 {
     microseconds(percentile(&walls, 50)) / 1e3
 }
 
-/// The cases for people.
+/// The cases as a table.
 pub fn table(cases: &[CaseTimes]) -> Table {
     let mut table =
         Table::new(&["adversarial, ms", "chosen", "best forced", "ratio", "MariaDB", "", "best"]);

@@ -1,4 +1,4 @@
-//! The rows of the adversarial tables and the literals that ask for them.
+//! The rows of the adversarial tables and the literals for their statements.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use crate::app::{
     rows::{Shop, TableRows, row, second},
 };
 
-/// Cities, and how many of them a region has: a city says its region.
+/// Number of cities, and of cities in a region: the city determines the region.
 const CITIES: u64 = 1_000;
 const CITIES_OF_REGION: u64 = 50;
-/// Amounts end here, and none lies within the gap.
+/// Amounts are drawn below this; none lies in the gap.
 const AMOUNTS: u64 = 100_000;
 const GAP: std::ops::Range<u64> = 40_000..50_000;
 
@@ -32,7 +32,7 @@ fn amount(number: u64) -> u64 {
     if GAP.contains(&amount) { amount + GAP.end } else { amount }
 }
 
-/// One row in a hundred is of a rare kind, and all those are among the oldest.
+/// One row in 100 has a rare kind, and all of these are among the oldest.
 fn skewed(shop: &Shop, id: u64, out: &mut String) {
     let mut random = row("skewed", id);
     let is_rare = id <= shop.orders / 20 && id.is_multiple_of(5);
@@ -40,7 +40,7 @@ fn skewed(shop: &Shop, id: u64, out: &mut String) {
     let city = random.next() % CITIES;
     let (region, amount) = (city / CITIES_OF_REGION, amount(random.next()));
     let created = moment(second(id - 1, shop.orders));
-    // Writing to a text cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = write!(out, ",({id},{kind},{region},{city},{amount},'{created}','row {id} of {kind}')");
 }
 
@@ -48,7 +48,7 @@ fn parent(_: &Shop, id: u64, out: &mut String) {
     let _ = write!(out, ",({id},{},'parent {id}')", id % 10);
 }
 
-/// Half of all are the first parent's; one in a hundred has a rare state.
+/// Half of all children belong to the first parent; one in 100 has a rare state.
 fn child(shop: &Shop, id: u64, out: &mut String) {
     let mut random = row("children", id);
     let parent = if random.below(2) == 0 { 1 } else { 1 + random.next() % parents(shop) };
@@ -56,7 +56,7 @@ fn child(shop: &Shop, id: u64, out: &mut String) {
     let _ = write!(out, ",({id},{parent},{state},{})", amount(random.next()));
 }
 
-/// The literal of a marker, by a function that draws the number of a name once for a statement.
+/// The literal of a marker; `below` draws a name's number once per statement.
 pub fn literal(marker: &str, below: &mut dyn FnMut(&'static str, u64) -> u64) -> Option<Value> {
     let mut city = || below("city", CITIES);
     let number = match marker {

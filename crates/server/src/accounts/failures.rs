@@ -1,4 +1,4 @@
-//! Failed logins by address: after many failures an address has to wait, over all protocols.
+//! Failed logins by address: after many failures an address has to wait, across all protocols.
 
 use std::{
     collections::HashMap,
@@ -8,35 +8,35 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// Failures that cost nothing.
+/// The number of failures without a wait.
 const FREE: u32 = 25;
-/// How long each further one takes.
+/// The wait for each further failure.
 const EACH: Duration = Duration::from_secs(1);
 /// A login that would have to wait longer is refused.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// Addresses remembered.
+/// The most addresses that are remembered.
 const MAX_ADDRESSES: usize = 10_000;
 
-/// What failed lately. One lock, held for the time of one look-up.
+/// Recent failures. One lock, held for one lookup.
 #[derive(Default)]
 pub(crate) struct Failures {
-    /// Until when the failures of an address last, one after the other.
+    /// Until when the failures of an address last in total.
     lasting: Mutex<HashMap<IpAddr, Instant>>,
 }
 
-/// A login on its way.
+/// A login in progress.
 pub(crate) struct Attempt<'f> {
     failures: &'f Failures,
     address: IpAddr,
-    /// Whether it counts as a failure already, so that those who come meanwhile wait behind it.
+    /// Whether it is counted as a failure in advance, so that concurrent logins wait longer.
     is_counted: bool,
-    /// How long it has to wait before it is judged.
+    /// How long it must wait before it is verified.
     pub(crate) wait: Duration,
 }
 
 impl Failures {
-    /// A login begins; `None` if too many of its address wait already. Clients of local sockets have
-    /// one address together.
+    /// Begins a login; `None` if too many of its address are waiting already. Clients of local sockets share one
+    /// address.
     pub(crate) fn begin(&self, address: Option<IpAddr>, now: Instant) -> Option<Attempt<'_>> {
         let address = network_of(address);
         let mut lasting = self.lasting.lock();
@@ -76,14 +76,14 @@ impl Failures {
 }
 
 impl Attempt<'_> {
-    /// It was wrong.
+    /// Notes that it failed.
     pub(crate) fn failed(self, now: Instant) {
         if !self.is_counted {
             self.failures.add(self.address, now);
         }
     }
 
-    /// It was right.
+    /// Notes that it succeeded.
     pub(crate) fn succeeded(self) {
         if self.is_counted {
             self.failures.take_back(self.address);
@@ -91,7 +91,7 @@ impl Attempt<'_> {
     }
 }
 
-/// What counts as one address: of IPv6, a network as one client has it for itself.
+/// The unit that is counted: for IPv6, the network of a single client.
 fn network_of(address: Option<IpAddr>) -> IpAddr {
     match address.map(|address| address.to_canonical()) {
         None => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
@@ -102,7 +102,7 @@ fn network_of(address: Option<IpAddr>) -> IpAddr {
     }
 }
 
-/// Makes room: what is over need not be remembered; if nothing is, what is over first goes.
+/// Makes room: removes expired entries, or else the one that expires first.
 fn forget(lasting: &mut HashMap<IpAddr, Instant>, now: Instant) {
     lasting.retain(|_, until| *until > now);
     if lasting.len() >= MAX_ADDRESSES {
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(free as u32, FREE + 1);
         assert_eq!(*waits.last().unwrap(), LONGEST_WAIT);
         assert!(failures.begin(address(2), start).is_some_and(|other| other.wait.is_zero()));
-        // From then on one a second.
+        // From then on one per second.
         let mut judged = 0;
         for second in 1..=20 {
             let now = start + Duration::from_secs(second);
@@ -155,7 +155,7 @@ mod tests {
         let waiting: Vec<_> = std::iter::from_fn(|| failures.begin(address(1), now)).collect();
         let seconds: Vec<u64> = waiting.iter().map(|one| one.wait.as_secs()).collect();
         assert_eq!(seconds, [1, 2, 3, 4, 5]);
-        // Who was right gives the place back.
+        // A successful login gives its place back.
         waiting.into_iter().for_each(Attempt::succeeded);
         assert_eq!(failures.begin(address(1), now).unwrap().wait, EACH);
     }

@@ -1,8 +1,7 @@
 //! Accounts: one set of users and one token for all protocols.
 //!
-//! With `[[users]]`, every protocol requires one of them. With only a token, it is the password of any name. With
-//! neither, every client may do everything. A MygramDB file has its own rule: the token protects administration, and
-//! reading is free.
+//! With `[[users]]`, every protocol requires one of them. With only a token, it is the password of any user name. With
+//! neither, every client may do everything. With a MygramDB file, the token protects administration only.
 
 mod failures;
 mod web_tokens;
@@ -21,21 +20,21 @@ pub(crate) use web_tokens::is_web_token;
 
 use crate::settings::{Dialect, Settings, find_user};
 
-/// What a server asks of those who come.
+/// The credentials that a server requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Demand {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// The token, for administration alone.
+    /// The token, for administration only.
     TokenToAdministrate,
     /// The token.
     Token,
-    /// A user and their password; the token, if there is one, is a user who may do everything.
+    /// A user with a password. The token, if there is one, is a user with all rights.
     User,
 }
 
 impl Demand {
-    /// What these settings ask.
+    /// The credentials that these settings require.
     pub(crate) fn of(settings: &Settings) -> Self {
         match settings.dialect {
             _ if !settings.users.is_empty() => Self::User,
@@ -50,7 +49,7 @@ impl Demand {
         matches!(self, Self::Token | Self::User)
     }
 
-    /// How one logs in on the line protocol.
+    /// How to log in on the line protocol.
     pub(crate) fn form(self) -> &'static str {
         match self {
             Self::User => "AUTH <user> <password>",
@@ -59,25 +58,25 @@ impl Demand {
     }
 }
 
-/// An account that a client says it is: what proves it, and who it then is.
+/// The account that a client claims: the password that proves it, and the resulting identity.
 pub(crate) struct Claimed {
     pub password: Arc<Password>,
-    /// `None` for a name that is not known, which nothing proves.
+    /// `None` for an unknown name, which no password proves.
     pub identity: Option<Identity>,
 }
 
-/// What is known of logins over all doors.
+/// The state of logins in all protocols.
 #[derive(Default)]
 pub(crate) struct Logins {
     pub failures: Failures,
-    /// What the tokens are signed with that this process gives.
+    /// The secret that signs this process's web tokens.
     secret: web_tokens::Secret,
-    /// Chooses, for a name that is not known, whose way of a password it is asked for.
+    /// Chooses the password method for an unknown name, so that it looks like a known one.
     chance: RandomState,
 }
 
 impl Logins {
-    /// The account of this name for a client there.
+    /// The account of this name for a client at this address.
     pub(crate) fn claim(
         &self,
         settings: &Settings,
@@ -98,14 +97,14 @@ impl Logins {
         }
     }
 
-    /// The same account's way for the same name, each time.
+    /// A decoy password for an unknown name; always the same for the same name.
     fn decoy(&self, settings: &Settings, name: &str) -> Password {
         let count = settings.users.len().max(1) as u64;
         let chosen = usize::try_from(self.chance.hash_one(name) % count).unwrap_or(0);
         settings.users.get(chosen).map_or_else(Password::impossible, |user| user.password.decoy())
     }
 
-    /// Who a client is that sends a password as it is; `None` if it is wrong. May take milliseconds.
+    /// The identity of a client that sends a password; `None` if it is wrong. May take milliseconds.
     pub(crate) fn prove_password(
         &self,
         settings: &Settings,
@@ -118,7 +117,7 @@ impl Logins {
     }
 }
 
-/// Who a client is that sends the token; `None` if it is wrong, or there is none.
+/// The identity of a client that sends the token; `None` if it is wrong, or there is none.
 pub(crate) fn prove_token(
     settings: &Settings,
     token: &[u8],
@@ -134,7 +133,7 @@ pub(crate) fn host_of(address: Option<IpAddr>) -> String {
     address.map_or_else(|| "localhost".to_owned(), |address| address.to_canonical().to_string())
 }
 
-/// Whether two tokens are equal, in a time that does not tell where they differ.
+/// Compares two tokens in constant time.
 fn is_equal(given: &[u8], set: &[u8]) -> bool {
     let mut difference = given.len() ^ set.len();
     for (index, byte) in given.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! JSON web tokens (RFC 7519): a login that lasts, given for a user's name and password.
+//! JSON web tokens (RFC 7519): a lasting login, issued for a user's name and password.
 //!
 //! ```text
 //! token := header "." claims "." signature    each in base64url without padding
@@ -7,11 +7,11 @@
 //!   signature HMAC-SHA256 of what stands before its dot
 //! ```
 //!
-//! What a header says of the signature is not asked: there is one kind.
+//! The header's algorithm is ignored: only one is supported.
 //!
-//! A token is signed with a secret that this process has drawn and with what is stored of the user's password. So it ends
-//! with the process, and where the password is changed or the user is removed. What its user may do is read from
-//! the settings at each request.
+//! A token is signed with a random secret of this process and with the stored form of the user's password. So it
+//! becomes invalid when the process ends, the password is changed or the user is removed. The user's rights are read
+//! from the settings at each request.
 
 use std::{
     net::IpAddr,
@@ -28,12 +28,12 @@ use sha2::Sha256;
 use super::Logins;
 use crate::{random::random, settings::Settings};
 
-/// How long a token is good for: 72 hours, as with tiedot.
+/// The validity of a token: 72 hours, as in tiedot.
 const LIFETIME_S: u64 = 72 * 60 * 60;
-/// Longer tokens are none of ours.
+/// The longest token.
 const MAX_TOKEN_BYTES: usize = 4 << 10;
 
-/// What tokens are signed with; `None` where the system has no random bytes, and then there are no tokens.
+/// The secret of signatures; `None` if the system has no random bytes: then there are no tokens.
 pub(crate) struct Secret(Option<[u8; 32]>);
 
 impl Default for Secret {
@@ -43,7 +43,7 @@ impl Default for Secret {
 }
 
 impl Secret {
-    /// What signs, and checks, the tokens of a user with this password.
+    /// The MAC that signs and verifies the tokens of a user with this password.
     fn signer(&self, password: &Password) -> Option<Hmac<Sha256>> {
         let mut key = self.0?.to_vec();
         key.extend(password.stored());
@@ -57,7 +57,7 @@ struct Header {
     typ: &'static str,
 }
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Deserialize, Serialize)]
 struct Claims {
     sub: String,
@@ -66,7 +66,7 @@ struct Claims {
 }
 
 impl Logins {
-    /// A token for a user who has proved who they are from this address; `None` where there can be none.
+    /// A token for a user who has logged in from this address; `None` if there can be none.
     pub(crate) fn web_token(
         &self,
         settings: &Settings,
@@ -81,7 +81,7 @@ impl Logins {
         sign(signer, &claims).filter(|token| token.len() <= MAX_TOKEN_BYTES)
     }
 
-    /// Who sends this token from this address; `None` if it is none, or is good no more.
+    /// The identity of a token sent from this address; `None` if it is invalid or expired.
     pub(crate) fn prove_web_token(
         &self,
         settings: &Settings,
@@ -96,13 +96,13 @@ impl Logins {
     }
 }
 
-/// Whether this has the form of a token, good or not. Nobody guesses a signature, so a token that is good no more, as all
-/// are after a restart, is no failed login to wait for.
+/// Whether this has the form of a token, valid or not. Signatures cannot be guessed, so an invalid token, as all are
+/// after a restart, does not count as a failed login.
 pub(crate) fn is_web_token(token: &[u8]) -> bool {
     parsed(token).is_some()
 }
 
-/// What is signed, what that claims, and the signature.
+/// The signed part, its claims, and the signature.
 fn parsed(token: &[u8]) -> Option<(&str, Claims, &str)> {
     let token = str::from_utf8(token).ok().filter(|token| token.len() <= MAX_TOKEN_BYTES)?;
     let (signed, signature) = token.rsplit_once('.')?;
@@ -167,7 +167,7 @@ mod tests {
         let parts: Vec<&str> = token.split('.').collect();
         let other = logins.web_token(&settings, "bert", HERE).unwrap();
         for wrong in [
-            // Another user's claims, no signature, another kind of one.
+            // Another user's claims, no signature, another algorithm.
             format!("{}.{}.{}", parts[0], other.split('.').nth(1).unwrap(), parts[2]),
             format!("{}.{}.", parts[0], parts[1]),
             format!("eyJhbGciOiJub25lIn0.{}.", parts[1]),

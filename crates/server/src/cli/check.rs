@@ -7,13 +7,13 @@ use remora_engine::{CheckReport, CheckStep, Database, Problem, Repaired};
 use super::{CheckOptions, output::counted};
 use crate::{Result, dump::refuse_half_loaded};
 
-/// Checks the directory, and rebuilds what can be if that is asked for; the exit code is 2 if something
-/// is wrong that was not rebuilt, or is lost.
+/// Checks the directory and, if asked, rebuilds what can be rebuilt. The exit code is 2 if damage remains or data is
+/// lost.
 ///
 /// # Errors
-/// [`crate::Error::Usage`] if there is no data directory, [`crate::Error::Settings`] if a dump was
-/// loaded into it by halves, [`crate::Error::Engine`] as in [`Database::check`] and
-/// [`Database::repair`]. Damage that is found is no error.
+/// [`crate::Error::Usage`] if there is no data directory, [`crate::Error::Settings`] if a load of a dump was
+/// interrupted, [`crate::Error::Engine`] as in [`Database::check`] and [`Database::repair`]. Damage itself is not an
+/// error.
 pub fn check(options: &CheckOptions) -> Result<ExitCode> {
     super::require_data_directory(&options.dir)?;
     refuse_half_loaded(&options.dir)?;
@@ -74,7 +74,7 @@ fn tell_mend_of_lost(problems: &[Problem]) {
     }
 }
 
-/// What a repair rebuilt, what it left, and what is lost.
+/// Reports what a repair rebuilt, what it left, and what is lost.
 fn tell_repair(repaired: &Repaired) -> ExitCode {
     let Repaired { before, after } = repaired;
     tell_tables(after);

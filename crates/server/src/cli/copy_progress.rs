@@ -12,12 +12,12 @@ use remora_source::mysql::{TableState, TableStatus};
 
 use crate::{Server, shared::ServerState, sources::shown_state};
 
-/// How often the tables are looked at.
+/// How often the tables are checked.
 const LOOK: Duration = Duration::from_millis(200);
-/// How often a log tells of a copy that goes on.
+/// How often a running copy is logged.
 const TELL: Duration = Duration::from_secs(10);
 
-/// Shows copies until it is dropped.
+/// Shows copies until the result is dropped.
 pub(super) fn show(server: &Server) -> Option<Shown> {
     let shared = Arc::clone(server.shared());
     if shared.sources.is_empty() {
@@ -26,7 +26,7 @@ pub(super) fn show(server: &Server) -> Option<Shown> {
     Some(Shown { task: tokio::spawn(watch(shared)) })
 }
 
-/// The task that looks; ends when dropped.
+/// The task that checks; it ends when dropped.
 pub(super) struct Shown {
     task: tokio::task::JoinHandle<()>,
 }
@@ -51,7 +51,7 @@ async fn watch(shared: Arc<ServerState>) {
     }
 }
 
-/// What was last told of a table.
+/// What was last reported of a table.
 #[derive(Default)]
 struct Seen {
     kind: Option<std::mem::Discriminant<TableState>>,
@@ -65,7 +65,7 @@ impl Seen {
         TableStatus { table, state, .. }: &TableStatus,
         bars: Option<&MultiProgress>,
     ) {
-        // The log tells of the source itself, once for all its tables.
+        // The log reports the source itself, once for all its tables.
         if matches!(state, TableState::Paused { .. }) {
             return;
         }
@@ -101,7 +101,7 @@ fn tell(table: &str, state: &TableState) {
 
 fn bar(table: &str) -> ProgressBar {
     let template = "{msg} {bar:30} {percent:>3}% {human_pos}/{human_len} rows {per_sec} {eta} left";
-    // A template that is wrong shows the default one.
+    // An invalid template falls back to the default one.
     let style =
         ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(0).with_style(style).with_message(table.to_owned())

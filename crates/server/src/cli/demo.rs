@@ -1,4 +1,4 @@
-//! `remora demo`: a table, some searches, and a server to go on with.
+//! `remora demo`: a table, some searches, and a server to try more.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,11 +23,10 @@ use super::{
 };
 use crate::{Error, Result, Server, open::open_with_collations, settings::Settings};
 
-/// Short articles of facts in several languages.
+/// Short factual articles in several languages.
 const SAMPLE: &[u8] = include_bytes!("../../sample/articles.jsonl");
 
-/// What the demonstration of the sample asks; a file of the user's own is asked for words of its
-/// own.
+/// The searches of the sample. For a user's file, words from it are searched.
 const SEARCHES: [&str; 6] = [
     "SEARCH articles mountain FIELDS title,country,year LIMIT 5",
     "SEARCH articles 日本 FIELDS title,lang LIMIT 5",
@@ -37,12 +36,11 @@ const SEARCHES: [&str; 6] = [
     "FACET articles category",
 ];
 
-/// Shows and serves.
+/// Shows the demonstration and serves the table.
 ///
 /// # Errors
-/// [`Error::Io`] if the system refuses a directory, a thread, an address or a signal,
-/// [`Error::Source`] if the file cannot be read or imported, [`Error::Engine`] if the database
-/// refuses.
+/// [`Error::Io`] if the system refuses a directory, a thread, an address or a signal, [`Error::Source`] if the file
+/// cannot be read or imported, [`Error::Engine`] if the database refuses.
 pub fn demo(options: &DemoOptions) -> Result<ExitCode> {
     let directory = tempfile::Builder::new()
         .prefix("remora-demo-")
@@ -70,7 +68,7 @@ pub fn demo(options: &DemoOptions) -> Result<ExitCode> {
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// A table is named after its file.
+/// The table's name, made from the file's name.
 fn table_name(file: Option<&Path>) -> String {
     let name = file.and_then(Path::file_name).and_then(|name| name.to_str());
     let stem = name.map_or("articles", |name| name.split('.').next().unwrap_or(name));
@@ -159,7 +157,7 @@ async fn wait_for_end() -> Result<()> {
     Ok(())
 }
 
-/// Requests that fit a file: two words that many of its newest rows hold, the columns it has.
+/// Requests for a file's table: two frequent words of its newest rows, and its columns.
 fn searches_of(database: &Database, table: &str) -> Result<Vec<String>> {
     let schema = database.schema(table)?;
     let request = SearchRequest {
@@ -193,7 +191,7 @@ fn searches_of(database: &Database, table: &str) -> Result<Vec<String>> {
     Ok(requests)
 }
 
-/// Words of some length, the one that most of the texts hold first.
+/// Words with a minimum length, the most frequent first.
 fn frequent_words<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for text in texts {

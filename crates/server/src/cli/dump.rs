@@ -13,12 +13,11 @@ use crate::{
     settings::Settings,
 };
 
-/// Does what the command says.
+/// Runs the command.
 ///
 /// # Errors
-/// [`crate::Error::Usage`] if there is no data directory to save, [`crate::Error::Settings`] if a
-/// dump was loaded into it by halves, [`crate::Error::Engine`] if the dump or the data directory
-/// cannot be read or written.
+/// [`crate::Error::Usage`] if there is no data directory to save, [`crate::Error::Settings`] if a load of a dump was
+/// interrupted, [`crate::Error::Engine`] if the dump or the data directory cannot be read or written.
 pub fn dump(command: &DumpCommand) -> Result<ExitCode> {
     match command {
         DumpCommand::Save { data, file } => save(data, file)?,
@@ -50,7 +49,7 @@ fn save(data: &Path, file: &Path) -> Result<()> {
 }
 
 fn load(data: &Path, file: &Path) -> Result<()> {
-    // Before a data directory is made for it.
+    // Checked before a data directory is created.
     remora_engine::dump::info(file)?;
     let database = open(data)?;
     let loaded = load_dump(&database, file);
@@ -69,7 +68,7 @@ fn describe(info: &DumpInfo) -> String {
         human_bytes(info.file_bytes),
         human_bytes(info.row_bytes),
     );
-    // How far the ids of collections are is no source's position.
+    // Counters of collections are stored as positions but are not sources.
     let sources = info.meta.sources.iter().filter(|(name, _)| !name.starts_with('#'));
     for (name, position) in sources {
         text.push_str(&format!("source    {name} at {position}\n"));

@@ -1,4 +1,4 @@
-//! `remora export`: a table's rows, or a collection's documents, into a file.
+//! `remora export`: exports a table's rows, or a collection's documents.
 
 use std::{
     fs::File,
@@ -19,16 +19,16 @@ use crate::{
     Error, Result, dump::refuse_half_loaded, open::open_with_collations, settings::Settings,
 };
 
-/// Between two times that the number of rows is shown.
+/// Rows between two progress updates.
 const SHOWN_ROWS: u64 = 64 << 10;
 
 /// Exports the table or the collection.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is no data directory, [`Error::Settings`] if a dump was loaded into it
-/// by halves, [`Error::Io`] if the output cannot be made, [`Error::Source`] if the rows cannot be
-/// written, [`Error::Library`] if there is no such collection or the condition is wrong, [`Error::Engine`] if there is
-/// no such table or the database cannot be opened.
+/// [`Error::Usage`] if there is no data directory, [`Error::Settings`] if a load of a dump was interrupted,
+/// [`Error::Io`] if the output cannot be created, [`Error::Source`] if the rows cannot be written, [`Error::Library`]
+/// if there is no such collection or the condition is wrong, [`Error::Engine`] if there is no such table or the
+/// database cannot be opened.
 pub fn export(options: &ExportOptions) -> Result<ExitCode> {
     let settings = Settings { data: options.data.clone(), ..Settings::default() };
     super::require_data_directory(&options.data)?;
@@ -43,9 +43,9 @@ pub fn export(options: &ExportOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a table; says what was written.
+/// Exports a table; returns a summary.
 fn rows(database: &Database, table: &str, options: &ExportOptions) -> Result<String> {
-    // Before a file is emptied for it.
+    // Checked before a file is truncated.
     let schema = database.schema(table)?;
     let condition = options.condition.as_deref().map(Filter::parse).transpose()?;
     let filter = condition.map(|condition| condition.on_columns(&schema)).transpose()?;
@@ -62,7 +62,7 @@ fn rows(database: &Database, table: &str, options: &ExportOptions) -> Result<Str
     Ok(format!("{} of table '{table}'", counted(report.rows, "row")))
 }
 
-/// Writes a collection; says what was written.
+/// Exports a collection; returns a summary.
 fn documents(database: &Database, name: &str, options: &ExportOptions) -> Result<String> {
     let library = remora::Database::over(database.clone());
     if let Some(collection) = library.find_collection(name)? {
@@ -78,7 +78,7 @@ fn documents(database: &Database, name: &str, options: &ExportOptions) -> Result
     }
 }
 
-/// The same, with ids as JSON has them.
+/// The same, with ids in their JSON form.
 fn documents_of<K: DocumentId>(
     database: &Database,
     collection: &Collection<K>,
@@ -97,7 +97,7 @@ fn documents_of<K: DocumentId>(
             .to_owned();
         return Err(Error::Usage(message));
     }
-    // Whatever is wrong with the condition is found before a file is emptied.
+    // Errors in the condition are found before a file is truncated.
     found_is_right(collection, options)?;
     let schema = database.schema(name)?;
     RowWriter::new(std::sync::Arc::clone(&schema), format, compression, std::io::sink())?
@@ -130,7 +130,7 @@ fn found_is_right<K: DocumentId>(
     Ok(())
 }
 
-/// Where it goes.
+/// The output.
 fn output(options: &ExportOptions) -> Result<Box<dyn Write>> {
     match file_of(options) {
         None => Ok(Box::new(std::io::stdout().lock())),
@@ -141,12 +141,12 @@ fn output(options: &ExportOptions) -> Result<Box<dyn Write>> {
     }
 }
 
-/// The file that is written; none for the standard output.
+/// The output file; `None` for standard output.
 fn file_of(options: &ExportOptions) -> Option<&Path> {
     options.output.as_deref().filter(|path| path.as_os_str() != "-")
 }
 
-/// The form: as asked for, or by the file's name.
+/// The format: as requested, or by the file's name.
 fn form_of(options: &ExportOptions) -> (Format, Compression) {
     let compression = file_of(options).map_or(Compression::None, compression_of);
     let format = match options.format {
@@ -169,7 +169,7 @@ fn format_of(path: &Path) -> Option<Format> {
     Format::from_name(name.rsplit_once('.')?.1).filter(|format| *format != Format::Cirrus)
 }
 
-/// Shows how many rows are written, on a terminal.
+/// Shows the number of exported rows on a terminal.
 struct Counting {
     is_shown: bool,
 }

@@ -1,5 +1,5 @@
-//! `remora import`: files into a table or a collection, of a data directory or of a running server; a sphinx.conf's
-//! indexes; a database of tiedot's.
+//! `remora import`: imports files into a table or a collection, of a data directory or of a running server; also the
+//! indexes of a sphinx.conf and a tiedot database.
 
 mod collection;
 mod progress;
@@ -33,16 +33,15 @@ use collection::into_collection;
 use progress::Display;
 use remote::RemoteTable;
 
-/// Rows of a batch that goes over a wire; its bytes are limited by the server's frames.
+/// Rows of a batch for a remote server. Its bytes are limited by the server's frame size.
 const REMOTE_BATCH_ROWS: usize = 1000;
 const REMOTE_BATCH_BYTES: usize = 384 << 10;
 
 /// Imports the files.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is no target or the table or collection may not be imported into,
-/// [`Error::Settings`] if a dump was loaded into the directory by halves, [`Error::Io`] or
-/// [`Error::Source`] if a file or a description of a table cannot be read or a row is refused,
+/// [`Error::Usage`] if there is no target or it may not be imported into, [`Error::Settings`] if a load of a dump was
+/// interrupted, [`Error::Io`] or [`Error::Source`] if a file or a table description cannot be read or a row is refused,
 /// [`Error::Engine`] if the database refuses, [`Error::Remote`] if a server does.
 pub fn import(options: &ImportOptions) -> Result<ExitCode> {
     if let Some(path) = &options.config {
@@ -57,7 +56,7 @@ pub fn import(options: &ImportOptions) -> Result<ExitCode> {
     check_collection(options)?;
     let mut inputs = Vec::new();
     for file in &options.files {
-        // Before a data directory is made for it.
+        // Checked before a data directory is created.
         if file.as_os_str() != "-" {
             std::fs::metadata(file).map_err(|source| Error::io("cannot read", file, source))?;
         }
@@ -87,14 +86,13 @@ fn open(data: &Path) -> Result<Database> {
     Ok(open_with_collations(data, engine_options(&settings))?)
 }
 
-/// An import is durable when it ends and goes on where it stopped: it needs no fsync for each of
-/// its batches.
+/// An import is durable when it ends, and it is resumable, so its batches need no fsync.
 fn engine_options(settings: &Settings) -> Options {
     let durability = remora_engine::Durability::Interval(std::time::Duration::from_millis(500));
     Options { durability, ..settings.engine_options() }
 }
 
-/// What of the options concerns a collection.
+/// Checks the options for collections.
 fn check_collection(options: &ImportOptions) -> Result<()> {
     let Some(name) = &options.collection else { return Ok(()) };
     if !is_collection_name(name) {
@@ -140,7 +138,7 @@ fn into_database(
     report
 }
 
-/// Drops what was made for an import that stored nothing.
+/// Drops a table that was created for an import that stored nothing.
 fn drop_empty(database: &Database, table: &str) -> Result<()> {
     if database.statistics(table)?.rows == 0 {
         database.drop_table(table)?;
@@ -175,7 +173,7 @@ fn into_server(
     run(&table, Arc::new(schema), options, sizes, inputs)
 }
 
-/// The definition of a table that is to be made: the given one, or what the first rows hold.
+/// The definition of a new table: the given one, or one inferred from the first rows.
 fn new_schema(options: &ImportOptions, inputs: &mut [Input]) -> Result<Schema> {
     if let Some(path) = &options.schema {
         let mut file = SchemaFile::read(path)?;
@@ -192,7 +190,7 @@ fn new_schema(options: &ImportOptions, inputs: &mut [Input]) -> Result<Schema> {
     Ok(inference.schema)
 }
 
-/// How the options say that files are read.
+/// The format options of the files.
 fn reading(options: &ImportOptions) -> Reading {
     let format = options.format.map(|format| match format {
         ImportFormat::Jsonl => Format::JsonLines,

@@ -12,7 +12,7 @@ use remora_protocol::line::{quote, reply_is_complete};
 
 use crate::{Error, Result};
 
-/// The variable of the environment that holds a user's password.
+/// The environment variable with a user's password.
 const PASSWORD: &str = "REMORA_PASSWORD";
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ pub(super) struct LineClient {
     reply: Vec<u8>,
 }
 
-/// What bytes go through.
+/// A byte stream to a server.
 trait Stream: Read + Write {}
 
 impl Stream for TcpStream {}
@@ -63,7 +63,7 @@ impl LineClient {
         Ok(Self { stream: Box::new(stream), reply: Vec::new() })
     }
 
-    /// Logs in as a user of the server, with the password that the environment holds.
+    /// Logs in as a user, with the password from the environment.
     pub(super) fn log_in(&mut self, user: &str) -> Result<()> {
         let password = std::env::var(PASSWORD).map_err(|_| {
             Error::Usage(format!(
@@ -73,7 +73,7 @@ impl LineClient {
         self.command(&format!("AUTH {} {}", quote(user), quote(&password))).map(|_| ())
     }
 
-    /// Sends a request and returns the reply without its last line end.
+    /// Sends a request and returns the reply without its last line break.
     pub(super) fn ask(&mut self, request: &str) -> Result<&str> {
         let mut frame = request.replace(['\r', '\n'], " ").into_bytes();
         frame.extend_from_slice(b"\r\n");
@@ -84,7 +84,7 @@ impl LineClient {
         Ok(text.strip_suffix("\r\n").unwrap_or(text))
     }
 
-    /// As [`Self::ask`], an `ERROR` reply being an error.
+    /// As [`Self::ask`], but an `ERROR` reply is an error.
     pub(super) fn command(&mut self, request: &str) -> Result<&str> {
         let reply = self.ask(request)?;
         match reply.strip_prefix("ERROR ") {

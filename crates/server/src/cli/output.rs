@@ -1,4 +1,4 @@
-//! Text for people: numbers, times, aligned columns.
+//! Formats numbers, times and aligned columns for people.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -35,7 +35,7 @@ pub(super) fn elapsed(time: Duration) -> String {
     }
 }
 
-/// How many columns of a terminal a text takes; East Asian wide characters take two.
+/// The terminal columns of a text; East Asian wide characters take two.
 pub(super) fn width(text: &str) -> usize {
     let wide = |letter: char| {
         matches!(u32::from(letter), 0x1100..=0x115F | 0x2E80..=0xA4CF | 0xAC00..=0xD7A3
@@ -45,7 +45,7 @@ pub(super) fn width(text: &str) -> usize {
     text.chars().map(|letter| if wide(letter) { 2 } else { 1 }).sum()
 }
 
-/// The text cut to so many columns, with `…` where something is missing.
+/// The text truncated to this many columns, with `…` if it was longer.
 pub(super) fn shorten(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -63,7 +63,7 @@ pub(super) fn shorten(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(shortened)
 }
 
-/// Rows with each column padded to its widest cell; cells are cut to `most_columns`.
+/// Rows with each column padded to its widest cell; cells are truncated to `most_columns`.
 pub(super) fn align(rows: &[Vec<String>], most_columns: usize) -> String {
     let mut widths: Vec<usize> = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! `remora serve`: a server until SIGTERM.
+//! `remora serve`: serves until SIGTERM.
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
@@ -18,17 +18,17 @@ use crate::{
     sources,
 };
 
-/// More threads than these answer nothing sooner; a MygramDB file may ask for 16,384.
+/// More threads would not help; a MygramDB file may ask for 16,384.
 const MAX_WORKER_THREADS: usize = 1024;
-/// A stack for the deepest SQL statement that is let through.
+/// A stack for the deepest SQL statement that is accepted.
 const STACK_BYTES: usize = 16 << 20;
 
 /// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// [`Error::Settings`] if a setting is wrong, [`Error::Io`] if the system refuses an address, a
-/// file, a thread or a signal, [`Error::Engine`] if the data directory cannot be opened or the last
-/// checkpoint fails, [`Error::Source`] if a source cannot be followed.
+/// [`Error::Settings`] if a setting is wrong, [`Error::Io`] if the system refuses an address, a file, a thread or a
+/// signal, [`Error::Engine`] if the data directory cannot be opened or the last checkpoint fails, [`Error::Source`] if
+/// a source cannot be followed.
 pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
     let settings = read_settings(options)?;
     if options.test {
@@ -45,7 +45,7 @@ pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// The runtime that answers: one thread per processor unless told otherwise.
+/// The runtime of sessions: one thread per processor unless configured.
 pub(super) fn runtime(worker_threads: usize) -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if worker_threads > 0 {
@@ -92,7 +92,7 @@ fn read_settings(options: &ServeOptions) -> Result<Settings> {
     Ok(settings)
 }
 
-/// The source that the command line names; the password may come from the environment.
+/// The source given on the command line. The password may come from the environment.
 fn source(url: &str, options: &ServeOptions) -> Result<MysqlSettings> {
     let mut source = MysqlSettings::from_url(url)?;
     if !options.tables.is_empty() {
@@ -178,7 +178,7 @@ fn announce(server: &Server, database: &Database, data: &Path, socket: Option<&P
     }
 }
 
-/// Says what of a sphinx.conf is otherwise here, and which of its indexes are not there.
+/// Reports what of a sphinx.conf differs here, and which of its indexes are not loaded.
 fn announce_indexes(database: &Database, conf: Option<&SphinxSettings>) {
     let Some(conf) = conf else { return };
     for note in &conf.notes {
@@ -191,7 +191,7 @@ fn announce_indexes(database: &Database, conf: Option<&SphinxSettings>) {
     }
 }
 
-/// Says what of the settings is accepted and has no effect yet.
+/// Reports settings that are accepted but have no effect.
 fn announce_settings(settings: &Settings) {
     if !settings.unused.is_empty() {
         tracing::warn!("these settings have no effect here: {}", settings.unused.join(", "));

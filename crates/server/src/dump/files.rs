@@ -1,4 +1,4 @@
-//! Dump files: none outside of the dump directory is reached.
+//! Paths of dump files, which must be inside the dump directory.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,7 +6,7 @@ use remora_protocol::line::{LineError, code};
 
 use crate::{Error, Result};
 
-/// The file of a name within `dir`. An absolute path must lie within it.
+/// The path of a file name in `dir`. An absolute path must be inside it.
 pub(crate) fn resolve(dir: &Path, name: &str) -> Result<PathBuf, LineError> {
     let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let given = Path::new(name);
@@ -20,7 +20,7 @@ pub(crate) fn resolve(dir: &Path, name: &str) -> Result<PathBuf, LineError> {
         return Err(outside(name, &dir));
     }
     let path = dir.join(within);
-    // A link inside of the directory must not lead out of it.
+    // A symbolic link in the directory must not lead out of it.
     let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
     match (parent, dir.canonicalize().ok()) {
         (Some(parent), Some(dir)) if !parent.starts_with(&dir) => Err(outside(name, &dir)),
@@ -28,7 +28,7 @@ pub(crate) fn resolve(dir: &Path, name: &str) -> Result<PathBuf, LineError> {
     }
 }
 
-/// As [`resolve`], for a file that must be there.
+/// As [`resolve`], for a file that must exist.
 pub(crate) fn resolve_existing(dir: &Path, name: &str) -> Result<PathBuf, LineError> {
     let path = resolve(dir, name)?;
     let real = path.canonicalize().map_err(|_| {
@@ -38,7 +38,7 @@ pub(crate) fn resolve_existing(dir: &Path, name: &str) -> Result<PathBuf, LineEr
     if real.starts_with(&dir) { Ok(path) } else { Err(outside(name, &dir)) }
 }
 
-/// Makes the directory that a file is to lie in.
+/// Creates the directory of a file.
 pub(super) fn make_directory(path: &Path) -> Result<()> {
     let Some(parent) = path.parent() else { return Ok(()) };
     std::fs::create_dir_all(parent).map_err(|source| Error::io("cannot make", parent, source))

@@ -1,4 +1,4 @@
-//! Loading a dump: each of its tables replaces the one of that name.
+//! Loads a dump: each of its tables replaces the table of the same name.
 //!
 //! Rows go through the normal write path in batches, so an interrupted load leaves tables incomplete. A marker file in
 //! the data directory records that: while it exists, only another load may open the directory.
@@ -12,7 +12,7 @@ use crate::{Error, Result, settings::Settings};
 
 const MARKER: &str = "half-loaded-dump";
 
-/// Loads a dump whose checksums are verified first; a damaged one changes nothing.
+/// Loads a dump after verifying its checksums. A damaged one changes nothing.
 pub(crate) fn load_dump(database: &Database, path: &Path) -> Result<DumpInfo> {
     let verified = remora_engine::dump::verify(path)?;
     let marker = marker(&database.path());
@@ -22,7 +22,7 @@ pub(crate) fn load_dump(database: &Database, path: &Path) -> Result<DumpInfo> {
     let present = database.tables();
     let is_dumped = |name: &String| verified.tables.iter().any(|table| table.name == *name);
     let followed = followed_here(database);
-    // A followed table that the dump lacks was made after it: the stream will make it again.
+    // A followed table that the dump lacks was created later: the stream will create it again.
     for table in present.iter().filter(|table| is_dumped(table) || followed.contains(table)) {
         database.drop_table(table)?;
     }
@@ -32,7 +32,7 @@ pub(crate) fn load_dump(database: &Database, path: &Path) -> Result<DumpInfo> {
     Ok(info)
 }
 
-/// The tables that came from any source.
+/// The tables of any source.
 fn followed_here(database: &Database) -> Vec<String> {
     let positions = database.source_positions();
     let keys = || positions.iter().map(|(key, _)| key);
@@ -40,7 +40,7 @@ fn followed_here(database: &Database) -> Vec<String> {
     sources.flat_map(|source| followed_tables(source, keys())).collect()
 }
 
-/// Loads the newest dump of the dump directory, if there is one.
+/// Loads the newest dump in the dump directory, if there is one.
 pub(crate) fn load_newest_dump(database: &Database, settings: &Settings) -> Result<()> {
     let Some(path) = super::schedule::dumps_by_age(&settings.dump.dir, "").pop() else {
         tracing::info!("dump.load_on_startup: {} holds no dump", settings.dump.dir.display());
@@ -51,7 +51,7 @@ pub(crate) fn load_newest_dump(database: &Database, settings: &Settings) -> Resu
     Ok(())
 }
 
-/// Refuses a data directory into which a dump was loaded by halves.
+/// Refuses a data directory in which a load of a dump was interrupted.
 pub(crate) fn refuse_half_loaded(data: &Path) -> Result<()> {
     match std::fs::read_to_string(marker(data)) {
         Err(_) => Ok(()),
@@ -63,7 +63,7 @@ pub(crate) fn refuse_half_loaded(data: &Path) -> Result<()> {
     }
 }
 
-/// Whether a load into the data directory has not ended well.
+/// Whether a load into the data directory was interrupted.
 pub(super) fn is_half_loaded(data: &Path) -> bool {
     marker(data).exists()
 }

@@ -1,6 +1,5 @@
-//! Dumps of a running server: saved in the background while requests and writes go on, also at
-//! intervals, and loaded while no source writes. A dump is loaded into a database without a server
-//! likewise ([`load_dump`]).
+//! Dumps of a running server: saved in the background while requests and writes continue, also at intervals, and loaded
+//! while no source writes. [`load_dump`] loads one into a database without a server.
 
 mod files;
 mod load;
@@ -20,8 +19,7 @@ pub(crate) use schedule::save_dumps_at_intervals;
 
 use crate::shared::{ServerState, Trigger, busy};
 
-/// Runs `work` while no source writes; those that were followed go on behind it, from the
-/// positions that are then stored.
+/// Runs `work` while no source writes. Sources that were followed then continue from the positions stored by then.
 pub(crate) fn without_sources(
     shared: &ServerState,
     work: impl FnOnce() -> Result<(), LineError>,
@@ -37,7 +35,7 @@ pub(crate) fn without_sources(
     answer
 }
 
-/// A dump of followed tables is worth nothing if following could not go on from it.
+/// Refuses to dump followed tables without a position, because following could not continue from the dump.
 pub(crate) fn require_positions(shared: &ServerState) -> Result<(), LineError> {
     let positions = shared.database.source_positions();
     let has_none = |name: &str| positions.get(name).is_none_or(str::is_empty);
@@ -72,7 +70,7 @@ pub(crate) fn start_saving(
     Ok(())
 }
 
-/// Writes a dump and keeps what came of it.
+/// Writes a dump and records the result.
 fn save(shared: &ServerState, path: &Path, trigger: Trigger) {
     let mut progress = |at: &remora_engine::dump::DumpProgress<'_>| shared.dump.at_table(at.table);
     let saved = files::make_directory(path).map_err(|error| error.to_string()).and_then(|()| {
@@ -94,7 +92,7 @@ fn save(shared: &ServerState, path: &Path, trigger: Trigger) {
     shared.dump.end(path, &saved.map(|_| ()));
 }
 
-/// Loads a dump; meanwhile requests about tables are answered that it is loading.
+/// Loads a dump. Meanwhile requests about tables get an error.
 pub(crate) fn load(shared: &ServerState, path: &Path) -> Result<(), LineError> {
     let tables = origin::verify(shared, path)?;
     shared.dump.begin(DumpPhase::Loading, path, tables)?;

@@ -12,8 +12,8 @@ use remora_source::mysql::followed_server;
 
 use crate::shared::ServerState;
 
-/// Reads all of a dump, checks its checksums and that its tables may replace those that are here;
-/// how many it has.
+/// Reads a whole dump, verifies its checksums, and checks that its tables may replace the existing ones. Returns their
+/// number.
 pub(super) fn verify(shared: &ServerState, path: &Path) -> Result<u64, LineError> {
     let mut definitions = Definitions::default();
     let info = read(path, &mut definitions)?;
@@ -37,7 +37,7 @@ impl DumpVisitor for Definitions {
     }
 }
 
-/// Each server that is followed must be the one that the dump's rows came from.
+/// Each followed server must be the one that the dump's rows came from.
 fn check_servers(shared: &ServerState, info: &DumpInfo) -> Result<(), LineError> {
     let stored = shared.database.source_positions();
     for one in shared.sources.all() {
@@ -60,7 +60,7 @@ fn check_servers(shared: &ServerState, info: &DumpInfo) -> Result<(), LineError>
     Ok(())
 }
 
-/// Where the settings define a followed table, the dump must have that definition.
+/// The dump must have the configured definitions of followed tables.
 fn check_definitions(shared: &ServerState, dumped: &[Schema]) -> Result<(), LineError> {
     let settings = shared.settings.load();
     for schema in dumped.iter().filter(|schema| settings.is_followed(&schema.name)) {

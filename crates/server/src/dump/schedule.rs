@@ -1,4 +1,4 @@
-//! Automatic dumps: one every `dump.interval_s` seconds, the newest `dump.retain` are kept.
+//! Automatic dumps every `dump.interval_s` seconds, of which the newest `dump.retain` are kept.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,12 +9,12 @@ use std::{
 use super::start_saving;
 use crate::shared::{ServerState, Trigger};
 
-/// How often the interval is looked at, since it may change while the server runs.
+/// How often the interval is checked, because the setting may change.
 const LOOK: Duration = Duration::from_secs(1);
 const PREFIX: &str = "auto_";
 const ENDING: &str = ".dmp";
 
-/// Saves dumps until the server stops; the dump that is then being written is given up.
+/// Saves dumps until the server stops; a dump in progress is then abandoned.
 pub(crate) async fn save_dumps_at_intervals(shared: Arc<ServerState>) {
     let mut stopping = shared.stopping.subscribe();
     let mut last = Instant::now();
@@ -41,7 +41,7 @@ fn file_name(now: &jiff::Zoned) -> String {
     format!("{PREFIX}{}{ENDING}", now.strftime("%Y%m%d_%H%M%S"))
 }
 
-/// Removes all automatic dumps but the newest `retain`.
+/// Deletes all automatic dumps except the newest `retain`.
 pub(super) fn forget_old(dir: &Path, retain: usize) {
     let dumps = dumps_by_age(dir, PREFIX);
     for path in dumps.iter().take(dumps.len().saturating_sub(retain.max(1))) {
@@ -51,7 +51,7 @@ pub(super) fn forget_old(dir: &Path, retain: usize) {
     }
 }
 
-/// The dumps of a directory whose names begin with `prefix`, the newest last.
+/// The dumps in a directory whose names begin with `prefix`, newest last.
 pub(super) fn dumps_by_age(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut dumps = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {

@@ -24,10 +24,10 @@ use crate::{
     web::{self, Peer, Refused, client_address, refused_address, refused_page},
 };
 
-/// Probes are never refused for their rate: a server that is only busy must not be taken for dead.
+/// Probes are exempt from rate limits, so that a busy server is not taken for dead.
 const PROBES: [&str; 3] = ["/health", "/health/live", "/health/ready"];
 
-/// The client that asks, behind its proxies, and who it has proved to be.
+/// The client, behind its proxies, and its identity.
 #[derive(Clone)]
 pub(super) struct Client {
     pub(super) address: IpAddr,
@@ -35,13 +35,13 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A caller of this client.
+    /// The caller for this client.
     pub(super) fn caller(self, shared: Arc<ServerState>) -> Caller {
         Caller::new(shared, self.identity)
     }
 }
 
-/// Admits a request or answers why not, and sets the headers that web pages need.
+/// Admits a request or refuses it, and sets the headers for web pages.
 pub(super) async fn admit(
     State(shared): State<Arc<ServerState>>,
     ConnectInfo(peer): ConnectInfo<Peer>,
@@ -95,7 +95,7 @@ fn refusal(
     }
 }
 
-/// Refuses what a web page of somewhere else asks through a browser on this machine.
+/// Refuses cross-origin requests of web pages through a browser on this machine.
 fn foreign(
     shared: &ServerState,
     settings: &Settings,
@@ -109,7 +109,7 @@ fn foreign(
     Some(Refusal::new(StatusCode::FORBIDDEN, code::PERMISSION_DENIED, why))
 }
 
-/// Who asks, by what the request proves; an error is the response to one who may not.
+/// The identity that a request proves; an error is the response to a client without access.
 async fn log_in(
     shared: &ServerState,
     settings: &Settings,
@@ -125,8 +125,8 @@ async fn log_in(
     proved.map(Some).ok_or_else(|| unauthorized(demand))
 }
 
-/// Whom these credentials prove, `None` where they are wrong; an error is the response to one who is
-/// not listened to.
+/// The identity that these credentials prove, `None` if they are wrong; an error is the response to a client that must
+/// wait.
 pub(super) async fn prove(
     shared: &ServerState,
     settings: &Settings,
@@ -139,7 +139,7 @@ pub(super) async fn prove(
     })
 }
 
-/// The response to a client that has to log in.
+/// The response to a client that must log in.
 pub(super) fn unauthorized(demand: Demand) -> Refusal {
     let (message, scheme) = match demand {
         Demand::User => ("A user and their password are needed", "Basic realm=\"remora\""),

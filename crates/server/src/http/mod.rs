@@ -1,8 +1,8 @@
-//! HTTP: the same requests as the line protocol's, as JSON, and what operators look at.
+//! HTTP: the requests of the line protocol as JSON, and reports for operators.
 //!
 //! A request arrives through `web`, passes `gate`, and reaches its handler: `tables`, or `reports` for the server
-//! itself. `remora_protocol::http` makes a request of the engine of it, and a [`Caller`](crate::requests::Caller)
-//! answers it as on the line protocol.
+//! itself. `remora_protocol::http` converts it to an engine request, and a [`Caller`](crate::requests::Caller) answers
+//! it as on the line protocol.
 
 mod gate;
 mod reports;
@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 
 use crate::{shared::ServerState, web};
 
-/// Answers on a listener until the server stops, then lets what is being answered end.
+/// Serves a listener until the server stops, then waits for running answers.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<ServerState>) {
     let router = router(&shared);
     web::serve(listener, router, shared).await;

@@ -1,4 +1,4 @@
-//! The server itself: health, figures, settings, and its upkeep.
+//! The server itself: health, statistics, settings and maintenance.
 
 use std::{
     sync::Arc,
@@ -40,7 +40,7 @@ pub(super) async fn live() -> Response {
 /// `GET /health/ready`
 pub(super) async fn ready(State(shared): State<Arc<ServerState>>) -> Response {
     let mut readiness = report::readiness(&shared);
-    // Probes need no login, so they are not told what an error says of tables and rows.
+    // Probes need no login, so error texts, which may name tables and rows, are removed.
     if Demand::of(&shared.settings.load()).is_for_all() {
         readiness.replication.iter_mut().for_each(|status| status.last_error.clear());
     }
@@ -157,7 +157,7 @@ pub(super) async fn optimize(
     }
 }
 
-/// Under a MygramDB file the token guards this alone; elsewhere whoever comes here has logged in.
+/// With a MygramDB file the token protects only this; otherwise the client has logged in already.
 async fn require_token(
     shared: &ServerState,
     client: &Client,

@@ -1,4 +1,4 @@
-//! Responses: JSON bodies and their statuses; reading a request's body within its limits.
+//! Responses: JSON bodies and statuses. Reads request bodies within limits.
 
 use axum::{
     body::Body,
@@ -15,16 +15,16 @@ use crate::{
     web::{BodyProblem, read_body},
 };
 
-/// A response with its status chosen by the error's code.
+/// An error response. Its status depends on the error's code.
 pub(super) struct Refusal {
     status: StatusCode,
     error: LineError,
-    /// A header that tells the client what to do.
+    /// An additional header for the client.
     header: Option<(HeaderName, &'static str)>,
 }
 
 impl Refusal {
-    /// An error with a status of its own.
+    /// An error with an explicit status.
     pub(super) fn new(status: StatusCode, code: u16, message: impl Into<String>) -> Self {
         Self::with_status(LineError::new(code, message), status)
     }
@@ -34,7 +34,7 @@ impl Refusal {
         Self { status, error, header: None }
     }
 
-    /// The same with a header that tells the client what to do.
+    /// The same with an additional header.
     pub(super) fn with_header(self, name: HeaderName, value: &'static str) -> Self {
         Self { header: Some((name, value)), ..self }
     }
@@ -59,7 +59,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// A response of JSON.
+/// A JSON response.
 pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Response {
     let mut response = (status, body).into_response();
     let kind = HeaderValue::from_static("application/json");
@@ -72,7 +72,7 @@ pub(super) fn value(status: StatusCode, value: &serde_json::Value) -> Response {
     json(status, value.to_string().into_bytes())
 }
 
-/// The body of a request that must be JSON.
+/// Reads a request's body, which must be JSON.
 pub(super) async fn read_json(
     shared: &ServerState,
     request: Request<Body>,
@@ -94,7 +94,7 @@ pub(super) async fn read_json(
     })
 }
 
-/// `application/json`, in any case, whatever parameters stand behind it.
+/// Requires `application/json`, in any case and with any parameters.
 fn require_json(headers: &HeaderMap) -> Result<(), Refusal> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
@@ -105,13 +105,13 @@ fn require_json(headers: &HeaderMap) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, code::BAD_REQUEST, message))
 }
 
-/// The answer to a path that is none of ours.
+/// The response to an unknown path.
 pub(super) async fn no_such_path(uri: Uri) -> Refusal {
     let message = format!("No such path: {}; see docs/http.md", uri.path());
     Refusal::new(StatusCode::NOT_FOUND, code::NOT_FOUND, message)
 }
 
-/// The answer to a path of ours under a method that it does not take.
+/// The response to an unsupported method.
 pub(super) async fn no_such_method(method: Method, uri: Uri) -> Refusal {
     let message = format!("{} does not take {method}", uri.path());
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, code::BAD_REQUEST, message)

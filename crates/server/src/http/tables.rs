@@ -31,7 +31,7 @@ use crate::{
     zone,
 };
 
-/// What MygramDB takes for the name of a table has at most so many bytes.
+/// The most bytes of a table's name in MygramDB.
 const MAX_TABLE_BYTES: usize = 256;
 
 /// `POST /tables/{table}/search`, `count` and `facet`.
@@ -55,7 +55,7 @@ pub(super) async fn query(
     answer(&caller, kind, &table, |settings, out| ask(&caller, &table, &body, settings, out))
 }
 
-/// What the address of a row may ask.
+/// The query parameters of a row's address.
 #[derive(Deserialize)]
 pub(super) struct RowOptions {
     fields: Option<String>,
@@ -77,8 +77,7 @@ pub(super) async fn row(
 
 type Ask = fn(&Caller, &str, &[u8], &Settings, &mut Vec<u8>) -> Result<(), LineError>;
 
-/// Runs a request as the line protocol runs its own: within the same checks, and a request that
-/// breaks the server's own code is answered too.
+/// Runs a request with the same checks as the line protocol. A panic in the server's code is answered too.
 fn answer(
     caller: &Caller,
     kind: CommandKind,
@@ -107,7 +106,7 @@ fn answer(
     }
 }
 
-/// MygramDB refuses names that its own tables cannot have.
+/// Refuses names that MygramDB's tables cannot have.
 fn check_table(table: &str, settings: &Settings) -> Result<(), LineError> {
     let fits =
         |char: char| !char.is_ascii() || char.is_ascii_alphanumeric() || "_.-".contains(char);
@@ -118,7 +117,7 @@ fn check_table(table: &str, settings: &Settings) -> Result<(), LineError> {
     }
 }
 
-/// A query whose reply is JSON, so that the cache does not take it for the line protocol's.
+/// A query with a JSON reply, so that the cache distinguishes it from the line protocol's.
 #[derive(Debug)]
 struct Json<Q>(Q);
 
@@ -132,7 +131,7 @@ impl<Q: Query> Query for Json<Q> {
     }
 }
 
-/// A search, and in which form its columns stand.
+/// A search, with the form of its columns.
 #[derive(Debug)]
 struct JsonSearch(Search, Columns);
 

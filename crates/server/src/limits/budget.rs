@@ -1,29 +1,29 @@
-//! Bytes of all connections' buffers together.
+//! The limit on the bytes of all connections' buffers.
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-/// The bytes taken by all connections.
+/// The bytes used by all connections.
 #[derive(Default)]
 pub(crate) struct BufferBudget {
     used: AtomicUsize,
 }
 
-/// The share of one connection; given back when dropped.
+/// The share of one connection; returned when dropped.
 pub(crate) struct BufferShare {
     budget: Arc<BufferBudget>,
     bytes: usize,
 }
 
 impl BufferShare {
-    /// A share of nothing yet.
+    /// An empty share.
     pub(crate) fn new(budget: Arc<BufferBudget>) -> Self {
         Self { budget, bytes: 0 }
     }
 
-    /// Changes the share to `bytes`; false if all shares together are then above `most`.
+    /// Changes the share to `bytes`; false if the sum of all shares then exceeds `most`.
     pub(crate) fn resize(&mut self, bytes: usize, most: usize) -> bool {
         let used = if bytes >= self.bytes {
             let more = bytes - self.bytes;

@@ -1,4 +1,4 @@
-//! Limits that all connections share: how often an address may ask, and what buffers may take.
+//! Limits shared by all connections: request rates and buffer memory.
 
 mod budget;
 mod rate_limit;

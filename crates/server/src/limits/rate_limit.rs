@@ -1,4 +1,4 @@
-//! Requests per client address: a token bucket each.
+//! Rate limiting: a token bucket for each client address.
 
 use std::{collections::HashMap, net::IpAddr, time::Instant};
 
@@ -6,8 +6,7 @@ use parking_lot::Mutex;
 
 use crate::settings::RateLimiting;
 
-/// The buckets of all client addresses. One lock, held for the time of one look-up, and taken only
-/// while rate limiting is on.
+/// The buckets of all client addresses. One lock, held for one lookup, and taken only while rate limiting is on.
 #[derive(Default)]
 pub(crate) struct RateLimiter {
     buckets: Mutex<HashMap<IpAddr, Bucket>>,
@@ -19,7 +18,7 @@ struct Bucket {
 }
 
 impl RateLimiter {
-    /// Takes a token of `address`; false if none is left.
+    /// Takes a token of `address`; false if there is none.
     pub(crate) fn admit(&self, address: IpAddr, limits: &RateLimiting, now: Instant) -> bool {
         let mut buckets = self.buckets.lock();
         if buckets.len() >= limits.max_clients && !buckets.contains_key(&address) {
@@ -45,8 +44,7 @@ impl Bucket {
     }
 }
 
-/// Makes room: addresses whose buckets are full again need not be remembered; if none is, the one
-/// that was heard of least recently goes.
+/// Makes room: removes full buckets, or else the least recently used one.
 fn forget(buckets: &mut HashMap<IpAddr, Bucket>, limits: &RateLimiting, now: Instant) {
     buckets.retain(|_, bucket| {
         bucket.refill(limits, now);

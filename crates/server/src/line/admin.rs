@@ -23,7 +23,7 @@ impl Session {
         let logins = &self.caller.shared.logins;
         let attempt = logins.failures.begin(self.address, Instant::now());
         let attempt = attempt.ok_or_else(LineError::too_many_failures)?;
-        // The answer waits, so that it is the same whether the guess was right or not.
+        // The answer is delayed in both cases, so that the delay does not reveal whether the guess was right.
         self.hold = attempt.wait;
         let secret = auth.secret.as_bytes();
         let proved = match &auth.user {
@@ -101,7 +101,7 @@ impl Session {
     }
 }
 
-/// The settings in force; secrets are starred. Those of a MygramDB file are YAML in its sections.
+/// The current settings, with secrets masked. Those of a MygramDB file are YAML in its sections.
 fn show(settings: &Settings, path: Option<&str>) -> Result<String, LineError> {
     if let Some(file) = &settings.mygramdb {
         return file.show(path).ok_or_else(|| {
@@ -118,7 +118,7 @@ fn show(settings: &Settings, path: Option<&str>) -> Result<String, LineError> {
     Ok(text)
 }
 
-/// What settings mean and when a new value takes effect.
+/// The meaning of settings, and when a new value takes effect.
 fn help(settings: &Settings, path: Option<&str>) -> Result<String, LineError> {
     if settings.dialect == Dialect::MygramDb {
         return mygramdb_help(path).ok_or_else(|| no_path(path.unwrap_or_default()));
@@ -150,7 +150,7 @@ fn below(settings: &Settings, path: Option<&str>) -> Result<Vec<&'static Variabl
     }
 }
 
-/// Reads a settings file that lies beside the active one, without effect.
+/// Reads a settings file beside the active one, without applying it.
 fn verify(settings: &Settings, file: &str) -> Result<String, LineError> {
     let active = settings.file.as_deref().ok_or_else(|| {
         refusal("CONFIG VERIFY needs a server that was started with a settings file".to_owned())

@@ -1,4 +1,4 @@
-//! One connection: read, answer, write.
+//! One connection: reads, answers, writes.
 //!
 //! A client may send many requests without waiting. All requests of one read are answered in order and in one write, so
 //! a round trip costs one read and one write. While a client does not read its replies, its requests are not read:
@@ -20,14 +20,14 @@ use super::Session;
 use crate::{limits::BufferShare, settings::Limits, shared::ServerState};
 
 const INPUT_BYTES: usize = 16 << 10;
-/// Replies are sent when so many bytes wait, even if more requests do.
+/// Replies are sent when this many bytes are waiting, even if more requests are.
 const FLUSH_BYTES: usize = 256 << 10;
-/// How long and how much is still read from a client that is sent away, so that it gets the
-/// reason before the connection is reset.
+/// How long and how much is still read from a client that is disconnected, so that it gets the reason before the
+/// connection is reset.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 4 << 20;
 
-/// Serves a connection until the client leaves, breaks a limit or the server stops.
+/// Serves a connection until the client leaves, exceeds a limit, or the server stops.
 pub(super) async fn run<S>(
     stream: S,
     address: Option<IpAddr>,
@@ -79,13 +79,13 @@ struct Connection<S> {
     session: Session,
     output: Vec<u8>,
     share: BufferShare,
-    /// When a request began that is not whole yet.
+    /// When the current incomplete request began.
     partial_since: Option<Instant>,
     shared: Arc<ServerState>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// Until when the client must have sent something.
+    /// The deadline for the client's next bytes.
     fn read_deadline(&mut self) -> Instant {
         let settings = self.shared.settings.load();
         let now = Instant::now();
@@ -97,8 +97,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         since + settings.request_timeout()
     }
 
-    /// Answers the requests that `input` completes. An inner error is the reason to send the
-    /// client away.
+    /// Answers the requests that `input` completes. An inner error is the reason to disconnect the client.
     async fn take(&mut self, mut input: &[u8]) -> io::Result<Result<(), LineError>> {
         while !input.is_empty() {
             let pushed = self.reader.push(input);
@@ -179,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
 /// Waits until the server stops.
 async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // An error means that the server is gone.
+    // An error means that the server has been dropped.
     let _ = stopping.wait_for(|stopping| *stopping).await;
 }
 

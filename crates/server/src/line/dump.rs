@@ -1,4 +1,4 @@
-//! DUMP: what each of its commands does, and what it shows.
+//! DUMP: the execution and output of its commands.
 
 use remora_protocol::line::{Dump, reply};
 
@@ -47,7 +47,7 @@ impl Session {
 }
 
 fn shown_info(info: &remora_engine::dump::DumpInfo) -> reply::DumpInfo {
-    // Names with a slash are what a source keeps beside its position, those with # the ids of collections.
+    // Names with a slash are details of a source, those with # counters of collections.
     let is_source = |name: &str| !name.contains('/') && !name.starts_with('#');
     let sources: Vec<_> = info.meta.sources.iter().filter(|(name, _)| is_source(name)).collect();
     let gtid = match sources.as_slice() {

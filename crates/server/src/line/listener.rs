@@ -1,4 +1,4 @@
-//! Accepting connections of the line protocol: who may come in, and how many.
+//! Accepts connections of the line protocol.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     shared::ServerState,
 };
 
-/// The answer to a connection that finds every place taken.
+/// The reply to a connection beyond the limit.
 const SERVER_BUSY: &[u8] = b"ERROR 6030 SERVER_BUSY too many connections, try again later\r\n";
 
 /// Accepts connections of the line protocol.
@@ -27,8 +27,7 @@ pub(crate) async fn accept(door: impl Door, shared: Arc<ServerState>) {
     .await;
 }
 
-/// Starts a session, or turns the connection away. Local sockets have no address and are guarded
-/// by the file system.
+/// Starts a session, or refuses the connection. Local sockets have no address and are protected by the file system.
 fn admit<S>(
     sessions: &mut JoinSet<()>,
     stream: S,

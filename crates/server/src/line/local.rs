@@ -14,17 +14,17 @@ pub struct LocalSession {
 }
 
 impl LocalSession {
-    /// A session of the owner of the data directory: nothing asks for a token.
+    /// A session of the data directory's owner, without login.
     pub(crate) fn new(settings: Settings, database: Database) -> Self {
         Self::of(Arc::new(ServerState::new(settings, database, None)))
     }
 
-    /// A session beside those of a running server.
+    /// A session in a running server.
     pub(crate) fn of(shared: Arc<ServerState>) -> Self {
         Self { session: Session::of_owner(shared), reply: Vec::new() }
     }
 
-    /// The reply to a request, without its last line end.
+    /// The reply to a request, without its last line break.
     pub fn ask(&mut self, request: &str) -> String {
         self.reply.clear();
         self.session.answer(request.as_bytes(), &mut self.reply);
@@ -32,7 +32,7 @@ impl LocalSession {
         reply.strip_suffix("\r\n").unwrap_or(&reply).to_owned()
     }
 
-    /// Waits for a dump that is being written and closes the data directory.
+    /// Waits for a dump in progress and closes the data directory.
     pub(crate) fn close(self) -> Result<()> {
         self.session.caller.shared.dump.wait();
         Ok(self.session.caller.shared.database.close()?)

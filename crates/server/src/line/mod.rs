@@ -1,6 +1,5 @@
-//! The line protocol: connections are accepted (`listener`), read and written (`connection`), and
-//! each request becomes a reply here, in the order of its checks; what a command does stands in a
-//! file of its own.
+//! The line protocol: `listener` accepts connections, `connection` reads and writes them. Here each request is checked
+//! and answered; the commands have files of their own.
 
 mod admin;
 mod connection;
@@ -37,17 +36,17 @@ use crate::{
     shared::ServerState,
 };
 
-/// So much of a request that met a fault is logged.
+/// The most bytes of a request in the log after an internal error.
 const SHOWN_BYTES: usize = 200;
 
-/// One client's state and its way to the shared state.
+/// A client's state, with access to the shared state.
 pub(crate) struct Session {
     caller: Caller,
     address: Option<IpAddr>,
-    /// How long the answer to a login is to be kept back.
+    /// How long the answer to a login is delayed.
     hold: Duration,
     debug: bool,
-    /// Whether replies name the applied position.
+    /// Whether replies contain the applied position.
     position: bool,
 }
 
@@ -57,7 +56,7 @@ impl Session {
         Self::of(Caller::new(shared, None), address)
     }
 
-    /// A session of the server's owner: nothing asks for a token.
+    /// A session of the server's owner, without login.
     fn of_owner(shared: Arc<ServerState>) -> Self {
         Self::of(Caller::new(shared, Some(Identity::default())), None)
     }
@@ -66,8 +65,8 @@ impl Session {
         Self { caller, address, hold: Duration::ZERO, debug: false, position: false }
     }
 
-    /// Appends the whole reply to one request. A request that breaks the server's own code is
-    /// answered with an error too: it must not take other clients' sessions with it.
+    /// Appends the reply to one request. A panic in the server's code becomes an error reply, so that other sessions
+    /// are not affected.
     pub(crate) fn answer(&mut self, frame: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
         let answer = catch_unwind(AssertUnwindSafe(|| self.try_answer(frame, out)));
@@ -139,7 +138,7 @@ impl Session {
         Err(LineError::auth_required())
     }
 
-    /// Refuses everything but AUTH before a login, where one is asked for.
+    /// Refuses everything except AUTH before a required login.
     fn require_login(&self, frame: &[u8], settings: &Settings) -> Answer {
         let demand = Demand::of(settings);
         if self.caller.identity.is_some() || !demand.is_for_all() {
@@ -152,7 +151,7 @@ impl Session {
         Err(LineError::login_required(demand.form()))
     }
 
-    /// How long the last answer is to be kept back: that of a login, where many failed.
+    /// How long the last answer must be delayed: after a login with many failures.
     pub(crate) fn take_hold(&mut self) -> Duration {
         std::mem::take(&mut self.hold)
     }

@@ -38,8 +38,7 @@ impl Session {
             })
     }
 
-    /// Makes the numbers of columns that are declared with a form of their own the texts that their
-    /// source shows.
+    /// Replaces numbers of columns with special declared types by the texts that their source shows.
     fn show_declared(&self, table: &str, reply: &mut SearchReply) {
         if reply.field_names.is_empty() {
             return;
@@ -86,7 +85,7 @@ impl Session {
     ) -> Answer {
         let database = &self.caller.shared.database;
         let mut debug = FacetReply::default();
-        // A kept reply has lost the figures that DEBUG shows.
+        // A cached reply lacks the statistics of DEBUG.
         let caching = Cache { enabled: settings.cache.enabled && !self.debug, ..settings.cache };
         let zone = settings.time_zone.as_ref();
         let (report, _) =
@@ -108,7 +107,7 @@ impl Session {
         let (database, zone) = (&self.caller.shared.database, settings.time_zone.as_ref());
         let (table, schema) = self.caller.find_table(&get.table)?;
         let mut key = parse_key(&schema, &get.key, zone)?;
-        // Read before the row is: the row is of this position or a later one.
+        // Read before the row, so that the row is of this position or a later one.
         let applied = database.source_positions();
         let mut row = database.get(&table, &key)?.ok_or_else(LineError::document_not_found)?;
         let shown = shown_columns(&schema, &get.fields)?;
@@ -135,7 +134,7 @@ impl Session {
         Ok(())
     }
 
-    /// Names the applied position behind a reply, if the client wants it.
+    /// Appends the applied position to a reply, if the client wants it.
     fn write_applied(&self, positions: &SourcePositions, out: &mut Vec<u8>) {
         if self.position {
             reply::write_applied(out, &self.caller.shared.sources.shown(positions));

@@ -116,7 +116,7 @@ impl Session {
         Ok(())
     }
 
-    /// WAIT: until a source's transactions can be read here.
+    /// WAIT: waits until a source's transactions are visible here.
     pub(super) fn wait(&self, wait: &Wait, out: &mut Vec<u8>) -> Answer {
         let shared = &self.caller.shared;
         if shared.sources.is_empty() {
@@ -149,7 +149,7 @@ fn is_running(state: &State) -> bool {
     matches!(state, State::Connecting | State::Copying | State::Running)
 }
 
-/// What a source refuses, under the code that says whom to ask.
+/// The error of a source, under the code for its kind.
 fn refused(error: remora_source::Error) -> LineError {
     match error {
         remora_source::Error::Engine(error) => error.into(),

@@ -6,7 +6,7 @@ use super::Session;
 use crate::requests::Answer;
 
 impl Session {
-    /// Refuses commands to those who have no right to them; tables are looked at where they are found.
+    /// Refuses commands without the required right. Tables are checked where they are found.
     pub(super) fn require_right(&self, command: &Command) -> Answer {
         match command {
             Command::Search(_)
@@ -23,8 +23,8 @@ impl Session {
         }
     }
 
-    /// Refuses positions under names that are not those of imported files: what is stored there says
-    /// how far a source is, and which databases there are.
+    /// Refuses names of positions that do not belong to imported files: other positions record how far a source is
+    /// applied, and which databases exist.
     pub(super) fn require_source(&self, name: &str) -> Answer {
         let owner = name.split('/').next().unwrap_or(name);
         let is_kept = name.starts_with('#')

@@ -13,7 +13,7 @@ use crate::{
     shared::ServerState,
 };
 
-/// SET: all of the assignments or none.
+/// SET: applies all assignments or none.
 pub(super) fn set(
     shared: &ServerState,
     assignments: &[(String, String)],
@@ -65,8 +65,8 @@ fn refusal(message: String) -> LineError {
     LineError::new(code::INVALID_ARGUMENT, message)
 }
 
-/// SQL's LIKE without regard to case: `%` is any text, `_` any character. Works back from a
-/// mismatch to the last `%` only, so its cost is at most the product of the lengths.
+/// SQL's LIKE without case: `%` is any text, `_` any character. Backtracks to the last `%` only, so the cost is at most
+/// the product of the lengths.
 fn is_like(text: &str, pattern: &str) -> bool {
     let text: Vec<char> = text.to_lowercase().chars().collect();
     let pattern: Vec<char> = pattern.to_lowercase().chars().collect();

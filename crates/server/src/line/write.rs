@@ -1,4 +1,4 @@
-//! PUT, DELETE, CREATE, SCHEMA and SOURCE: Remora's own commands for writing over the wire.
+//! PUT, DELETE, CREATE, SCHEMA and SOURCE: Remora's own commands for writing.
 
 use std::{io::Write, sync::Arc};
 
@@ -53,9 +53,8 @@ impl Session {
         Ok(())
     }
 
-    /// A table whose rows are written here, and its definition. Those of a source would differ from
-    /// it for ever, and what SQL declares beyond the engine's types, such as unique keys, is kept by
-    /// SQL alone.
+    /// A table that may be written here, and its definition. A source's table would differ from the source for ever,
+    /// and only SQL maintains what SQL declares beyond the engine's types, such as unique keys.
     fn writable(&self, table: &str) -> Result<(String, Arc<Schema>), LineError> {
         let table = self.caller.resolve(table, Access::Write)?;
         if let Some((source, ..)) =
@@ -124,11 +123,11 @@ impl Session {
 
 /// `OK PUT <rows> <position>`
 fn acknowledge(out: &mut Vec<u8>, verb: &str, count: usize, position: Position) {
-    // Writing into memory does not fail.
+    // Writing into memory never fails.
     let _ = write!(out, "OK {verb} {count} {}", position.0);
 }
 
-/// The source that stands before the rows, and the rows.
+/// The source before the rows, and the rows.
 #[expect(clippy::type_complexity, reason = "the engine's own type of a source")]
 fn split_source(json: &str) -> Result<(Option<(String, String)>, &str), LineError> {
     let mut values = serde_json::Deserializer::from_str(json).into_iter::<(String, String)>();
@@ -141,7 +140,7 @@ fn split_source(json: &str) -> Result<(Option<(String, String)>, &str), LineErro
     }
 }
 
-/// A JSON object, or an array of them, as changes.
+/// The changes in a JSON object, or in an array of objects.
 fn parse_rows(schema: &Schema, json: &str) -> Result<Vec<Change>, LineError> {
     let wrong = |message: String| LineError::new(code::INVALID_ARGUMENT, message);
     let objects: Vec<&RawValue> = if json.starts_with('[') {

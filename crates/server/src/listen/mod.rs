@@ -1,5 +1,5 @@
-//! Accepts connections of any protocol until the server stops, turns connections away with a reason, and manages the
-//! files of Unix sockets.
+//! Accepts connections of any protocol until the server stops, refuses connections with a reason, and manages Unix
+//! socket files.
 
 mod socket_file;
 
@@ -14,15 +14,15 @@ use tokio::{
 
 pub(crate) use socket_file::SocketFile;
 
-/// The wait after a failed accept, which mostly means that file descriptors have run out.
+/// The pause after a failed accept, which usually means that file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Where connections come in. Local sockets have no address.
+/// A listener. Local sockets have no address.
 pub(crate) trait Door: Send + Sync + 'static {
     /// A connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// The next connection and whose it is.
+    /// The next connection and its address.
     fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<IpAddr>)>> + Send;
 }
 
@@ -31,7 +31,7 @@ impl Door for TcpListener {
 
     async fn next(&self) -> io::Result<(TcpStream, Option<IpAddr>)> {
         let (stream, address) = self.accept().await?;
-        // Replies are written whole; waiting to join them would only delay them.
+        // Replies are written as a whole; joining them would only cause delay.
         let _ = stream.set_nodelay(true);
         Ok((stream, Some(address.ip())))
     }
@@ -45,8 +45,8 @@ impl Door for UnixListener {
     }
 }
 
-/// Accepts connections until the server stops, then waits for their sessions. `admit` starts one or
-/// turns the connection away.
+/// Accepts connections until the server stops, then waits for their sessions. `admit` starts a session or refuses the
+/// connection.
 pub(crate) async fn accept_each<D: Door>(
     door: D,
     mut stopping: watch::Receiver<bool>,
@@ -74,7 +74,7 @@ async fn pause(error: &io::Error) {
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
-/// Tells a client why it does not come in, if it listens.
+/// Tells a client why it is refused, if it reads.
 pub(crate) async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S, reason: Vec<u8>) {
     let reply = async {
         stream.write_all(&reason).await?;

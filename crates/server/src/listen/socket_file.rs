@@ -1,4 +1,4 @@
-//! The file of a Unix socket: who may use it, and that none is left behind.
+//! The file of a Unix socket: its mode and its removal.
 
 use std::{
     fs::Permissions,
@@ -10,15 +10,15 @@ use tokio::net::UnixListener;
 
 use crate::{Error, Result};
 
-/// A socket's file; removed when dropped, unless another has come in its place.
+/// A socket's file; removed when dropped, unless another has replaced it.
 pub(crate) struct SocketFile {
     path: PathBuf,
     identity: Option<Identity>,
 }
 
 impl SocketFile {
-    /// Listens on a path. A socket that nobody listens on any more is replaced, as a server leaves
-    /// one behind that was killed. `mode` is who may connect, if not what the system gives.
+    /// Listens on a path. A stale socket, such as a killed server leaves, is replaced. `mode` is the file's mode, if
+    /// not the system's default.
     pub(crate) fn bind(path: &Path, mode: Option<u32>) -> Result<(Self, UnixListener)> {
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
             return Err(Error::Settings(format!(
@@ -50,13 +50,13 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if self.identity.is_some() && identity(&self.path) == self.identity {
-            // A directory that became read-only keeps the file; the next start replaces it.
+            // In a directory that became read-only the file stays; the next start replaces it.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// Device, inode, and when it was made: the inode of a file that was removed may be another's at once.
+/// Device, inode and creation time: the inode of a removed file may be reused at once.
 type Identity = (u64, u64, std::time::SystemTime);
 
 fn identity(path: &Path) -> Option<Identity> {

@@ -1,5 +1,4 @@
-//! A connection's bytes: plain or TLS, compressed or not; what is written is gathered and sent
-//! together.
+//! The transport of a connection: plain or TLS, compressed or not. Output is buffered and sent together.
 
 use std::{io, time::Duration};
 
@@ -16,31 +15,31 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::tls::{self, Rewound};
 
-/// Packets are sent when so many bytes of them wait.
+/// Packets are sent when this many bytes are waiting.
 const FLUSH_BYTES: usize = 256 << 10;
-/// Bytes that a client must take within the write timeout.
+/// The bytes that a client must accept within the write timeout.
 const PIECE_BYTES: usize = 1 << 20;
 /// Bytes that are decompressed at a time.
 const PLAIN_BYTES: usize = 1 << 20;
-/// How long and how much is still read from a client that is sent away, so that it gets the reason
-/// before the connection is reset.
+/// How long and how much is still read from a client that is disconnected, so that it gets the reason before the
+/// connection is reset.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 64 << 20;
 
 enum Transport<S> {
     Plain(S),
     Tls(Box<TlsStream<Rewound<S>>>),
-    /// Between the two.
+    /// While it is being replaced.
     Gone,
 }
 
-/// One connection's way out, and the way in for its reader.
+/// The output side of a connection, and the input for its reader.
 pub(super) struct Channel<S> {
     transport: Transport<S>,
     compressor: Option<Compressor>,
-    /// What waits to be sent.
+    /// Packets that wait to be sent.
     pub writer: PacketWriter,
-    /// Compressed bytes on their way.
+    /// Compressed bytes to send.
     wire: Vec<u8>,
     write_timeout: Duration,
 }
@@ -57,12 +56,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         }
     }
 
-    /// Whether nobody on the way can listen.
+    /// Whether the connection is encrypted.
     pub(super) fn is_tls(&self) -> bool {
         matches!(self.transport, Transport::Tls(_))
     }
 
-    /// How what is sent is encrypted, if it is.
+    /// The encryption, if there is one.
     pub(super) fn encryption(&self) -> Option<Encryption> {
         match &self.transport {
             Transport::Tls(stream) => tls::encryption(stream.get_ref().1),
@@ -70,7 +69,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         }
     }
 
-    /// Changes over to TLS. Bytes that the client sent behind its request belong to it.
+    /// Switches to TLS. Bytes that the client sent after its request belong to TLS.
     pub(super) async fn start_tls(
         &mut self,
         acceptor: &TlsAcceptor,
@@ -85,7 +84,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         Ok(())
     }
 
-    /// Changes over to compression.
+    /// Switches to compression.
     pub(super) fn start_compression(&mut self, algorithm: Algorithm, reader: &mut PacketReader) {
         let mut compressor = Compressor::new(algorithm);
         compressor.room().extend_from_slice(&reader.take_rest());
@@ -93,8 +92,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         self.compressor = Some(compressor);
     }
 
-    /// Waits for input and gives it to the reader; false at its end. Nothing is lost where the wait
-    /// is given up.
+    /// Waits for input and gives it to the reader; false at its end. Cancelling the wait loses no data.
     pub(super) async fn read_into(&mut self, reader: &mut PacketReader) -> io::Result<bool> {
         let room = reader.room();
         let Some(compressor) = &mut self.compressor else {
@@ -112,12 +110,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         }
     }
 
-    /// Whether so much waits that it should be sent.
+    /// Whether enough is waiting to be sent.
     pub(super) fn is_full(&self) -> bool {
         self.writer.bytes().len() >= FLUSH_BYTES
     }
 
-    /// Sends what waits.
+    /// Sends everything that is waiting.
     pub(super) async fn flush(&mut self) -> io::Result<()> {
         if self.writer.bytes().is_empty() {
             return Ok(());
@@ -130,7 +128,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
             }
             None => self.writer.bytes(),
         };
-        // The client's patience is measured by what it takes, however long the whole is.
+        // The timeout applies to each piece, so that a long answer may take longer in total.
         for piece in bytes.chunks(PIECE_BYTES) {
             timeout(self.write_timeout, self.transport.write(piece)).await??;
         }
@@ -139,13 +137,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         Ok(())
     }
 
-    /// Bytes that the channel takes in memory.
+    /// The memory of the channel in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         let compressed = self.compressor.as_ref().map_or(0, Compressor::held_bytes);
         self.writer.held_bytes() + self.wire.capacity() + compressed
     }
 
-    /// Sends what waits and ends the connection.
+    /// Sends everything that is waiting and ends the connection.
     pub(super) async fn send_away(&mut self) -> io::Result<()> {
         self.flush().await?;
         let end = async {

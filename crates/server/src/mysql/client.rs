@@ -1,4 +1,4 @@
-//! A session and the state that its client is told of.
+//! A session, and the state changes that its client is notified of.
 
 use std::{io, time::Duration};
 
@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{processes::Connection, reply::WireReply, watch::Ended};
 
-/// The variables whose changes a client is told of that did not choose.
+/// The variables that are tracked by default (`session_track_system_variables`).
 const TOLD_VARIABLES: [&str; 5] = [
     "time_zone",
     "autocommit",
@@ -19,13 +19,13 @@ const TOLD_VARIABLES: [&str; 5] = [
     "character_set_connection",
 ];
 
-/// How a connection goes on after a command.
+/// What happens to a connection after a command.
 pub(super) enum Flow {
-    /// With the next command.
+    /// It waits for the next command.
     Continue,
-    /// Not at all.
+    /// It ends.
     Leave,
-    /// Not at all, and the client is told why.
+    /// It ends, and the client is told why.
     SendAway(WireError),
 }
 
@@ -33,22 +33,22 @@ pub(super) enum Flow {
 pub(super) struct Client {
     pub session: Session,
     pub capabilities: Capabilities,
-    /// Whether its user may do some things only.
+    /// Whether its user has limited rights.
     pub is_limited: bool,
     tracking: Tracking,
 }
 
-/// What the client is told of, and was told.
+/// What the client wants to be notified of, and what it was last told.
 struct Tracking {
-    /// The names of variables, with commas between; `*` is all.
+    /// The names of variables, separated by commas; `*` is all.
     variables: String,
     database: bool,
     transaction: bool,
-    /// The database that the client was last told of.
+    /// The database that the client was last told.
     told_database: Option<String>,
     /// Whether it was last told that a transaction is open.
     told_transaction: bool,
-    /// How long it may be silent, where the session says so.
+    /// The session's own `wait_timeout`.
     wait_timeout: Option<Duration>,
 }
 
@@ -76,18 +76,18 @@ impl Client {
         flags_of(self.session.status())
     }
 
-    /// How long the client may be silent, where its session says so.
+    /// The session's own `wait_timeout`.
     pub(super) fn wait_timeout(&self) -> Option<Duration> {
         self.tracking.wait_timeout
     }
 
-    /// The session began anew.
+    /// Resets what was told, because the session was reset.
     pub(super) fn forget_tracking(&mut self) {
         let told_database = self.tracking.told_database.take();
         self.tracking = Tracking { told_database, ..Tracking::default() };
     }
 
-    /// What changed since the client was last told.
+    /// The changes since the client was last told.
     pub(super) fn take_changes(&mut self, process: &Connection) -> Vec<Tracked> {
         let Self { session, tracking, .. } = self;
         let mut changes = Vec::new();
@@ -116,7 +116,7 @@ impl Client {
 }
 
 impl Tracking {
-    /// Takes notice of a variable that has another value.
+    /// Notes a variable's new value, if it concerns notifications.
     fn learn(&mut self, name: &str, value: &str) {
         let is_on = !matches!(value, "OFF" | "0" | "");
         match name {
@@ -137,7 +137,7 @@ impl Tracking {
     }
 }
 
-/// Ends a reply as its statement ended. The rows that are kept for a cursor are handed over.
+/// Ends a reply according to its statement's outcome. Rows that are kept for a cursor are handed over.
 pub(super) fn finish<S: AsyncRead + AsyncWrite + Unpin>(
     client: &mut Client,
     process: &Connection,

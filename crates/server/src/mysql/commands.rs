@@ -30,22 +30,22 @@ use super::{
 };
 use crate::settings::{Settings, fits_pattern};
 
-/// A connection that has logged in: its session, its statements and its way out.
+/// A logged-in connection: its session, its statements and its channel.
 pub(super) struct Talk<S> {
     pub channel: Channel<S>,
     pub side: Arc<SqlSide>,
     pub client: Client,
     pub(super) statements: Statements,
     pub(super) interrupter: Arc<AtomicBool>,
-    /// Room for parameters.
+    /// A buffer for parameters.
     pub(super) values: Vec<Value>,
     pub(super) place: ConnectionSlot,
-    /// Whether a text may hold several statements.
+    /// Whether a text may contain several statements.
     many: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
-    /// The talk with a client that has proved who it is.
+    /// Begins after a successful login.
     pub(super) fn new(
         channel: Channel<S>,
         side: &Arc<SqlSide>,
@@ -57,7 +57,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         let mut session = side.instance.session(id, admitted.identity.clone());
         session.set_encryption(channel.encryption());
         session.count_found_rows(capabilities.contains(Capabilities::CLIENT_FOUND_ROWS));
-        // Who sends several statements takes several results.
+        // A client that sends several statements accepts several results.
         let many = Capabilities::CLIENT_MULTI_RESULTS | Capabilities::CLIENT_MULTI_STATEMENTS;
         session.take_many_results(capabilities.intersects(many));
         Self {
@@ -72,7 +72,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         }
     }
 
-    /// Shows the connection under its user; 1203 where the user has too many.
+    /// Registers the connection under its user; error 1203 if the user has too many.
     pub(super) fn identify(&self, identity: &Identity) -> Result<(), WireError> {
         let Identity { user, host, .. } = identity;
         self.place.connection.identify(user, host, Arc::clone(&self.interrupter));
@@ -83,12 +83,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         Ok(())
     }
 
-    /// Begins the session as a login wants it: its character set and its database.
+    /// Sets up the session as the login requests: character set and database.
     pub(super) async fn settle(&mut self, login: &Login) -> Result<(), WireError> {
         let session = &mut self.client.session;
         if let Some((charset, collation)) = login.names() {
             let text = format!("SET NAMES {charset} COLLATE {collation}");
-            // A character set that is not known here leaves the session with its own.
+            // With an unknown character set the session keeps its default.
             let _ = session.query(text.as_bytes(), false, &mut Nowhere).await;
             session.take_changes();
         }
@@ -98,7 +98,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         Ok(())
     }
 
-    /// Begins anew as another user.
+    /// Resets the session for another user.
     pub(super) async fn change_user(
         &mut self,
         who: Identity,
@@ -113,7 +113,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         self.settle(login).await
     }
 
-    /// The settings of this moment.
+    /// The current settings.
     pub(super) fn settings(&self) -> Arc<Settings> {
         self.side.shared.settings.load_full()
     }
@@ -129,34 +129,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         }
     }
 
-    /// Whether another connection ended this one.
+    /// Whether another connection killed this one.
     pub(super) fn is_killed(&self) -> bool {
         self.place.connection.is_killed()
     }
 
-    /// The connection as others see it.
+    /// The connection as it is listed.
     pub(super) fn process(&self) -> Arc<Connection> {
         Arc::clone(&self.place.connection)
     }
 
-    /// Bytes that the talk takes in memory.
+    /// The memory of the connection in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.channel.held_bytes() + self.statements.kept_bytes()
     }
 
-    /// A command came.
+    /// Begins a command.
     pub(super) fn begin(&mut self, reply_sequence: u8) {
         self.channel.writer.set_sequence(reply_sequence);
         self.side.processes.count_command();
         self.interrupter.store(false, Relaxed);
     }
 
-    /// A command was answered.
+    /// Ends a command.
     pub(super) fn end(&mut self) {
         self.place.connection.end();
     }
 
-    /// Writes an OK without more to say.
+    /// Writes an OK packet.
     pub(super) fn put_ok(&mut self) {
         let changes = self.take_changes();
         let (flags, capabilities) = (self.client.flags(), self.client.capabilities);
@@ -170,7 +170,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         self.channel.writer.message(|out| put_error(out, error, charset));
     }
 
-    /// Answers a command. An error is the connection's end.
+    /// Answers a command. An error ends the connection.
     pub(super) async fn answer(&mut self, command: Command<'_>) -> io::Result<Flow> {
         match command {
             Command::Query(text) => return self.query(text).await,
@@ -201,7 +201,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         Ok(Flow::Continue)
     }
 
-    /// Does what is answered by an OK or an error.
+    /// Runs a command that is answered by OK or an error.
     fn acknowledge(&mut self, command: Command<'_>) {
         let done = match command {
             Command::Ping => Ok(()),
@@ -235,7 +235,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         Ok(flow)
     }
 
-    /// The columns of a table, as `SELECT *` would give them.
+    /// The columns of a table, as `SELECT *` returns them.
     async fn field_list(&mut self, table: &[u8], pattern: &[u8]) {
         let table = String::from_utf8_lossy(table).replace('`', "``");
         let text = format!("SELECT * FROM `{table}`");
@@ -270,7 +270,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         )
     }
 
-    /// Forgets everything of the session but its user and its database.
+    /// Resets the session except for its user and database.
     fn reset_connection(&mut self) -> Result<(), WireError> {
         self.statements.clear();
         let session = &mut self.client.session;

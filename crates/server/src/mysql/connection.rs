@@ -1,4 +1,4 @@
-//! One connection: its login, then read, answer, write.
+//! One connection: logs in, then reads, answers, writes.
 //!
 //! A client may send many commands without waiting. All commands of one read are answered in order and in one write, so
 //! a round trip costs one read and one write. While a client does not read its answers, its commands are not read
@@ -25,10 +25,10 @@ use super::{
 };
 use crate::{accounts::host_of, limits::BufferShare};
 
-/// Bytes of buffers that every connection may have.
+/// Bytes of buffers that every connection may use.
 const FREE_BYTES: usize = 128 << 10;
 
-/// Serves a connection until the client leaves, is sent away, or the server stops.
+/// Serves a connection until the client leaves or is disconnected, or the server stops.
 pub(super) async fn run<S>(
     stream: S,
     address: Option<IpAddr>,
@@ -67,7 +67,7 @@ where
     }
 }
 
-/// Tells a client why it does not come in.
+/// Tells a client why it is refused.
 async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(
     mut channel: Channel<S>,
     reader: &PacketReader,
@@ -93,16 +93,16 @@ struct Connection<S> {
     address: Option<IpAddr>,
     nonce: Nonce,
     share: BufferShare,
-    /// What `share` was last set to.
+    /// The last size of `share`.
     shared_bytes: usize,
     stopping: watch::Receiver<bool>,
 }
 
-/// A command that takes more messages of the client, apart from the message it came in.
+/// A command that needs further messages from the client, detached from the message it came in.
 enum Extended {
-    /// Log in anew: COM_CHANGE_USER's packet.
+    /// Log in again, with COM_CHANGE_USER's packet.
     ChangeUser(Vec<u8>),
-    /// Run a text that reads a file of the client's.
+    /// Run a text that reads a file of the client.
     Load { text: Vec<u8>, file: String },
 }
 
@@ -122,21 +122,21 @@ impl Extended {
     }
 }
 
-/// What a wait for input brought.
+/// The outcome of waiting for input.
 enum Waited {
     Input,
-    /// The client is gone.
+    /// The client has disconnected.
     End,
     /// The client was silent for too long.
     Silence,
-    /// Another connection ended this one.
+    /// Another connection killed this one.
     Killed,
-    /// The server stops.
+    /// The server is stopping.
     Stop,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
-    /// Lets a client in that has proved who it is.
+    /// Admits a client after its login.
     async fn enter(&mut self, admitted: Admitted) -> Result<(), WireError> {
         let Admitted { identity, login, compression, .. } = admitted;
         let talk = &mut self.talk;
@@ -145,7 +145,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         talk.settle(&login).await?;
         talk.put_ok();
         if let Some(algorithm) = compression {
-            // The OK is the last message that is not compressed.
+            // The OK is the last uncompressed message.
             let flushed = talk.channel.flush().await;
             flushed.map_err(|_| WireError::bad_handshake())?;
             talk.channel.start_compression(algorithm, &mut self.reader);
@@ -156,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     async fn serve(&mut self) -> io::Result<()> {
         self.reader.expect(0);
         loop {
-            // Asked before each command: what came with the end of the connection is not begun.
+            // Checked before each command: commands received together with the kill are not run.
             if self.talk.is_killed() {
                 return self.talk.channel.send_away().await;
             }
@@ -193,7 +193,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 self.talk.channel.flush().await?;
                 tokio::task::consume_budget().await;
             }
-            // After each command: of those that wait already, every one may keep more.
+            // Checked after each command, because each may need more memory.
             if !self.has_room() {
                 self.talk.channel.writer.set_sequence(1);
                 return self.send_away(&WireError::out_of_buffers()).await;
@@ -201,16 +201,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Sends what waits and waits for more. An answer is the end, and what the client is told.
+    /// Sends what is waiting and waits for input. A result means the end, with an error for the client if there is one.
     async fn next_input(&mut self) -> io::Result<Option<Option<WireError>>> {
         self.talk.channel.flush().await?;
-        // Whatever is said now is read as the answer to the client's next command.
+        // Whatever is sent now is read as the reply to the client's next command.
         self.talk.channel.writer.set_sequence(1);
         Ok(match self.wait().await? {
             Waited::Input => None,
             Waited::End | Waited::Killed => Some(None),
             Waited::Silence => {
-                // By this number drivers tell that it answers nothing and the connection is gone.
+                // This sequence number tells drivers that the error is not a reply and the connection is gone.
                 self.talk.channel.writer.set_sequence(0);
                 Some(Some(WireError::client_silent()))
             }
@@ -233,7 +233,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Answers a command that takes more messages of the client.
+    /// Runs a command that needs further messages from the client.
     async fn converse(&mut self, extended: Extended) -> io::Result<Flow> {
         match extended {
             Extended::ChangeUser(packet) => self.change_user(&packet).await,
@@ -249,7 +249,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Logs in anew over the same connection.
+    /// Logs in again over the same connection.
     async fn change_user(&mut self, packet: &[u8]) -> io::Result<Flow> {
         let capabilities = self.talk.client.capabilities;
         let Some(login) = Login::parse_change(packet, capabilities) else {
@@ -284,7 +284,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Counts the connection's buffers among all; false where there is no room for more.
+    /// Updates the connection's share of the buffer memory; false if there is not enough.
     fn has_room(&mut self) -> bool {
         let bytes = self.reader.held_bytes() + self.talk.held_bytes();
         let bytes = bytes.saturating_sub(FREE_BYTES);

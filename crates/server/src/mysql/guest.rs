@@ -22,11 +22,11 @@ use super::{
 };
 use crate::limits::BufferShare;
 
-/// MySQL's own.
+/// MySQL's default.
 const SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,\
                         ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
 
-/// A place among the connections of the SQL side, whose client is not known yet.
+/// A registered connection of the SQL side, whose client is not known yet.
 pub(crate) struct Seat {
     side: Arc<SqlSide>,
     place: ConnectionSlot,
@@ -38,22 +38,22 @@ pub(crate) struct Guest {
     place: ConnectionSlot,
     session: Session,
     interrupter: Arc<AtomicBool>,
-    /// When the running request has to be done.
+    /// The deadline of the running request.
     deadline: Option<Instant>,
-    /// When the part of it that runs has to be done.
+    /// The deadline of its running part.
     part_deadline: Option<Instant>,
 }
 
-/// The moment so many milliseconds from now; `None` for 0, or if it is too far away to be told.
+/// The time this many milliseconds from now; `None` for 0 and for overflow.
 fn after(limit_ms: u64) -> Option<Instant> {
     let limit = (limit_ms > 0).then(|| Duration::from_millis(limit_ms));
     limit.and_then(|limit| Instant::now().checked_add(limit))
 }
 
-/// What is left until then in milliseconds, where 0 is any number.
+/// The remaining milliseconds until a deadline; 0 means no limit.
 ///
 /// # Errors
-/// 3024 if nothing is left.
+/// 3024 if the deadline has passed.
 fn left_ms(deadline: Option<Instant>) -> Result<u64> {
     let Some(deadline) = deadline else { return Ok(0) };
     let left = deadline.saturating_duration_since(Instant::now());
@@ -64,17 +64,17 @@ fn left_ms(deadline: Option<Instant>) -> Result<u64> {
 }
 
 impl SqlSide {
-    /// A place for a client of another wire, if there is one.
+    /// Registers a client of another protocol; `None` at the limit of connections.
     pub(crate) fn seat(self: &Arc<Self>) -> Option<Seat> {
         Some(Seat { place: self.connect()?, side: Arc::clone(self) })
     }
 
-    /// A share of the buffers that all connections have together.
+    /// A share of the buffer memory of all connections.
     pub(crate) fn buffer_share(&self) -> BufferShare {
         BufferShare::new(Arc::clone(&self.buffers))
     }
 
-    /// Figures of the server: seconds since the start, connections and statements since then.
+    /// Statistics: seconds since the start, connections and statements.
     pub(crate) fn figures(&self) -> [u64; 3] {
         let seconds = self.shared.started.elapsed().as_secs();
         [seconds, self.processes.total(), self.processes.commands()]
@@ -82,10 +82,10 @@ impl SqlSide {
 }
 
 impl Seat {
-    /// Begins the session of a client whose stream this is of.
+    /// Begins the session of a client on this stream.
     ///
     /// # Errors
-    /// 1203 where the user has too many connections.
+    /// 1203 if the user has too many connections.
     pub(crate) fn take(self, identity: Identity, stream: &Wire) -> Result<Guest> {
         let Self { side, place } = self;
         let session = side.instance.session(u64::from(place.connection.id), identity.clone());
@@ -103,7 +103,7 @@ impl Seat {
 }
 
 impl Guest {
-    /// A request begins: its statements have as much time together as a statement may take.
+    /// Begins a request. All its statements share the time limit of a statement.
     pub(crate) fn begin_request(&mut self) {
         let limit_ms = self.side.shared.settings.load().sql.max_execution_time_ms;
         self.deadline = after(limit_ms);
@@ -111,8 +111,8 @@ impl Guest {
         self.interrupter.store(false, Relaxed);
     }
 
-    /// A part of the request begins, whose statements have so many milliseconds together, where 0 is any number. Where its
-    /// time is over the other parts still run.
+    /// Begins a part of the request, with a time limit in milliseconds (0 means none) for all its statements. If it
+    /// expires, other parts still run.
     pub(crate) fn begin_part(&mut self, limit_ms: u64) {
         self.part_deadline = after(limit_ms);
     }
@@ -120,26 +120,26 @@ impl Guest {
     /// Runs a statement of a request.
     ///
     /// # Errors
-    /// That of the statement; 3024 where the request's time is over, 1317 where it is told to end, for all of its
-    /// statements that follow too.
+    /// The statement's error; 3024 if the request's time is up, 1317 if it was killed. Both also apply to all its
+    /// further statements.
     pub(crate) async fn run<R: Reply>(&mut self, text: &str, reply: &mut R) -> Result<()> {
         self.side.processes.count_command();
         let process = &self.place.connection;
         let limit_ms = left_ms(self.deadline)?;
         let part_ms = left_ms(self.part_deadline)?;
-        // What is told to end, or has nobody to answer to, begins nothing more.
+        // After a kill, or without a client, no further statement is run.
         let is_ended = process.is_killed() || self.interrupter.load(Relaxed);
         if is_ended || process.is_left() || *self.side.shared.stopping.borrow() {
             return Err(Error::interrupted());
         }
         process.begin("Query", text.as_bytes());
-        // Only the session ends a statement whose part's time is over: what ends the request is not told from a KILL.
+        // The limit of a part is enforced by the session alone, because ending the request would look like a KILL.
         let allowed_ms = self.session.time_limit_ms();
         if part_ms > 0 {
             let shorter_ms = if allowed_ms > 0 { allowed_ms.min(part_ms) } else { part_ms };
             self.session.limit_time(shorter_ms);
         }
-        // Boxed, so that whoever awaits this has no type as deep as a statement's.
+        // Boxed, so that the caller's future type is not as deep as a statement's.
         let run: Pin<Box<dyn Future<Output = Result<()>> + Send + '_>> =
             Box::pin(self.session.query(text.as_bytes(), false, reply));
         let shared = &self.side.shared;
@@ -155,7 +155,7 @@ impl Guest {
         }
     }
 
-    /// Makes the session one in which texts are read as the other wire writes them, whatever is set for all.
+    /// Sets the session up for texts in the other protocol's form, regardless of global settings.
     ///
     /// # Errors
     /// Those of [`Guest::run`].
@@ -170,17 +170,17 @@ impl Guest {
         &mut self.session
     }
 
-    /// The side it is a client of.
+    /// The SQL side.
     pub(crate) fn side(&self) -> &Arc<SqlSide> {
         &self.side
     }
 
-    /// What is set where its running statement is to end.
+    /// The flag that interrupts the running statement.
     pub(crate) fn interrupter(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.interrupter)
     }
 
-    /// Waits until another connection ends this one.
+    /// Waits until another connection kills this one.
     pub(crate) fn killed(&self) -> impl Future<Output = ()> + use<> {
         let connection = Arc::clone(&self.place.connection);
         async move { connection.killed().await }

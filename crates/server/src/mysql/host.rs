@@ -1,4 +1,4 @@
-//! Implements `Host`: what the SQL crate asks of the server around it.
+//! Implements `Host`: the server's services for the SQL crate.
 
 use std::{sync::Arc, time::Duration};
 
@@ -103,7 +103,7 @@ impl Host for SqlHost {
     }
 
     fn declare_words(&self, table: &str, words: Option<TableWords>) -> Result<()> {
-        // By its whole name: another table of the default database may have the name alone.
+        // Only by its full name: another table in the default database may have the bare name.
         let found = self.shared.sources.source_of(table).filter(|(_, full, _)| full == table);
         let Some((source, table, _)) = found else {
             return Err(nobody_followed());
@@ -143,7 +143,7 @@ impl Host for SqlHost {
     }
 }
 
-/// A source by the names that MySQL has for it.
+/// A source's status under MySQL's field names.
 fn fields_of(status: &FollowerStatus) -> Vec<(String, String)> {
     let yes = |yes: bool| if yes { "Yes" } else { "No" }.to_owned();
     let (io, sql) = match &status.state {

@@ -1,4 +1,4 @@
-//! LOAD DATA LOCAL: the file is the client's, and comes over the connection.
+//! LOAD DATA LOCAL: fetches the client's file over the connection.
 
 use std::{io, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::{
 use super::{commands::Talk, login::wire_error};
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
-    /// The name of the client's file that a text asks for.
+    /// The name of the client's file that a statement wants to read.
     pub(super) fn wanted_file(&self, text: &[u8]) -> Option<String> {
         let can_send = self.client.capabilities.contains(Capabilities::CLIENT_LOCAL_FILES);
         // The server's setting may have changed since the login.
@@ -19,7 +19,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         if is_allowed { self.client.session.local_file(text) } else { None }
     }
 
-    /// Asks the client for a file and gives it to the session. An inner error is for the client.
+    /// Requests a file from the client and gives it to the session. An inner error is for the client.
     pub(super) async fn fetch_file(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Accepting connections of the MySQL protocol.
+//! Accepts connections of the MySQL protocol.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -24,7 +24,7 @@ pub(crate) async fn accept(door: impl Door<Stream: Socket>, side: Arc<SqlSide>) 
     .await;
 }
 
-/// Starts a session, or turns the connection away.
+/// Starts a session, or refuses the connection.
 fn admit(sessions: &mut JoinSet<()>, stream: Wire, address: Option<IpAddr>, side: &Arc<SqlSide>) {
     let settings = side.shared.settings.load();
     let list = settings.allow_cidrs.as_deref();
@@ -54,7 +54,7 @@ fn admit(sessions: &mut JoinSet<()>, stream: Wire, address: Option<IpAddr>, side
     }
 }
 
-/// What a client reads in the place of a greeting.
+/// The error packet that a refused client reads instead of a greeting.
 fn early(error: &WireError) -> Vec<u8> {
     let mut writer = PacketWriter::default();
     writer.message(|out| put_early_error(out, error));

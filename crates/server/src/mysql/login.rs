@@ -1,4 +1,4 @@
-//! The beginning of a connection: greeting, TLS, and the proof of a password.
+//! The login of a connection: greeting, TLS, and authentication.
 
 use std::{io, net::IpAddr, sync::Arc, time::Instant};
 
@@ -20,17 +20,17 @@ use crate::{
     random::random,
 };
 
-/// Bytes of a message of a client that has not logged in.
+/// The most bytes of a message before the login.
 const MAX_LOGIN_BYTES: usize = 64 << 10;
-/// A client's message that asks for the key to encrypt its password with.
+/// A client's request for the RSA key that encrypts its password.
 const ASKS_FOR_KEY: [u8; 1] = [2];
 
-/// Why a client does not come in.
+/// Why a login failed.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// It is told.
+    /// The client is told.
     Told(WireError),
-    /// It cannot be told.
+    /// The client can no longer be told.
     Gone(io::Error),
 }
 
@@ -46,33 +46,32 @@ impl From<WireError> for Refused {
     }
 }
 
-/// A client that has proved who it is.
+/// A client that has logged in.
 pub(super) struct Admitted {
     pub identity: Identity,
     pub login: Login,
     pub capabilities: Capabilities,
-    /// How the connection goes on once the client was told that it is in.
+    /// The compression to use once the client was told of its success.
     pub compression: Option<Algorithm>,
 }
 
-/// A connection while its client proves who it is.
+/// A connection during authentication.
 pub(super) struct Gate<'g, S> {
     pub channel: &'g mut Channel<S>,
     pub reader: &'g mut PacketReader,
     pub side: &'g SqlSide,
-    /// Local sockets have none.
+    /// The client's address; `None` for local sockets.
     pub address: Option<IpAddr>,
     pub nonce: Nonce,
 }
 
-/// Random bytes for a connection's scrambles.
+/// The random challenge of a connection.
 pub(super) fn nonce() -> io::Result<Nonce> {
     random::<NONCE_BYTES>().map(Nonce::from_random)
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
-    /// Greets a new client and lets it prove who it is. What it is told in the end is the caller's
-    /// to write.
+    /// Greets a new client and authenticates it. The caller writes the final OK or error.
     pub(super) async fn greet(&mut self, id: u32) -> Result<Admitted, Refused> {
         let settings = self.side.shared.settings.load_full();
         let offer = offered(self.side.tls.is_some(), settings.sql.local_infile);
@@ -100,7 +99,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
         Ok(Admitted { identity, login, capabilities, compression })
     }
 
-    /// Lets the client prove that it is who it says; gives who that is.
+    /// Verifies the client's identity and returns it.
     pub(super) async fn prove(
         &mut self,
         login: &Login,
@@ -112,7 +111,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
         if !demand.is_for_all() {
             let mut identity = self.prove_nothing(login, capabilities, host).await?;
             if demand == Demand::TokenToAdministrate {
-                // The token that guards writes elsewhere is not gone round here.
+                // SQL must not bypass the token that protects writes elsewhere.
                 identity.rights = Some(vec![read_all()]);
             }
             return Ok(identity);
@@ -140,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
         }
     }
 
-    /// Lets in whoever comes: nobody but this machine can, and reading asks for nothing.
+    /// Admits everyone: only this machine can connect, and reading requires no login.
     async fn prove_nothing(
         &mut self,
         login: &Login,
@@ -149,15 +148,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
     ) -> Result<Identity, Refused> {
         let (plugin, answer) = self.ask(&Password::plain(b""), login, capabilities).await?;
         if plugin == Plugin::CachingSha2 && has_password(&answer) {
-            // The client waits for this before it takes the OK.
+            // The client expects this before the OK.
             self.send(put_fast_right).await?;
         }
         Ok(Identity { user: login.user.clone(), host, rights: None })
     }
 
-    /// Gets the client's proof in the way that the password has: its own, or another that it is asked
-    /// for. A client that names a way which is not spoken here sends a packet of it whatever it is
-    /// told, so it must be asked for another one even where there is nothing to prove.
+    /// Gets the client's response for the password's authentication method, switching methods if necessary. A client
+    /// that names an unsupported method sends a packet of it in any case, so it must be switched to another even if
+    /// nothing is to be verified.
     async fn ask(
         &mut self,
         password: &Password,
@@ -200,7 +199,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
                 true
             }
             Verdict::NeedsPassword if !self.is_secure() => {
-                // The client is not told, for whom only accounts that are known would have a kind.
+                // The client gets no reason, because that would reveal which accounts exist.
                 tracing::warn!(
                     "the first login of '{}'@'{host}' with caching_sha2_password needs TLS or a Unix \
                      socket",
@@ -212,7 +211,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
         })
     }
 
-    /// Asks for the password itself.
+    /// Asks for the password in clear text.
     async fn check_clear(&mut self, password: Arc<Password>) -> Result<bool, Refused> {
         self.send(put_needs_password).await?;
         let mut clear = self.next_message().await?;
@@ -222,7 +221,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
         if clear.last() == Some(&0) {
             clear.pop();
         }
-        // Thousands of rounds of SHA-256 are no work for a thread that serves others.
+        // Thousands of rounds of SHA-256 must not block a thread that serves others.
         let checked = tokio::task::spawn_blocking(move || password.check_clear(&clear));
         Ok(checked.await.unwrap_or(false))
     }
@@ -264,7 +263,7 @@ fn has_password(answer: &[u8]) -> bool {
     !matches!(answer, [] | [0])
 }
 
-/// What a client is told whose input cannot be read.
+/// The error for a client whose input cannot be parsed.
 pub(super) fn wire_error(error: PacketError) -> WireError {
     match error {
         PacketError::OutOfOrder { .. } => WireError::out_of_order(),

@@ -1,9 +1,9 @@
 //! The server side of the MySQL protocol: logins, and the loop that reads, answers and writes.
 //!
 //! `listener` accepts a connection, `login` authenticates it, `connection` runs it: messages go through a `channel`,
-//! statements run in a session of the SQL crate and answer through `reply`. `processes` lists all connections and kills
-//! them; `host` is what the SQL crate asks of the server, `agents` its connections to other servers. A client of
-//! another protocol is a `guest`.
+//! statements run in a session of the SQL crate and answer through `reply`. `processes` lists and kills connections;
+//! `host` provides the server's services to the SQL crate, `agents` connections to other servers. A client of another
+//! protocol is a `guest`.
 
 mod agents;
 mod channel;

@@ -14,11 +14,11 @@ use super::{
 
 /// Rows that are fetched from a cursor before they are sent.
 const FETCHED_ROWS: u32 = 1024;
-/// Bytes of a cursor's rows.
+/// The most bytes of a cursor's rows.
 const CURSOR_BYTES: usize = 256 << 20;
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
-    /// Reads a statement and tells what it is.
+    /// Prepares a statement and describes it.
     pub(super) async fn prepare(&mut self, text: &[u8]) {
         self.process().begin("Prepare", text);
         if let Err(error) = self.try_prepare(text).await {
@@ -122,8 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         Ok(())
     }
 
-    /// Keeps a piece of a parameter's value. There is no reply: what is wrong is told by the next
-    /// run.
+    /// Adds to a parameter's long data. There is no reply: an error is reported by the next execution.
     pub(super) fn add_long(&mut self, id: u32, parameter: u16, data: &[u8]) {
         let most = self.settings().sql.max_allowed_packet;
         let Some(statement) = self.statements.get(id) else { return };
@@ -138,7 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         self.statements.count_kept();
     }
 
-    /// Forgets a statement's long data and its rows.
+    /// Drops a statement's long data and rows.
     pub(super) fn reset_statement(&mut self, id: u32) -> Result<(), WireError> {
         let statement = self.statements.get(id);
         let statement =

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use super::wire::Peer;
 
-/// Bytes of a statement that are shown.
+/// The most bytes of a statement in the list.
 const SHOWN_BYTES: usize = 64 << 10;
 
 /// All connections of the MySQL protocol.
@@ -26,17 +26,17 @@ pub(crate) struct Processes {
     next_id: AtomicU32,
     /// Connections since the start.
     total: AtomicU64,
-    /// Logins that failed.
+    /// Failed logins.
     refused: AtomicU64,
     /// Commands since the start.
     commands: AtomicU64,
 }
 
-/// One of them, as others see it.
+/// A connection as it is listed.
 pub(super) struct Connection {
     pub id: u32,
     state: Mutex<State>,
-    /// Ends the running statement.
+    /// Interrupts the running statement.
     interrupter: Mutex<Arc<AtomicBool>>,
     is_killed: AtomicBool,
     killed: Notify,
@@ -54,19 +54,19 @@ struct State {
 
 enum Shown {
     Nothing,
-    /// A text whose buffer is used again.
+    /// A text whose buffer is reused.
     Text(String),
     Shared(Arc<str>),
 }
 
-/// A connection's place; given back when dropped.
+/// A registered connection; unregistered when dropped.
 pub(crate) struct ConnectionSlot {
     processes: Arc<Processes>,
     pub(super) connection: Arc<Connection>,
 }
 
 impl Processes {
-    /// Takes a place among `most`.
+    /// Registers a connection; `None` if there are `most` already.
     pub(super) fn connect(self: &Arc<Self>, most: usize) -> Option<ConnectionSlot> {
         self.total.fetch_add(1, Relaxed);
         let id = self.next_id.fetch_add(1, Relaxed).wrapping_add(1);
@@ -79,55 +79,55 @@ impl Processes {
         Some(ConnectionSlot { processes: Arc::clone(self), connection })
     }
 
-    /// Connections now.
+    /// The current number of connections.
     pub(super) fn connected(&self) -> usize {
         self.connected.load(Relaxed)
     }
 
-    /// Connections that run a command now.
+    /// The current number of connections that run a command.
     pub(super) fn running(&self) -> usize {
         let open = self.open.lock();
         open.values().filter(|connection| connection.state.lock().command != "Sleep").count()
     }
 
-    /// Connections since the start.
+    /// The connections since the start.
     pub(super) fn total(&self) -> u64 {
         self.total.load(Relaxed)
     }
 
-    /// A login failed.
+    /// Counts a failed login.
     pub(super) fn count_refusal(&self) {
         self.refused.fetch_add(1, Relaxed);
     }
 
-    /// Logins that failed since the start.
+    /// The failed logins since the start.
     pub(super) fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
-    /// A command came.
+    /// Counts a command.
     pub(super) fn count_command(&self) {
         self.commands.fetch_add(1, Relaxed);
     }
 
-    /// Commands since the start.
+    /// The commands since the start.
     pub(super) fn commands(&self) -> u64 {
         self.commands.load(Relaxed)
     }
 
-    /// Connections of a user now.
+    /// The current number of a user's connections.
     pub(super) fn of_user(&self, user: &str) -> usize {
         let open = self.open.lock();
         open.values().filter(|connection| connection.state.lock().user == user).count()
     }
 
-    /// All of them, by their numbers.
+    /// All connections, by number.
     pub(super) fn list(&self) -> Vec<Process> {
         let open: Vec<_> = self.open.lock().values().cloned().collect();
         open.iter().map(|connection| connection.shown()).collect()
     }
 
-    /// The one with this number.
+    /// The connection with this number.
     pub(super) fn find(&self, id: u64) -> Option<Arc<Connection>> {
         self.open.lock().get(&u32::try_from(id).ok()?).cloned()
     }
@@ -153,17 +153,17 @@ impl Connection {
         }
     }
 
-    /// Its stream is known.
+    /// Sets the stream.
     pub(super) fn comes_over(&self, peer: Peer) {
         let _ = self.peer.set(peer);
     }
 
-    /// Whether the client has left.
+    /// Whether the client has disconnected.
     pub(super) fn is_left(&self) -> bool {
         self.peer.get().and_then(Peer::upgrade).is_some_and(|socket| socket.is_gone())
     }
 
-    /// The client has logged in.
+    /// Sets the user after the login.
     pub(super) fn identify(&self, user: &str, host: &str, interrupter: Arc<AtomicBool>) {
         let mut state = self.state.lock();
         user.clone_into(&mut state.user);
@@ -171,12 +171,12 @@ impl Connection {
         *self.interrupter.lock() = interrupter;
     }
 
-    /// Another database is chosen.
+    /// Sets the current database.
     pub(super) fn set_database(&self, database: Option<&str>) {
         self.state.lock().database = database.map(str::to_owned);
     }
 
-    /// A command begins.
+    /// Notes the start of a command.
     pub(super) fn begin(&self, command: &'static str, text: &[u8]) {
         let mut state = self.state.lock();
         state.command = command;
@@ -191,7 +191,7 @@ impl Connection {
         state.statement = Shown::Text(buffer);
     }
 
-    /// A prepared statement begins.
+    /// Notes the start of a prepared statement.
     pub(super) fn begin_prepared(&self, command: &'static str, text: &Arc<str>) {
         let mut state = self.state.lock();
         state.command = command;
@@ -199,7 +199,7 @@ impl Connection {
         state.statement = Shown::Shared(Arc::clone(text));
     }
 
-    /// A command has ended.
+    /// Notes the end of a command.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         state.command = "Sleep";
@@ -210,12 +210,12 @@ impl Connection {
         }
     }
 
-    /// Ends the running statement, or the connection too.
+    /// Interrupts the running statement, and ends the connection unless `only_statement`.
     pub(super) fn kill(&self, only_statement: bool) {
         if !only_statement {
             self.is_killed.store(true, Relaxed);
             self.killed.notify_one();
-            // Where nothing runs, the client sees the end before who ended it is answered.
+            // An idle connection is closed before the killer gets its answer.
             if matches!(self.state.lock().command, "Sleep" | "Connect")
                 && let Some(socket) = self.peer.get().and_then(Peer::upgrade)
             {
@@ -225,17 +225,17 @@ impl Connection {
         self.interrupter.lock().store(true, Relaxed);
     }
 
-    /// Whose it is.
+    /// The user's name.
     pub(super) fn user(&self) -> String {
         self.state.lock().user.clone()
     }
 
-    /// Whether the connection is to be ended.
+    /// Whether the connection was killed.
     pub(super) fn is_killed(&self) -> bool {
         self.is_killed.load(Relaxed)
     }
 
-    /// Waits until the connection is to be ended.
+    /// Waits until the connection is killed.
     pub(super) async fn killed(&self) {
         while !self.is_killed() {
             self.killed.notified().await;

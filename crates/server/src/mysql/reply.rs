@@ -1,4 +1,4 @@
-//! Where a statement's answer goes: encoded into the channel, sent on while it is long.
+//! The reply to a statement: encoded into the channel, and sent in pieces if it is long.
 
 use std::{
     io,
@@ -14,12 +14,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::channel::Channel;
 
-/// The answer to one command.
+/// The reply to one command.
 pub(super) struct WireReply<'c, S> {
     pub results: Results<'c, Channel<S>>,
-    /// Set where the statement was killed.
+    /// Set if the statement was killed.
     pub interrupter: &'c Arc<AtomicBool>,
-    /// Why the client can be sent nothing more.
+    /// Why nothing more can be sent to the client.
     pub broken: Option<io::Error>,
 }
 
@@ -62,7 +62,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Reply for WireReply<'_, S> {
     }
 }
 
-/// Takes the answer to a statement that the client did not send.
+/// A reply for statements that the client did not send.
 pub(super) struct Nowhere;
 
 impl Reply for Nowhere {

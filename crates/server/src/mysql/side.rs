@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{Result, limits::BufferBudget, settings::Settings, shared::ServerState};
 
-/// What drivers judge the server by: the release of MySQL whose meaning they find here.
+/// Drivers judge the server by this version: the MySQL release whose behaviour it has.
 const VERSION: &str = concat!("8.4.0-remora-", env!("CARGO_PKG_VERSION"));
 
-/// The MySQL protocol's side of a server. All parts may be used from any thread.
+/// The SQL side of a server. All parts may be used from any thread.
 pub(crate) struct SqlSide {
     pub shared: Arc<ServerState>,
     pub instance: Instance,
@@ -28,7 +28,7 @@ pub(crate) struct SqlSide {
 }
 
 impl SqlSide {
-    /// The side of a server that starts. Fails where the certificate cannot be used.
+    /// Sets the SQL side up. Fails if the certificate cannot be used.
     pub(crate) fn new(shared: Arc<ServerState>) -> Result<Self> {
         let settings = shared.settings.load_full();
         let processes = Arc::new(Processes::default());
@@ -56,18 +56,18 @@ impl SqlSide {
         })
     }
 
-    /// What the greeting and `@@version` say.
+    /// The version in the greeting and in `@@version`.
     pub(crate) fn version(&self) -> &'static str {
         VERSION
     }
 
-    /// A place among the connections, if there is one.
+    /// Registers a connection; `None` at the limit.
     pub(crate) fn connect(&self) -> Option<ConnectionSlot> {
         self.processes.connect(self.shared.settings.load().sql.max_connections)
     }
 }
 
-/// Shows the settings as the system variables that clients know.
+/// Exposes the settings as system variables.
 fn set_globals(instance: &Instance, settings: &Settings) {
     let sql = &settings.sql;
     let port = settings.listen.sql.rsplit_once(':').and_then(|(_, port)| port.parse().ok());

@@ -1,4 +1,4 @@
-//! TLS: the server's certificate and key, and a stream whose first bytes were read already.
+//! TLS: the server's certificate and key, and a stream whose first bytes have already been read.
 
 use std::{
     io,
@@ -40,7 +40,7 @@ pub(super) fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// How a connection is encrypted, in the words of MySQL and OpenSSL.
+/// The encryption of a connection, in the names of MySQL and OpenSSL.
 pub(super) fn encryption(connection: &ServerConnection) -> Option<Encryption> {
     let version = match connection.protocol_version()? {
         ProtocolVersion::TLSv1_2 => "TLSv1.2",
@@ -61,7 +61,7 @@ fn openssl_name(name: &str) -> String {
     name.replace('_', "-")
 }
 
-/// A stream that begins with bytes that were read before.
+/// A stream preceded by bytes that have already been read.
 pub(super) struct Rewound<S> {
     first: Vec<u8>,
     taken: usize,
@@ -69,7 +69,7 @@ pub(super) struct Rewound<S> {
 }
 
 impl<S> Rewound<S> {
-    /// Gives `first` before what `stream` gives.
+    /// Returns `first` before the bytes of `stream`.
     pub(super) fn new(first: Vec<u8>, stream: S) -> Self {
         Self { first, taken: 0, stream }
     }

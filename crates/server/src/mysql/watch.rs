@@ -1,5 +1,5 @@
-//! Runs a statement with its time limit, and ends it when the connection is killed, the client has left or the server
-//! stops.
+//! Runs a statement with its time limit, and interrupts it if the connection is killed, the client has disconnected or
+//! the server stops.
 
 use std::{
     future::poll_fn,
@@ -18,23 +18,22 @@ use tokio::{task::JoinHandle, time::sleep};
 use super::processes::Connection;
 use crate::shared::ServerState;
 
-/// How long a statement may take to end itself when its connection is killed.
+/// How long a statement may take to end after its connection was killed.
 const GRACE: Duration = Duration::from_secs(2);
-/// How soon it is seen that nobody waits for a statement any more.
+/// How often it is checked whether the client is still there.
 const STEP: Duration = Duration::from_millis(50);
 
 /// How a statement ended.
 pub(super) enum Ended<T> {
     /// By itself.
     Done(Result<T>),
-    /// It was told to, since its time was over.
+    /// Interrupted, because its time was up.
     TimedOut,
-    /// The connection was killed, and it did not end by itself.
+    /// Abandoned: the connection was killed, and the statement did not end in time.
     Cut,
 }
 
-/// Ends a statement when its time is over. It runs in a task of its own, since a statement may
-/// keep its thread busy.
+/// Interrupts a statement when its time is up. Runs in a task of its own, because a statement may occupy its thread.
 struct TimeLimit {
     task: JoinHandle<()>,
     is_over: Arc<AtomicBool>,
@@ -59,7 +58,7 @@ impl Drop for TimeLimit {
     }
 }
 
-/// Runs a statement for at most `limit_ms` milliseconds, where that is not 0.
+/// Runs a statement for at most `limit_ms` milliseconds, if that is not 0.
 pub(super) async fn watched<T>(
     statement: impl Future<Output = Result<T>>,
     process: &Connection,
@@ -70,7 +69,7 @@ pub(super) async fn watched<T>(
     let limit =
         (limit_ms > 0).then(|| TimeLimit::new(Duration::from_millis(limit_ms), interrupter));
     let mut statement = pin!(statement);
-    // What is answered at once costs no more than being asked.
+    // A statement that completes at once needs no watching.
     let first = poll_fn(|context| Poll::Ready(statement.as_mut().poll(context))).await;
     let result = match first {
         Poll::Ready(result) => Some(result),
@@ -88,7 +87,7 @@ pub(super) async fn watched<T>(
     }
 }
 
-/// Tells the statement to end when nobody waits for it any more, and leaves it as much time for that.
+/// Interrupts the statement when its client has disconnected or the server stops, and then waits for the grace time.
 async fn unwanted(process: &Connection, interrupter: &AtomicBool, shared: &ServerState) {
     while !process.is_left() && !*shared.stopping.borrow() {
         sleep(STEP).await;

@@ -1,4 +1,4 @@
-//! A stream that can be asked whether its peer is gone, while another reads and writes it.
+//! A stream that can be checked for a disconnected peer while another task reads and writes it.
 
 use std::{
     io,
@@ -13,19 +13,19 @@ use tokio::{
     net::{TcpStream, UnixStream},
 };
 
-/// What a connection comes over.
+/// A socket.
 pub(crate) trait Socket: Send + Sync + 'static {
-    /// Waits until there may be something to read.
+    /// Waits until it may be readable.
     fn readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
-    /// Reads what there is.
+    /// Reads available bytes.
     fn read_now(&self, buffer: &mut ReadBuf<'_>) -> io::Result<usize>;
-    /// Waits until something may be written.
+    /// Waits until it may be writable.
     fn writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
-    /// Writes what there is room for.
+    /// Writes as many bytes as possible.
     fn write_now(&self, bytes: &[u8]) -> io::Result<usize>;
-    /// Says that nothing more comes.
+    /// Shuts the writing side down.
     fn close(&self) -> io::Result<()>;
-    /// Whether the peer has closed its side, whatever it sent before.
+    /// Whether the peer has closed its side, even if unread bytes remain.
     fn is_gone(&self) -> bool;
 }
 
@@ -38,8 +38,8 @@ macro_rules! socket {
 
             fn read_now(&self, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
                 let mut read = Err(io::ErrorKind::WouldBlock.into());
-                // Fewer bytes than there is room for were all (epoll(7)): whoever asks again waits, without another call
-                // that says so.
+                // Fewer bytes than requested were all of them (epoll(7)), so the next read may wait without another
+                // system call.
                 let _ = self.try_io(Interest::READABLE, || {
                     let room = buffer.remaining();
                     read = self.try_read_buf(buffer);
@@ -76,10 +76,10 @@ macro_rules! socket {
 socket!(TcpStream, std::net::TcpStream);
 socket!(UnixStream, std::os::unix::net::UnixStream);
 
-/// Asks whether the peer of a stream is gone; keeps nothing open.
+/// Checks whether a stream's peer has disconnected, without keeping the stream open.
 pub(super) type Peer = Weak<dyn Socket>;
 
-/// A stream of which there is one more that asks.
+/// A stream that can be shared with a [`Peer`].
 pub(crate) struct Wire(Arc<dyn Socket>);
 
 impl Wire {
@@ -88,7 +88,7 @@ impl Wire {
         Self(Arc::new(socket))
     }
 
-    /// What asks whether its peer is gone.
+    /// A handle that checks whether the peer has disconnected.
     pub(super) fn peer(&self) -> Peer {
         Arc::downgrade(&self.0)
     }

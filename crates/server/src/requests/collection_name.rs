@@ -1,10 +1,10 @@
-//! Which names a collection may be made with.
+//! Valid names of new collections.
 
-/// Most characters of the name of a collection: as many as SQL's tables have.
+/// The most characters of a collection's name, as of SQL's tables.
 pub(crate) const MAX_COLLECTION_NAME_CHARS: usize = 64;
 
-/// Whether a collection may be made with this name. A collection is a table of the default database: its name is
-/// neither a path nor one of another database's.
+/// Whether this is a valid name for a new collection. A collection is a table in the default database, so its name must
+/// not look like a path or a qualified name.
 pub(crate) fn is_collection_name(name: &str) -> bool {
     let is_plain = |letter: char| !letter.is_control() && !r#"/\.#`"#.contains(letter);
     name.chars().count() <= MAX_COLLECTION_NAME_CHARS

@@ -1,4 +1,4 @@
-//! Keys as they are typed.
+//! Parses typed keys.
 
 use remora_engine::{KeyValues, Schema};
 use remora_mysql::Zone;
@@ -7,7 +7,7 @@ use remora_source::files::parse_literal;
 
 use crate::zone;
 
-/// The values of a key as it is typed.
+/// Parses the values of a typed key.
 pub(crate) fn parse_key(
     schema: &Schema,
     text: &str,

@@ -1,5 +1,5 @@
-//! Common to the line protocol and HTTP: tables found by name and by the client's rights, queries answered through the
-//! result cache, typed keys.
+//! Code shared by the line protocol and HTTP: finding tables by name and rights, answering queries through the result
+//! cache, parsing typed keys.
 
 mod collection_name;
 mod key;
@@ -24,23 +24,23 @@ use crate::{
     shared::{ServerState, half_loaded},
 };
 
-/// What an answer is: a body written into the buffer, or an error.
+/// An answer: a body written into the buffer, or an error.
 pub(crate) type Answer = Result<(), LineError>;
 
-/// One who asks, and their way to the shared state.
+/// A client, with access to the shared state.
 pub(crate) struct Caller {
     pub(crate) shared: Arc<ServerState>,
-    /// Who they have proved to be.
+    /// Its identity, if it has logged in.
     pub(crate) identity: Option<Identity>,
 }
 
 impl Caller {
-    /// One who has proved to be this, or nobody yet.
+    /// A client with this identity, or without one.
     pub(crate) fn new(shared: Arc<ServerState>, identity: Option<Identity>) -> Self {
         Self { shared, identity }
     }
 
-    /// The settings in force.
+    /// The current settings.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         self.shared.settings.load_full()
     }
@@ -55,7 +55,7 @@ impl Caller {
         self.shared.counters.command(kind);
     }
 
-    /// Refuses while a dump is being loaded or has been by halves.
+    /// Refuses while a dump is being loaded, or after a load was interrupted.
     pub(crate) fn require_loaded(&self) -> Answer {
         if self.shared.dump.is_loading() {
             return Err(LineError::new(
@@ -70,7 +70,7 @@ impl Caller {
     }
 }
 
-/// The limits of requests, on every wire.
+/// The limits of requests in all protocols.
 pub(crate) fn parse_limits(settings: &Settings) -> ParseLimits {
     let limits = match settings.dialect {
         Dialect::Remora => ParseLimits::default(),
@@ -84,7 +84,7 @@ pub(crate) fn parse_limits(settings: &Settings) -> ParseLimits {
     }
 }
 
-/// Runs what may read files or many rows. Other sessions of the same thread go on elsewhere.
+/// Runs work that may read files or many rows. Other sessions of this thread move elsewhere.
 pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
 }

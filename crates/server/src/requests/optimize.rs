@@ -1,4 +1,4 @@
-//! OPTIMIZE, of one table or of all.
+//! OPTIMIZE of one table or of all.
 
 use remora_protocol::line::{
     LineError,
@@ -10,7 +10,7 @@ use super::{Answer, Caller, blocking};
 use crate::report;
 
 impl Caller {
-    /// Merges what can be merged, and says what there is then.
+    /// Merges what can be merged, and reports the result.
     pub(crate) fn optimize(&self, table: Option<&str>, out: &mut Vec<u8>) -> Answer {
         if table.is_none() {
             self.require_everything()?;

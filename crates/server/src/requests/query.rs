@@ -1,4 +1,4 @@
-//! Queries answered from the result cache, or asked and kept there.
+//! Answers queries from the result cache, or computes and caches them.
 
 use std::time::{Duration, Instant};
 
@@ -16,16 +16,16 @@ use crate::{
     zone,
 };
 
-/// A query that can be asked again under its table's full name. Its `Debug` form is its name in the
-/// cache, so queries whose replies differ must show a difference.
+/// A query that can be repeated with its table's full name. Its `Debug` form is its cache key, so queries with
+/// different replies must have different forms.
 pub(crate) trait Query: std::fmt::Debug {
-    /// Which rows it is about.
+    /// The selected rows.
     fn selection(&mut self) -> &mut Selection;
 
-    /// The columns that it names beside those of its filter.
+    /// The columns that it names outside of its filter.
     fn columns(&self) -> Vec<&str>;
 
-    /// The table as it was given, or its full name once that is known.
+    /// The table's name as given, or its full name once that is known.
     fn table(&mut self) -> &mut String {
         &mut self.selection().table
     }
@@ -65,7 +65,7 @@ impl Query for FacetRequest {
     }
 }
 
-/// How far the database was, and the version that a table then had or a newer one.
+/// The database's position, and a table's version that is not older.
 struct State {
     position: Position,
     sources: SourcePositions,
@@ -73,7 +73,7 @@ struct State {
 }
 
 impl Caller {
-    /// Asks the engine, in the way that suits what must be read.
+    /// Runs a search, in a blocking section if it may read much.
     pub(crate) fn ask_search(
         &self,
         request: &SearchRequest,
@@ -93,10 +93,9 @@ impl Caller {
         }
     }
 
-    /// Answers from the cache, whose keys are requests as they were understood, or asks and keeps
-    /// the answer. A table that is not found is looked for by its bare name, which costs the usual
-    /// request nothing. The table's version is read before the question is asked: an answer that is
-    /// newer is kept under a version that no look-up finds.
+    /// Answers from the cache, or computes and caches the answer. The key is the parsed request. A table that is not
+    /// found is then looked up by its bare name, so the usual case costs nothing. The table's version is read before
+    /// the query runs: an answer that is newer is cached under a version that no lookup finds.
     pub(crate) fn cached<Q: Query>(
         &self,
         query: &mut Q,
@@ -144,8 +143,7 @@ impl Caller {
         Ok((report, CacheUse::Miss { reason: "not_found", cost }))
     }
 
-    /// Reads the times of a query's filter by the configured zone. Asks for the table's definition
-    /// only if there is something to do.
+    /// Converts the times in a query's filter from the configured zone. Reads the table's definition only if necessary.
     fn read_times(&self, query: &mut impl Query, zone: Option<&Zone>) -> Result<(), LineError> {
         if zone.is_none_or(Zone::is_utc) || query.selection().filter.is_none() {
             return Ok(());
@@ -158,10 +156,10 @@ impl Caller {
         Ok(())
     }
 
-    /// What is known of a query's table, which gets its full name.
+    /// The state of a query's table. The query gets the table's full name.
     fn state_of(&self, query: &mut impl Query) -> Result<State, LineError> {
         let database = &self.shared.database;
-        // Read before the version is: what was applied then is in the rows that it stands for.
+        // Read before the version, so that rows of that version include everything applied at this position.
         let (position, sources) = (database.position(), database.source_positions());
         let version = match database.table_version(query.table()) {
             Err(Error::NotFound { .. }) => {
@@ -194,8 +192,7 @@ impl Caller {
     }
 }
 
-/// Refuses a query that names a column that nobody sees, which has what the expression of a key gives, as one that names
-/// a column that is not there.
+/// Refuses a query that names a hidden column of a functional key, as if it did not exist.
 fn refuse_computed(query: &mut impl Query) -> Result<(), LineError> {
     let in_filter = query.selection().filter.as_ref().and_then(|filter| {
         let is_computed = |name: &&str| is_computed_name(name);
@@ -208,8 +205,7 @@ fn refuse_computed(query: &mut impl Query) -> Result<(), LineError> {
     }
 }
 
-/// The columns that a GET lists: the asked ones, all that are shown for `*`, or the indexed ones but
-/// the key.
+/// The columns that GET returns: the requested ones, all visible ones for `*`, or the indexed ones without the key.
 pub(crate) fn shown_columns(schema: &Schema, fields: &[String]) -> Result<Vec<usize>, LineError> {
     let all = 0..schema.columns.len();
     match fields {

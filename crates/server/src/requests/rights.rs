@@ -1,4 +1,4 @@
-//! The rights of a client. For administrators the checks cost nothing.
+//! Rights of clients. Checks cost nothing for administrators.
 
 use remora_protocol::line::{LineError, code};
 use remora_sql::Access;
@@ -6,13 +6,13 @@ use remora_sql::Access;
 use super::{Answer, Caller};
 
 impl Caller {
-    /// Whether the client may do some things only.
+    /// Whether the client has limited rights.
     pub(crate) fn is_limited(&self) -> bool {
         self.identity.as_ref().is_some_and(|identity| identity.rights.is_some())
     }
 
-    /// Whether so much may be done with the engine's table of this name, and whether the tables may be read whose
-    /// rows it has.
+    /// Whether the client has this access to the table of this engine name, and may read its parts if it is
+    /// distributed.
     pub(crate) fn may(&self, table: &str, access: Access) -> bool {
         let Some(identity) = self.identity.as_ref().filter(|_| self.is_limited()) else {
             return true;
@@ -24,12 +24,12 @@ impl Caller {
             && parts.iter().all(|part| identity.may_engine(part, default, Access::Read))
     }
 
-    /// Whether the client may know of a table.
+    /// Whether the client may know about a table.
     pub(crate) fn sees(&self, table: &str) -> bool {
         self.may(table, Access::Read)
     }
 
-    /// The refusal of what may not be done with a table, whether it is there or not.
+    /// The error for missing rights; the same whether the table exists or not.
     pub(crate) fn denied(&self, access: Access, table: &str) -> LineError {
         let what = match access {
             Access::Read => "Reading is",
@@ -44,7 +44,7 @@ impl Caller {
         format!("'{}'@'{}'", identity.user, identity.host)
     }
 
-    /// Refuses what is about the server as a whole to those who may not do everything.
+    /// Refuses clients with limited rights operations on the whole server.
     pub(crate) fn require_everything(&self) -> Answer {
         if !self.is_limited() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Tables by full and bare names, as far as the client may see them.
+//! Finds tables by full and bare names, among those that the client may see.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use remora_sql::Access;
 use super::Caller;
 
 impl Caller {
-    /// A table by its full or bare name, and its definition.
+    /// The full name and the definition of a table, given its full or bare name.
     pub(crate) fn find_table(&self, name: &str) -> Result<(String, Arc<Schema>), LineError> {
         let name = match self.is_limited() {
             true => &self.resolve(name, Access::Read)?,
@@ -26,7 +26,7 @@ impl Caller {
             Err(error) => Err(error.into()),
         }
     }
-    /// Why a table is not there: it comes, or nobody knows it.
+    /// Why a table does not exist: it is still being copied, or it is unknown.
     fn absent(&self, name: &str) -> LineError {
         match self.shared.sources.source_of(name) {
             Some((
@@ -43,8 +43,7 @@ impl Caller {
         }
     }
 
-    /// The full name of a table that was given by its bare one, if that is unique, and if so much may
-    /// be done with it.
+    /// The full name of a table, given its bare name, if that is unique and the client has this access.
     pub(crate) fn resolve(&self, name: &str, access: Access) -> Result<String, LineError> {
         let found = self.find_name(name, access)?;
         match self.may(&found, access) {
@@ -53,8 +52,7 @@ impl Caller {
         }
     }
 
-    /// A table that may not be read is as one that is not there, and one that is not there as one that
-    /// may not be read.
+    /// Tables that may not be read and tables that do not exist give the same errors.
     fn find_name(&self, name: &str, access: Access) -> Result<String, LineError> {
         let mut tables = self.shared.database.tables();
         if tables.iter().any(|table| table == name) {

@@ -1,4 +1,4 @@
-//! `[agents]`: the other servers whose tables distributed tables may name, as a `remora.toml` types it.
+//! `[agents]` of a `remora.toml`: the other servers whose tables distributed tables may name.
 
 use std::fmt;
 
@@ -6,24 +6,23 @@ use serde::Deserialize;
 
 use super::{Settings, address::host_of, set::set};
 
-/// Most connections at a time.
+/// The most connections at a time.
 const MOST_CONNECTIONS: usize = 10_000;
 
-/// What is asked of other servers, and as whom.
+/// Settings for requests to other servers.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Agents {
-    /// The SQL ports, `HOST:PORT`, that may be asked: no others are, whatever a table names.
+    /// The permitted SQL addresses, `HOST:PORT`. No others are contacted, whatever a table names.
     pub addresses: Vec<String>,
-    /// The account there; without one nobody is asked.
+    /// The account there; without one no server is contacted.
     pub user: Option<String>,
     /// Its password.
     pub password: String,
-    /// The accounts here as which other servers ask for parts of their tables: no others may. Where there are neither users nor a
-    /// token everybody may.
+    /// The local accounts with which other servers may request parts of tables. Without users and token, everyone may.
     pub serves: Vec<String>,
-    /// Most connections to all of them together, those that wait for the next statement among them.
+    /// The most connections to all of them, including idle ones.
     pub max_connections: usize,
-    /// Most connections to one of them that are used at a time.
+    /// The most used connections to one of them.
     pub max_connections_per_server: usize,
 }
 
@@ -40,7 +39,7 @@ impl Default for Agents {
     }
 }
 
-/// Without the password.
+/// Everything except the password.
 impl fmt::Debug for Agents {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Agents")
@@ -75,13 +74,13 @@ impl TypedAgents {
     }
 }
 
-/// Whether other servers may ask as that account for parts of their tables.
+/// Whether other servers may request parts of tables with this account.
 pub(crate) fn serves(settings: &Settings, account: &str) -> bool {
     let is_open = settings.users.is_empty() && settings.admin_token.is_empty();
     is_open || settings.agents.serves.iter().any(|served| served == account)
 }
 
-/// Why these settings cannot be served, with the mend.
+/// Why these settings are refused, with advice.
 pub(super) fn refusal(settings: &Settings) -> Option<String> {
     let agents = &settings.agents;
     if let Some(address) = agents.addresses.iter().find(|address| host_of(address).is_none()) {
@@ -92,7 +91,7 @@ pub(super) fn refusal(settings: &Settings) -> Option<String> {
         return Some("agents.user is no name of an account".to_owned());
     }
     let is_known = |name: &String| settings.users.iter().any(|user| user.name == *name);
-    // Where a token alone is asked for it comes with any name.
+    // With a token only, it is accepted with any name.
     let unknown = agents.serves.iter().find(|name| !is_known(name));
     if let Some(name) = unknown.filter(|_| !settings.users.is_empty()) {
         return Some(format!("agents.serves '{name}' is none of [[users]]"));

@@ -1,4 +1,4 @@
-//! Settings that are refused at the start, with the mend.
+//! Refuses invalid settings at the start, with advice.
 
 use remora_mysql::Zone;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Refuses settings that cannot or must not be served.
+/// Refuses settings that cannot work or are not safe.
 pub(super) fn check(settings: &Settings) -> Result<()> {
     let listen = &settings.listen;
     let addresses = [&listen.line, &listen.http, &listen.sql, &listen.sphinx_api, &listen.tiedot];
@@ -37,7 +37,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     check_words(settings)
 }
 
-/// What a MygramDB file may leave to the environment must be there in the end.
+/// Checks that settings which a MygramDB file may leave to the environment are set.
 fn check_mygramdb(settings: &Settings) -> Result<()> {
     let Some(file) = &settings.mygramdb else { return Ok(()) };
     for (key, variable) in
@@ -60,7 +60,7 @@ fn check_bind(settings: &Settings, key: &str, address: &str) -> Result<()> {
     if is_loopback(host) {
         return Ok(());
     }
-    // MygramDB asks for a token where its line protocol is open, and HTTP has its networks.
+    // MygramDB requires a token for an open line protocol; HTTP is restricted by networks.
     let by_networks = settings.dialect == Dialect::MygramDb && key == "listen.http";
     if settings.admin_token.is_empty() && settings.users.is_empty() && !by_networks {
         return refuse(&format!(
@@ -90,7 +90,7 @@ fn check_bind(settings: &Settings, key: &str, address: &str) -> Result<()> {
     }
 }
 
-/// SphinxAPI has no login: who its clients are stands here.
+/// SphinxAPI has no login, so the settings must name the user of its clients.
 fn check_sphinx_api(settings: &Settings) -> Result<()> {
     let (address, name) = (&settings.listen.sphinx_api, &settings.listen.sphinx_api_user);
     if !name.is_empty() && settings.users.iter().all(|user| user.name != *name) {
@@ -128,7 +128,7 @@ fn check_sources(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// A table looks the same through every door, whoever it comes from.
+/// All sources must have the same time zone, so that a table looks the same in all protocols.
 fn check_time_zones(settings: &Settings) -> Result<()> {
     let mut zones = settings.sources.iter().filter_map(|s| Some((&s.name, s.time_zone.as_ref()?)));
     let Some((name, zone)) = zones.next() else { return Ok(()) };

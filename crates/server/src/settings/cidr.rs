@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, Ipv6Addr},
 };
 
-/// A network: an address and how many leading bits of it count.
+/// A network: an address and the number of leading bits that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cidr {
     address: IpAddr,
@@ -13,10 +13,10 @@ pub struct Cidr {
 }
 
 impl Cidr {
-    /// Reads `ADDRESS/BITS` or a single address.
+    /// Parses `ADDRESS/BITS` or a single address.
     ///
     /// # Errors
-    /// A sentence that says what to write, if the text is neither.
+    /// A message that says what to write.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("'{text}' is no network; write ADDRESS/BITS, as 10.0.0.0/8");
         let (address, bits) = text.split_once('/').unwrap_or((text, ""));
@@ -30,25 +30,25 @@ impl Cidr {
         Ok(Self { address, bits })
     }
 
-    /// Reads each of a list; empty texts are passed over.
+    /// Parses each text of a list; empty ones are skipped.
     ///
     /// # Errors
-    /// That of [`Cidr::parse`] for the first text that is no network.
+    /// The error of [`Cidr::parse`] for the first invalid text.
     pub fn parse_list(list: &[String]) -> Result<Vec<Self>, String> {
         list.iter().filter(|text| !text.trim().is_empty()).map(|text| Self::parse(text)).collect()
     }
 
-    /// How many leading bits count.
+    /// The number of leading bits that count.
     pub fn bits(&self) -> u8 {
         self.bits
     }
 
-    /// Whether it is every address there is.
+    /// Whether it contains every address.
     pub fn is_everyone(&self) -> bool {
         self.bits == 0
     }
 
-    /// Whether an address lies in it. An IPv4 address mapped into IPv6 counts as IPv4.
+    /// Whether it contains an address. An IPv4-mapped IPv6 address counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address.to_canonical(), address.to_canonical()) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {

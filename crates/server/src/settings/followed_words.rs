@@ -1,4 +1,4 @@
-//! `[tables.NAME.words]` alone: the words of a table that is followed and defined by its source.
+//! `[tables.NAME.words]` without a definition: ranked search of a followed table.
 
 use remora_source::{
     mysql::{schema::Selection, settings::MysqlSettings},
@@ -7,7 +7,7 @@ use remora_source::{
 
 use super::Settings;
 
-/// The words of those of the tables that a source is asked for, by `database.table`.
+/// The ranked search declared for tables of a source, by `database.table`.
 pub(super) fn of_source(
     words: &[(String, DeclaredWords)],
     source: &MysqlSettings,
@@ -24,8 +24,8 @@ pub(super) fn of_source(
     words.iter().filter_map(named).collect()
 }
 
-/// Why words cannot be declared as they are. Without a source only if one is `needed`: the command line
-/// may name one later.
+/// Why the declarations are invalid. A missing source is an error only if one is `needed`: the command line may name
+/// one later.
 pub(super) fn refusal(settings: &Settings, needed: bool) -> Option<String> {
     if settings.sources.is_empty() && !needed {
         return None;

@@ -1,14 +1,14 @@
-//! Unknown keys: which one, where, and which known one was meant.
+//! Messages about unknown keys: which one, where, and which known one is similar.
 
-/// So many known keys are worth reading.
+/// The most known keys in a message.
 const MAX_LISTED: usize = 25;
 
-/// The line (from 1) that a byte offset of `text` lies in.
+/// The line (from 1) of a byte offset in `text`.
 pub(super) fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// A parser's message as one sentence; an unknown field gets the nearest known one.
+/// A parser's message as one sentence; for an unknown field, the most similar known one is added.
 ///
 /// serde writes ``unknown field `a`, expected one of `b`, `c` ``: the first quoted name is the
 /// unknown one, the others are known.
@@ -30,7 +30,7 @@ fn quoted_or_listed<'m>(message: &'m str, quoted: Vec<&'m str>) -> Vec<&'m str> 
     listed.lines().next().unwrap_or("").split(", ").filter(|name| !name.is_empty()).collect()
 }
 
-/// Says that a key is unknown and which known one was probably meant.
+/// The message that a key is unknown, with the most similar known one.
 pub(super) fn unknown_key(unknown: &str, known: &[&str]) -> String {
     match nearest(unknown, known.iter().copied()) {
         Some(name) => format!("unknown key '{unknown}': did you mean '{name}'?"),
@@ -39,7 +39,7 @@ pub(super) fn unknown_key(unknown: &str, known: &[&str]) -> String {
     }
 }
 
-/// The name nearest to `name`, if one is near enough to have been meant.
+/// The most similar known name, if it is similar enough.
 pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let distance = |other: &str| edit_distance(&name.to_lowercase(), &other.to_lowercase());
     known
@@ -49,7 +49,7 @@ pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> O
         .map(|(_, other)| other)
 }
 
-/// Levenshtein's distance over bytes, row by row.
+/// The Levenshtein distance in bytes.
 fn edit_distance(left: &str, right: &str) -> usize {
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (index, a) in left.bytes().enumerate() {

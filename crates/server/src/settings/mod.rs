@@ -1,8 +1,8 @@
-//! Settings: what a file, the environment and the command line mean.
+//! Settings from a file, the environment and the command line.
 //!
 //! A settings file is read in two steps. The *low* settings are the typed text: `remora_toml` for Remora's own file,
 //! `mygramdb` for a MygramDB YAML or JSON, `sphinx_conf` for a sphinx.conf. The *high* settings, [`Settings`], are
-//! their meaning. All files map onto them, each with the defaults of its own dialect.
+//! their meaning. All formats map onto them, each with the defaults of its own dialect.
 
 mod address;
 mod agents;
@@ -45,46 +45,45 @@ pub use variables::{Change, VARIABLES, Variable, changes, find_variable};
 
 use crate::{Error, Result, zone};
 
-/// Whose rules a server follows, by the file it was started with.
+/// The rules that a server follows, which depend on the kind of settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// Remora's own.
     Remora,
-    /// MygramDB's, to the letter.
+    /// MygramDB's, exactly.
     MygramDb,
 }
 
-/// Everything a server can be told.
+/// All settings of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whose rules.
+    /// The dialect.
     pub dialect: Dialect,
-    /// The file they were read from.
+    /// The settings file.
     pub file: Option<PathBuf>,
     /// The data directory.
     pub data: PathBuf,
-    /// Where to listen.
+    /// Listening addresses.
     pub listen: Listen,
     /// HTTP.
     pub http: Http,
-    /// Tables to make where they are missing.
+    /// Tables that are created if they are missing.
     pub tables: Vec<Schema>,
-    /// Words of tables that are followed and that their sources define, by name.
+    /// Ranked search of followed tables that their sources define, by table name.
     pub words: Vec<(String, DeclaredWords)>,
     /// Limits of sessions and requests.
     pub limits: Limits,
-    /// Requests per client address.
+    /// Rate limits per client address.
     pub rate_limiting: RateLimiting,
-    /// How soon a batch is safe.
+    /// When a batch is synced.
     pub durability: Durability,
     /// Memory.
     pub memory: Memory,
     /// Dumps.
     pub dump: Dump,
-    /// The token that everything needs, or under MygramDB's rules what is administrative; empty means
-    /// that there is none.
+    /// The token that everything requires, or in MygramDB's dialect administration; empty if there is none.
     pub admin_token: String,
-    /// Who may connect; `None` means everybody who can reach the address.
+    /// The networks that may connect; `None` means all.
     pub allow_cidrs: Option<Vec<Cidr>>,
     /// BM25.
     pub bm25: Bm25,
@@ -92,105 +91,103 @@ pub struct Settings {
     pub cache: Cache,
     /// Logging.
     pub logging: Logging,
-    /// Keys of the file that are accepted and have no effect.
+    /// Keys of the file that are accepted but have no effect.
     pub unused: Vec<String>,
-    /// The MygramDB file, if it was one.
+    /// The MygramDB file, if the settings come from one.
     pub mygramdb: Option<MygramFile>,
-    /// What a sphinx.conf says beyond this, if it was one.
+    /// Further settings of a sphinx.conf, if the settings come from one.
     pub sphinx_conf: Option<SphinxSettings>,
     /// The MySQL and MariaDB servers to follow.
     pub sources: Vec<MysqlSettings>,
-    /// The zone in which TIMESTAMPs are shown and read, if the sources' settings name one.
+    /// The time zone for TIMESTAMPs, if the sources' settings name one.
     pub time_zone: Option<Zone>,
     /// The MySQL protocol.
     pub sql: Sql,
     /// Other servers whose tables distributed tables may name.
     pub agents: Agents,
-    /// Who may come in by any door; nobody named means everybody on this machine, or whoever has the
-    /// token.
+    /// The accounts for all protocols. Without any, everyone on this machine, or everyone with the token, has access.
     pub users: Vec<User>,
 }
 
-/// Where to listen.
+/// Listening addresses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listen {
-    /// The line protocol's address, `HOST:PORT`; empty means none.
+    /// The line protocol's address, `HOST:PORT`; empty for none.
     pub line: String,
     /// The line protocol's Unix socket.
     pub line_socket: Option<PathBuf>,
-    /// HTTP's address, `HOST:PORT`; empty means none.
+    /// HTTP's address, `HOST:PORT`; empty for none.
     pub http: String,
-    /// The MySQL protocol's address, `HOST:PORT`; empty means none.
+    /// The MySQL protocol's address, `HOST:PORT`; empty for none.
     pub sql: String,
     /// The MySQL protocol's Unix socket.
     pub sql_socket: Option<PathBuf>,
-    /// SphinxAPI's address, `HOST:PORT`; empty means none.
+    /// SphinxAPI's address, `HOST:PORT`; empty for none.
     pub sphinx_api: String,
-    /// The user that clients of SphinxAPI are, which has no login; empty means none.
+    /// The user that clients of SphinxAPI act as, because it has no login; empty for none.
     pub sphinx_api_user: String,
-    /// The address of tiedot's HTTP API, `HOST:PORT`; empty means none.
+    /// The address of tiedot's HTTP API, `HOST:PORT`; empty for none.
     pub tiedot: String,
 }
 
 /// HTTP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Http {
-    /// Most connections at a time.
+    /// The most connections.
     pub max_connections: usize,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<Cidr>,
-    /// The web page's origin that may ask; `None` means that CORS is off.
+    /// The permitted CORS origin; `None` disables CORS.
     pub cors_allow_origin: Option<String>,
-    /// Seconds to wait for the rest of a request that has begun.
+    /// The timeout in seconds for the rest of a request.
     pub read_timeout_s: u64,
-    /// Seconds to wait for a client to read.
+    /// The timeout in seconds for a client to read.
     pub write_timeout_s: u64,
-    /// Bytes of a request's body.
+    /// The most bytes of a request's body.
     pub max_body_bytes: usize,
 }
 
 /// Limits of sessions and requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// Most connections at a time.
+    /// The most connections.
     pub max_connections: usize,
-    /// Threads that answer; 0 means one per processor.
+    /// The number of worker threads; 0 means one per processor.
     pub worker_threads: usize,
-    /// LIMIT where a request gives none.
+    /// The default LIMIT.
     pub default_limit: usize,
-    /// Largest LIMIT.
+    /// The largest LIMIT.
     pub max_limit: usize,
-    /// Characters of a query expression; 0 means no limit.
+    /// The most characters of a query expression; 0 means no limit.
     pub max_query_length: usize,
-    /// Bytes of one request.
+    /// The most bytes of a request.
     pub max_request_bytes: usize,
-    /// Seconds to wait for the rest of a request that has begun, and for a client to read; 0 means
-    /// as long as for the next request.
+    /// The timeout in seconds for the rest of a request, and for a client to read; 0 means the idle timeout.
     pub recv_timeout_s: u64,
-    /// Seconds to wait for the next request; 0 means for ever.
+    /// The timeout in seconds for the next request; 0 means none.
     pub idle_timeout_s: u64,
-    /// Bytes of one connection's replies.
+    /// The most bytes of a connection's unsent replies.
     pub write_queue_bytes: usize,
-    /// Bytes of all connections' buffers together.
+    /// The most bytes of all connections' buffers.
     pub buffered_bytes: usize,
-    /// Whole requests of one connection that wait for their answers.
+    /// The most complete requests of a connection that wait for their answers.
     pub pending_requests: usize,
-    /// Their bytes.
+    /// The most bytes of those requests.
     pub pending_bytes: usize,
-    /// Rows that one transaction, statement or batch may change.
+    /// The most rows that a transaction, a statement or a batch may change.
     pub max_transaction_rows: usize,
 }
 
-/// Requests per client address, as a token bucket.
+/// Rate limits per client address: a token bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateLimiting {
-    /// Whether requests are limited.
+    /// Whether rates are limited.
     pub enable: bool,
-    /// Requests that may come at once.
+    /// The bucket's capacity: requests in a burst.
     pub capacity: u64,
-    /// Requests per second.
+    /// The refill rate in requests per second.
     pub refill_rate: u64,
-    /// Addresses remembered.
+    /// The most addresses that are remembered.
     pub max_clients: usize,
 }
 
@@ -199,46 +196,46 @@ pub struct RateLimiting {
 pub struct Memory {
     /// Megabytes of the row store's caches: half for blocks, half for rows that are read often.
     pub row_cache_mb: u64,
-    /// Megabytes of text in memory segments before they are written to a file.
+    /// The MiB of text in memory segments after which they are written to files.
     pub checkpoint_mb: u64,
 }
 
 /// Dumps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dump {
-    /// Their directory; DUMP commands reach nothing outside of it.
+    /// The dump directory. DUMP commands are confined to it.
     pub dir: PathBuf,
-    /// The file that `DUMP SAVE` without a name writes.
+    /// The file name of `DUMP SAVE` without a name.
     pub default_filename: String,
-    /// Whether the newest dump is loaded when the data directory is empty.
+    /// Whether the newest dump is loaded into an empty data directory.
     pub load_on_startup: bool,
-    /// Seconds between automatic dumps; 0 means none.
+    /// The seconds between automatic dumps; 0 means none.
     pub interval_s: u64,
-    /// Automatic dumps kept.
+    /// The number of automatic dumps to keep.
     pub retain: usize,
 }
 
 /// BM25.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bm25 {
-    /// Whether `SORT _score` is answered.
+    /// Whether `SORT _score` is permitted.
     pub enable: bool,
-    /// Term saturation.
+    /// Term frequency saturation.
     pub k1: f64,
-    /// Length normalisation.
+    /// Length normalization.
     pub b: f64,
 }
 
 /// The query-result cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cache {
-    /// Whether replies are kept.
+    /// Whether replies are cached.
     pub enabled: bool,
-    /// Megabytes of replies.
+    /// The size of the cache in MiB.
     pub max_memory_mb: u64,
-    /// Milliseconds a query must have taken for its reply to be kept.
+    /// The least milliseconds that a query must have taken for its reply to be cached.
     pub min_query_cost_ms: f64,
-    /// Seconds a reply is kept; 0 means as long as there is room.
+    /// The seconds that a reply is cached; 0 means without expiry.
     pub ttl_s: u64,
 }
 
@@ -352,11 +349,11 @@ impl Default for Dump {
 }
 
 impl Settings {
-    /// Reads a settings file by its ending, then the environment, then checks the whole.
+    /// Reads a settings file according to its extension, then the environment, then checks all settings.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be read, [`Error::Settings`] if a setting of the file or
-    /// the environment is wrong or not known, or if they do not go together.
+    /// [`Error::Io`] if the file cannot be read, [`Error::Settings`] if a setting of the file or the environment is
+    /// wrong or unknown, or if settings contradict each other.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| Error::io("cannot read the settings file", path, source))?;
@@ -369,18 +366,17 @@ impl Settings {
     /// The defaults and the environment.
     ///
     /// # Errors
-    /// [`Error::Settings`] if a setting of the environment is wrong or not known.
+    /// [`Error::Settings`] if a setting of the environment is wrong or unknown.
     pub fn without_file() -> Result<Self> {
         let mut settings = Self::default();
         settings.overlay_environment(std::env::vars_os())?;
         settings.finish()
     }
 
-    /// A settings file's text, before the environment. Relative paths in it start at its folder.
+    /// Parses a settings file, without the environment. Relative paths start at its folder.
     ///
     /// # Errors
-    /// [`Error::Settings`] if the name does not end in one of the known ways, the text is not
-    /// well-formed, or a setting is wrong or not known.
+    /// [`Error::Settings`] if the extension is unknown, the text is malformed, or a setting is wrong or unknown.
     pub fn parse(path: &Path, text: &str) -> Result<Self> {
         let folder = path.parent().unwrap_or(Path::new("."));
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
@@ -398,10 +394,10 @@ impl Settings {
         .map_err(|error| Error::Settings(format!("{}: {error}", path.display())))
     }
 
-    /// Fills what depends on other settings and refuses what cannot be served.
+    /// Fills in settings that depend on others, and checks all settings.
     ///
     /// # Errors
-    /// [`Error::Settings`] names the setting that cannot be served.
+    /// [`Error::Settings`] names the refused setting.
     pub fn finish(mut self) -> Result<Self> {
         if self.dump.dir.as_os_str().is_empty() {
             self.dump.dir = self.data.join("dumps");
@@ -412,7 +408,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// Gives each source the definitions of those of its tables that are defined here, and the words of others.
+    /// Gives each source the definitions, and the ranked search, that the settings have for its tables.
     fn define_followed(&mut self) {
         for source in &mut self.sources {
             let selection = Selection::of(source);
@@ -427,7 +423,7 @@ impl Settings {
         }
     }
 
-    /// Refuses words of tables that nobody defines, once it is known whom this server follows.
+    /// Refuses ranked search of tables that are not followed, once the sources are known.
     ///
     /// # Errors
     /// [`Error::Settings`] names the table.
@@ -435,26 +431,25 @@ impl Settings {
         followed_words::refusal(self, true).map_or(Ok(()), |why| Err(Error::Settings(why)))
     }
 
-    /// The zone of the sources that name one: no two name different ones. A MygramDB file has one
-    /// whether it follows or not.
+    /// The time zone that the sources name; they do not differ. A MygramDB file has one even without following.
     fn named_time_zone(&self) -> Option<Zone> {
         let file = || Zone::parse_offset(self.mygramdb.as_ref()?.text(mygramdb::ZONE_KEY)).ok();
         self.sources.iter().find_map(|source| source.time_zone.clone()).or_else(file)
     }
 
-    /// Whether only this machine reaches HTTP.
+    /// Whether HTTP is only reachable from this machine.
     pub fn http_is_local(&self) -> bool {
         address::is_loopback_address(&self.listen.http) == Some(true)
     }
 
-    /// Whether a table of these settings is a source's to make.
+    /// Whether a configured table is followed, so that its source creates it.
     pub fn is_followed(&self, table: &str) -> bool {
         let mut definitions = self.sources.iter().flat_map(|source| &source.definitions);
         definitions.any(|schema| schema.name == table)
     }
 
-    /// Sets every variable `REMORA_…` of the environment; unknown ones are refused. Names and values
-    /// of other programs need not be UTF-8.
+    /// Applies all environment variables `REMORA_…`; unknown ones are refused. Names and values of other variables need
+    /// not be UTF-8.
     fn overlay_environment(
         &mut self,
         vars: impl Iterator<Item = (OsString, OsString)>,
@@ -480,7 +475,7 @@ impl Settings {
         }
     }
 
-    /// How long a client may take to send a request that it has begun, or to read.
+    /// The timeout for the rest of a request, and for a client to read.
     pub fn request_timeout(&self) -> Duration {
         match self.limits.recv_timeout_s {
             0 => self.idle_timeout(),
@@ -488,7 +483,7 @@ impl Settings {
         }
     }
 
-    /// How long a client may be silent between requests.
+    /// The timeout between requests.
     pub fn idle_timeout(&self) -> Duration {
         match self.limits.idle_timeout_s {
             0 => Duration::from_secs(u64::from(u32::MAX)),

@@ -1,7 +1,7 @@
-//! A MygramDB configuration (YAML or JSON) as it is typed, and what it means.
+//! A MygramDB configuration file (YAML or JSON) and its meaning.
 //!
-//! The file is read as a tree, validated by the table of keys as MygramDB validates it, and completed with MygramDB's
-//! defaults. `Typed` gives the result its meaning.
+//! The file is read as a tree, validated by the table of keys as MygramDB does, and completed with MygramDB's defaults.
+//! `Typed` then gives it its meaning.
 
 mod file;
 mod judge;
@@ -36,16 +36,16 @@ use typed::{
 pub use file::MygramFile;
 pub(crate) use file::help;
 
-/// The release whose protocol and files are answered as they are there. Its clients compare it.
+/// The release whose protocol and files are supported. Its clients compare it.
 pub const MYGRAMDB_VERSION: &str = "1.10.0";
 
-/// The key of the zone that DATETIMEs are in.
+/// The key of the time zone of DATETIMEs.
 pub(super) const ZONE_KEY: &str = "mysql.datetime_timezone";
 
-/// The largest body of an HTTP request where the file sets no limit.
+/// The largest body of an HTTP request if the file sets no limit.
 const LARGEST_BODY_BYTES: usize = 1 << 30;
 
-/// The settings of a MygramDB file.
+/// Parses a MygramDB file.
 pub(super) fn parse(text: &str, folder: &Path) -> Result<Settings> {
     let wrong = Error::Settings;
     let node = node::read(text).map_err(wrong)?;
@@ -122,7 +122,7 @@ impl TypedMySql {
             server_id: replication.server_id,
             connect_timeout: Duration::from_millis(self.connect_timeout_ms),
             strict_schema: true,
-            // The file does not name the type of the primary key.
+            // The file does not give the type of the primary key.
             source_types_keys: true,
             ignored_ddl_prefixes: mysql::prefixes(self.ignored_ddl_prefixes)?,
             ..MysqlSettings::default()
@@ -160,7 +160,7 @@ impl TypedApi {
         let socket = &self.unix_socket.path;
         let line_socket = (!socket.as_os_str().is_empty()).then(|| socket.clone());
         Listen {
-            // A socket stands in TCP's place, so that nothing is open that nobody asked for.
+            // A socket replaces TCP, so that no port is opened unintentionally.
             line: if line_socket.is_none() { address(&tcp.bind, tcp.port) } else { String::new() },
             line_socket,
             http: if http.enable { address(&http.bind, http.port) } else { String::new() },

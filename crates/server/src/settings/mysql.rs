@@ -1,4 +1,4 @@
-//! `[mysql]`, or several `[[mysql]]`: the servers to follow, as a `remora.toml` names them.
+//! `[mysql]` or several `[[mysql]]` of a `remora.toml`: the servers to follow.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::keys;
 
-/// One section. `url` gives what the other keys leave out.
+/// One section. `url` provides what other keys omit.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct TypedMysql {
@@ -39,7 +39,7 @@ struct TypedMysql {
     ignored_ddl_prefixes: Option<Vec<String>>,
 }
 
-/// The sections' meaning.
+/// Parses the sections.
 pub(super) fn read(sections: toml::Value, folder: &Path) -> Result<Vec<MysqlSettings>, String> {
     let sections = match sections {
         toml::Value::Array(sections) => sections,

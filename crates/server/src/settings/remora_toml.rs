@@ -1,4 +1,4 @@
-//! `remora.toml` as it is typed, and what it means.
+//! A `remora.toml` and its meaning.
 
 use std::{
     collections::BTreeMap,
@@ -150,7 +150,7 @@ struct TypedLogging {
     file: Option<PathBuf>,
 }
 
-/// The settings of a `remora.toml`.
+/// Parses a `remora.toml`.
 pub(super) fn parse(text: &str, folder: &Path) -> Result<Settings> {
     let typed: Typed = from_toml(text).map_err(Error::Settings)?;
     typed.into_settings(text, folder).map_err(Error::Settings)
@@ -280,11 +280,11 @@ impl TypedDump {
     }
 }
 
-/// What `[tables.NAME]` says.
+/// The contents of `[tables.NAME]`.
 enum Table {
-    /// What the table is.
+    /// A table's definition.
     Defined(Box<Schema>),
-    /// The words of one that its source defines.
+    /// Ranked search of a table that its source defines.
     Followed(DeclaredWords),
 }
 

@@ -1,4 +1,4 @@
-//! A sphinx.conf as settings of a server: where it listens, where its data lie, and its real-time indexes.
+//! A sphinx.conf as settings of a server: its addresses, its data directory, and its real-time indexes.
 
 use std::path::Path;
 
@@ -7,21 +7,21 @@ use remora_source::sphinx_conf::{IndexKind, Place, Protocol, SphinxConf};
 use super::{Listen, Settings, address::is_loopback_address};
 use crate::{Error, Result};
 
-/// What a sphinx.conf says beyond [`Settings`].
+/// The contents of a sphinx.conf beyond [`Settings`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SphinxSettings {
-    /// The plain indexes, whose tables an import makes.
+    /// The plain indexes, whose tables are created by an import.
     pub plain: Vec<String>,
-    /// What is otherwise here than in Sphinx, for the log.
+    /// Differences from Sphinx, for the log.
     pub notes: Vec<String>,
-    /// Why the file names no data directory, if it names none.
+    /// Why the file gives no data directory, if it does not.
     pub no_data: Option<String>,
 }
 
-/// As whom agents are asked.
+/// The account with which agents are contacted.
 const AGENTS_USER: &str = "sphinx";
 
-/// The settings of a sphinx.conf.
+/// Parses a sphinx.conf.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
     let conf = SphinxConf::parse(&path.display().to_string(), text)?;
     let mut more = SphinxSettings { notes: conf.warnings().to_vec(), ..SphinxSettings::default() };
@@ -37,7 +37,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
             IndexKind::RealTime => settings.tables.push(conf.real_time_table(name)?),
             IndexKind::Distributed => {
                 let table = conf.distributed_table(name)?;
-                // Who writes the file says whom to ask.
+                // The author of the file decides which servers may be contacted.
                 let agents = table.agents().iter().flat_map(|agent| addresses(agent));
                 settings.agents.addresses.extend(agents);
                 settings.tables.push(table);
@@ -48,8 +48,8 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings> {
             }
         }
     }
-    // Sphinx asks as nobody; a server that has users gives this one the right to those tables and no other, and names it in
-    // agents.serves.
+    // Sphinx contacts agents without an account. A server with users can give this one the right to those tables only,
+    // and list it in agents.serves.
     settings.agents.user = Some(AGENTS_USER.to_owned());
     settings.sphinx_conf = Some(more);
     Ok(settings)
@@ -64,7 +64,7 @@ fn addresses(agent: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// Only where the file says so.
+/// Only the addresses in the file.
 fn listen(conf: &SphinxConf, notes: &mut Vec<String>) -> Result<Listen> {
     let mut listen = Listen {
         line: String::new(),

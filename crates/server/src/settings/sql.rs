@@ -1,4 +1,4 @@
-//! `[sql]`: the MySQL protocol's side of the settings, as a `remora.toml` types it.
+//! `[sql]` of a `remora.toml`: the MySQL protocol.
 
 use std::path::{Path, PathBuf};
 
@@ -6,44 +6,44 @@ use serde::Deserialize;
 
 use super::{Settings, address::is_loopback_address};
 
-/// What the MySQL protocol's side can be told.
+/// Settings of the MySQL protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sql {
-    /// Most connections at a time.
+    /// The most connections.
     pub max_connections: usize,
-    /// Most connections of one user at a time; 0 means no limit.
+    /// The most connections of one user; 0 means no limit.
     pub max_user_connections: usize,
-    /// Seconds for a login.
+    /// The timeout of a login, in seconds.
     pub connect_timeout_s: u64,
-    /// Seconds to wait for the next command.
+    /// The timeout for the next command, in seconds.
     pub wait_timeout_s: u64,
-    /// Seconds to wait for a client to read.
+    /// The timeout for a client to read, in seconds.
     pub write_timeout_s: u64,
-    /// Milliseconds of one statement; 0 means no limit.
+    /// The time limit of a statement in milliseconds; 0 means none.
     pub max_execution_time_ms: u64,
-    /// Bytes of one message of a client that has logged in.
+    /// The most bytes of a message after the login.
     pub max_allowed_packet: usize,
-    /// Prepared statements of all connections together.
+    /// The most prepared statements of all connections.
     pub max_prepared_statements: usize,
-    /// Megabytes of all connections' buffers together.
+    /// The memory in MiB for all connections' buffers.
     pub buffered_mb: usize,
-    /// Megabytes of one statement, and of one connection's temporary tables.
+    /// The memory in MiB for a statement, and for a connection's temporary tables.
     pub max_query_memory_mb: u64,
-    /// Megabytes of all statements together.
+    /// The memory in MiB for all statements.
     pub max_total_query_memory_mb: u64,
-    /// Megabytes on the disk of rows that statements have no room for in memory.
+    /// The disk space in MiB for rows that statements spill.
     pub max_spill_mb: u64,
-    /// Megabytes of all connections' temporary tables together.
+    /// The memory in MiB for all connections' temporary tables.
     pub max_temporary_memory_mb: u64,
-    /// The database of tables that have none in their name.
+    /// The database of tables without one in their name.
     pub default_database: String,
-    /// What statements mean that MySQL and Sphinx both have: `mysql` or `sphinx`, as sessions begin.
+    /// The initial dialect of sessions: `mysql` or `sphinx`.
     pub dialect: String,
-    /// Whether LOAD DATA may ask the client for a file.
+    /// Whether LOAD DATA may request a file from the client.
     pub local_infile: bool,
     /// Whether TCP connections must use TLS.
     pub require_tls: bool,
-    /// Certificate chain and key, both in PEM; none means that TLS is not offered.
+    /// Certificate chain and key in PEM; `None` means no TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
 }
 
@@ -125,7 +125,7 @@ impl TypedSql {
     }
 }
 
-/// Why these settings cannot or must not be served, with the mend.
+/// Why these settings are refused, with advice.
 pub(super) fn refusal(settings: &Settings) -> Option<String> {
     let (sql, address) = (&settings.sql, &settings.listen.sql);
     let ranges = [

@@ -1,4 +1,4 @@
-//! The synonyms file: one group a line, words divided by tabs; `#` begins a comment line.
+//! The synonyms file: one group per line, words separated by tabs; `#` begins a comment line.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Settings as they are typed and what they mean.
+//! Settings as they are typed, and their meaning.
 
 use std::path::Path;
 
@@ -185,7 +185,7 @@ fn the_environment_is_laid_over() {
     let set = |settings: &mut Settings, name: &str, value: &str| {
         settings.overlay_environment([(name.into(), value.into())].into_iter())
     };
-    // Another program's, which need not be text.
+    // A variable of another program, which need not be text.
     let foreign = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"\xff\xfe");
     let foreign = [(foreign.to_owned(), foreign.to_owned()), ("X".into(), foreign.to_owned())];
     settings.overlay_environment(foreign.into_iter()).unwrap();
@@ -296,7 +296,7 @@ fn the_api_of_tiedot_is_off_and_guarded_like_the_other_doors() {
     assert!(toml(alone).is_ok());
 }
 
-/// As MygramDB compares: a TIMESTAMP with a moment, a DATETIME with what clocks show.
+/// As MygramDB compares: a TIMESTAMP with a moment, a DATETIME with a local time.
 #[test]
 fn required_filters_are_read_in_the_zone() {
     let file = "mysql: {user: reader, database: shop, datetime_timezone: \"+09:00\"}\n\
@@ -335,7 +335,7 @@ fn words_alone_are_of_tables_that_sources_define() {
         words.map(|(name, words)| (name.as_str(), words.columns.as_slice())).collect()
     };
     let names: Vec<&str> = words(0).iter().map(|(name, _)| *name).collect();
-    // By its own database `articles` is a table of both.
+    // By its own database, `articles` is a table of both.
     assert_eq!(names, ["shop.articles", "blog.posts"]);
     assert_eq!(words(1).iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["news.articles"]);
     assert_eq!(words(0)[0].1, ["title", "body"]);
@@ -368,7 +368,7 @@ fn words_that_no_table_can_have_are_refused_by_name() {
         let error = message(toml(&text));
         assert!(error.contains(part), "{error} / {part}");
     }
-    // Whom to follow may stand on the command line.
+    // The source may be given on the command line.
     let alone = toml("[tables.articles.words]\ncolumns = [\"title\"]").unwrap();
     assert!(message(alone.refuse_words_of_nobody().map(|()| alone)).contains("no [mysql] follows"));
 }

@@ -18,24 +18,24 @@ use super::{Cidr, keys};
 pub struct User {
     /// Its name.
     pub name: String,
-    /// From where.
+    /// Its host.
     pub host: HostPattern,
-    /// What is stored of its password.
+    /// The stored form of its password.
     pub password: Arc<Password>,
-    /// What it may do; `None` means everything.
+    /// Its rights; `None` means all.
     pub rights: Option<Vec<Right>>,
 }
 
-/// Where clients of an account may be.
+/// Where clients of an account may come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostPattern {
     /// Anywhere.
     Any,
-    /// On this machine.
+    /// This machine.
     Local,
-    /// In a network.
+    /// A network.
     Network(Cidr),
-    /// At addresses whose text fits: `%` is any text, `_` any character.
+    /// Addresses whose text matches: `%` is any text, `_` any character.
     Text(String),
 }
 
@@ -51,7 +51,7 @@ impl HostPattern {
         }
     }
 
-    /// Whether a client is there. Local sockets have no address.
+    /// Whether a client's address matches. Local sockets have no address.
     pub fn matches(&self, address: Option<IpAddr>) -> bool {
         match (self, address.map(|address| address.to_canonical())) {
             (Self::Any, _) | (Self::Local, None) => true,
@@ -64,7 +64,7 @@ impl HostPattern {
         }
     }
 
-    /// How few clients it means: of two accounts that fit, the higher is taken.
+    /// How specific it is: among matching accounts, the highest rank wins.
     fn rank(&self) -> u16 {
         match self {
             Self::Any => 0,
@@ -112,7 +112,7 @@ pub fn fits_pattern(pattern: &[u8], text: &[u8]) -> bool {
     pattern.get(at..).unwrap_or_default().iter().all(|byte| *byte == b'%')
 }
 
-/// The account for this name from there: the one that means the fewest clients.
+/// The account for this name and address: the most specific match.
 pub fn find_user<'u>(users: &'u [User], name: &str, address: Option<IpAddr>) -> Option<&'u User> {
     let fitting = users.iter().filter(|user| user.name == name && user.host.matches(address));
     fitting.max_by_key(|user| user.host.rank())
@@ -132,7 +132,7 @@ struct TypedUser {
     define: Option<Vec<String>>,
 }
 
-/// The sections' meaning.
+/// Parses the sections.
 pub(super) fn read(sections: toml::Value, folder: &Path) -> Result<Vec<User>, String> {
     let sections = match sections {
         toml::Value::Array(sections) => sections,
@@ -197,7 +197,7 @@ impl TypedUser {
         Ok(password)
     }
 
-    /// `None` where nothing is said.
+    /// `None` if no rights are given.
     fn rights(&self) -> Result<Option<Vec<Right>>, String> {
         let said = [
             (&self.read, Access::Read),

@@ -1,5 +1,5 @@
-//! Every single-valued setting as one line of a table: its names, its meaning, how it is read and
-//! set. CONFIG, SHOW VARIABLES, SET, SIGHUP and the environment all read this table.
+//! The table of all single-valued settings, with their names, meanings and accessors. CONFIG, SHOW VARIABLES, SET,
+//! SIGHUP and the environment all use it.
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
@@ -11,9 +11,9 @@ use super::{Cidr, Dialect, Settings, keys};
 /// When a new value takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// At once; SET may change it too.
+    /// Immediately; SET may change it too.
     Set,
-    /// At once, by SIGHUP only.
+    /// Immediately, by SIGHUP only.
     Reload,
     /// At the next start.
     Restart,
@@ -21,11 +21,11 @@ pub enum Change {
 
 /// One single-valued setting.
 pub struct Variable {
-    /// MygramDB's name; SET and SHOW VARIABLES use it under either dialect.
+    /// MygramDB's name, which SET and SHOW VARIABLES use in either dialect.
     pub name: &'static str,
     /// The key in `remora.toml`.
     pub key: &'static str,
-    /// What it is.
+    /// Its description.
     pub help: &'static str,
     /// When a new value takes effect.
     pub change: Change,
@@ -36,16 +36,16 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// The value as it is shown.
+    /// The value as text.
     pub fn show(&self, settings: &Settings) -> String {
         let value = (self.read)(settings);
         if self.secret && !value.is_empty() { "***".to_owned() } else { value }
     }
 
-    /// Sets the value from text.
+    /// Sets the value from a text.
     ///
     /// # Errors
-    /// A sentence that says what the value must be. `settings` may be changed in part then.
+    /// A message that says what the value must be. `settings` may then be partly changed.
     pub fn set(&self, settings: &mut Settings, text: &str) -> Result<(), String> {
         if let Some(file) = &mut settings.mygramdb {
             file.set(self.name, text)?;
@@ -53,7 +53,7 @@ impl Variable {
         (self.write)(settings, text)
     }
 
-    /// Gives `to` the value that `from` has. A value that `to` has no place for is left out.
+    /// Copies the value to other settings. A value that `to` cannot hold is skipped.
     pub fn copy(&self, from: &Settings, to: &mut Settings) {
         if let (Some(from), Some(to)) = (&from.mygramdb, &mut to.mygramdb) {
             to.copy(from, self.name);
@@ -61,13 +61,13 @@ impl Variable {
         let _ = (self.write)(to, &(self.read)(from));
     }
 
-    /// The name under a dialect.
+    /// The name in a dialect.
     pub fn name(&self, dialect: Dialect) -> &'static str {
         if dialect == Dialect::Remora { self.key } else { self.name }
     }
 }
 
-/// Declares a variable whose setting is a field that is parsed and printed as it is.
+/// Declares a variable for a field that is parsed and printed directly.
 macro_rules! plain {
     ($name:literal, $key:literal, $change:ident, $($field:ident).+, $help:literal) => {
         Variable {
@@ -82,7 +82,7 @@ macro_rules! plain {
     };
 }
 
-/// Declares a variable with functions of its own.
+/// Declares a variable with accessor functions.
 macro_rules! custom {
     ($name:literal, $key:literal, $change:ident, $read:expr, $write:expr, $help:literal) => {
         Variable {
@@ -97,7 +97,7 @@ macro_rules! custom {
     };
 }
 
-/// All of them, in the order they are shown.
+/// All variables, in the order of output.
 pub static VARIABLES: &[Variable] = &[
     custom!(
         "data",
@@ -633,7 +633,7 @@ pub static VARIABLES: &[Variable] = &[
     ),
 ];
 
-/// The variable of a name, in either dialect's spelling.
+/// The variable of this name, in either dialect's spelling.
 pub fn find_variable(name: &str) -> Option<&'static Variable> {
     VARIABLES.iter().find(|variable| {
         variable.name.eq_ignore_ascii_case(name) || variable.key.eq_ignore_ascii_case(name)
@@ -645,8 +645,8 @@ pub fn changes(old: &Settings, new: &Settings) -> Vec<&'static Variable> {
     VARIABLES.iter().filter(|variable| (variable.read)(old) != (variable.read)(new)).collect()
 }
 
-/// Sets the variable that an environment variable names. `REMORA_` with a section's name behind it
-/// must be one; all others (but, under MygramDB's dialect, its own six) are passed over.
+/// Applies an environment variable. A name that is `REMORA_` followed by a section's name must be known; all others
+/// (except MygramDB's own six in its dialect) are skipped.
 pub(super) fn apply_environment(
     settings: &mut Settings,
     name: &str,
@@ -678,7 +678,7 @@ pub(super) fn apply_environment(
     }
 }
 
-/// A durability by its name.
+/// A durability by name.
 pub(super) fn parse_durability(mode: &str, interval: Duration) -> Result<Durability, String> {
     match mode {
         "always" => Ok(Durability::Always),
@@ -724,13 +724,13 @@ fn show_durability(settings: &Settings) -> String {
     .to_owned()
 }
 
-/// Of the first source.
+/// Reads a setting of the first source.
 fn mysql(settings: &Settings, read: impl Fn(&MysqlSettings) -> String) -> String {
     settings.sources.first().map_or(String::new(), read)
 }
 
-/// Without a source there is nothing to set: the environment may name a password for one that the
-/// command line will name.
+/// Changes the first source. Without one this has no effect: the environment may give the password of a source on the
+/// command line.
 fn with_mysql(
     settings: &mut Settings,
     write: impl FnOnce(&mut MysqlSettings),

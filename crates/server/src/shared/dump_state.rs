@@ -1,4 +1,4 @@
-//! Where saving and loading of dumps are.
+//! The state of saving and loading dumps.
 
 use std::{
     path::Path,
@@ -13,22 +13,22 @@ use remora_protocol::line::{
     reply::{DumpPhase, DumpStatus},
 };
 
-/// Where saving and loading are. One of them runs at a time.
+/// The state of saving and loading dumps. Only one of them runs at a time.
 #[derive(Default)]
 pub(crate) struct DumpState {
     status: Mutex<Status>,
     pub(crate) saver: Mutex<Option<JoinHandle<()>>>,
     pub(crate) cancel: AtomicBool,
     loading: AtomicBool,
-    /// A load failed behind its start: the tables are not whole until one succeeds.
+    /// A load failed after it had begun: tables are incomplete until one succeeds.
     pub(crate) half_loaded: AtomicBool,
-    /// Seconds since 1970 when one was saved last.
+    /// When a dump was last saved, in seconds since 1970.
     last_success: AtomicU64,
-    /// Dumps that failed, asked for and automatic ones.
+    /// Failed dumps: requested and automatic ones.
     failures: [AtomicU64; 2],
 }
 
-/// Why a dump is saved.
+/// The reason for a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trigger {
     Asked,
@@ -42,22 +42,22 @@ struct Status {
 }
 
 impl DumpState {
-    /// Whether a dump is being loaded, so that tables are not whole.
+    /// Whether a dump is being loaded, so that tables are incomplete.
     pub(crate) fn is_loading(&self) -> bool {
         self.loading.load(Ordering::Acquire)
     }
 
-    /// Whether the last load failed behind its start, so that tables are not whole.
+    /// Whether the last load failed after it had begun, so that tables are incomplete.
     pub(crate) fn is_half_loaded(&self) -> bool {
         self.half_loaded.load(Ordering::Acquire)
     }
 
-    /// Seconds since 1970 when a dump was saved last; 0 if none was since the start.
+    /// When a dump was last saved since the start, in seconds since 1970; 0 if none was.
     pub(crate) fn last_success(&self) -> u64 {
         self.last_success.load(Ordering::Relaxed)
     }
 
-    /// Dumps that failed since the start: asked for ones, automatic ones.
+    /// Failed dumps since the start: requested and automatic ones.
     pub(crate) fn failures(&self) -> [u64; 2] {
         self.failures.each_ref().map(|counter| counter.load(Ordering::Relaxed))
     }
@@ -71,14 +71,14 @@ impl DumpState {
         }
     }
 
-    /// Waits for the dump that is being written, if one is.
+    /// Waits for a dump in progress.
     pub(crate) fn wait(&self) {
         let saver = self.saver.lock().take();
-        // A saver that panicked has nothing to tell; its dump has no file.
+        // If the thread panicked, its dump has no file, and there is nothing to report.
         let _ = saver.map(JoinHandle::join);
     }
 
-    /// Gives up the dump that is being written, if one is.
+    /// Cancels a dump in progress.
     pub(crate) fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);
         self.wait();
@@ -149,7 +149,7 @@ impl DumpState {
     }
 }
 
-/// The answer while tables are not whole.
+/// The error while tables are incomplete.
 pub(crate) fn half_loaded() -> LineError {
     LineError::new(
         code::LOADING,
@@ -158,7 +158,7 @@ pub(crate) fn half_loaded() -> LineError {
     )
 }
 
-/// The answer while dumps cannot be saved or loaded.
+/// The error while dumps cannot be saved or loaded.
 pub(crate) fn busy(message: &str) -> LineError {
     LineError::new(code::NOT_READY, message)
 }

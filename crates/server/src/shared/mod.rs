@@ -1,4 +1,4 @@
-//! The state that all sessions of a server share, whatever their protocol.
+//! The state that all sessions of a server share, in every protocol.
 
 mod dump_state;
 
@@ -21,11 +21,11 @@ use crate::{
     sources::Sources,
 };
 
-/// What all sessions share. Every part may be used from any thread.
+/// The state that all sessions share. Every part may be used from any thread.
 pub(crate) struct ServerState {
     pub database: Database,
     pub settings: ArcSwap<Settings>,
-    /// Serialises changes of the settings; readers use the swap alone.
+    /// Serializes changes of the settings; readers only load the swapped pointer.
     pub changing: Mutex<()>,
     pub counters: Arc<Counters>,
     pub cache: QueryCache,
@@ -37,12 +37,12 @@ pub(crate) struct ServerState {
     pub log: Option<LogHandle>,
     pub started: Instant,
     pub stopping: watch::Sender<bool>,
-    /// A client asks the whole server to stop.
+    /// Notified when a client asks to stop the server.
     pub stop_asked: Notify,
 }
 
 impl ServerState {
-    /// The state of a server that has just been started.
+    /// The state of a starting server.
     pub(crate) fn new(settings: Settings, database: Database, log: Option<LogHandle>) -> Self {
         Self {
             database,

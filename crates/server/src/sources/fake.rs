@@ -13,12 +13,12 @@ use remora_source::{
 
 use super::Source;
 
-/// Does as it is told.
+/// Its status is set by the test.
 pub(crate) struct FakeSource {
     pub(crate) status: std::sync::Arc<Mutex<FollowerStatus>>,
 }
 
-/// A source that runs and stands at a position, with these tables.
+/// A running source at this position with these tables.
 pub(crate) fn running(applied: &str, tables: &[(&str, TableState)]) -> FakeSource {
     let tables = tables.iter().map(|(table, state)| (table.to_string(), state.clone())).map(
         |(table, state)| TableStatus {

@@ -1,4 +1,4 @@
-//! What the sources say of themselves, as the wires tell it.
+//! The sources' status for the protocols.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,13 +19,13 @@ const SCHEMA_INCOMPATIBLE: u16 = 2012;
 type Status<'n> = (&'n str, FollowerStatus);
 
 impl Sources {
-    /// All sources together; `None` without any.
+    /// The combined status of all sources; `None` without any.
     pub(crate) fn replication(&self) -> Option<(ReplicationStatus, Availability)> {
         let statuses = self.statuses();
         (!statuses.is_empty()).then(|| (together(&statuses), availability(&statuses)))
     }
 
-    /// REPLICATION STATUS: all sources together and, if asked, a line for each and its tables.
+    /// REPLICATION STATUS: all sources combined and, with `lines`, a line for each source and table.
     pub(crate) fn replication_status(&self, lines: bool) -> Option<ReplicationStatus> {
         let statuses = if lines { self.whole_statuses() } else { self.statuses() };
         if statuses.is_empty() {
@@ -92,7 +92,7 @@ impl Sources {
         tables.any(|table| is_copy(&table.state))
     }
 
-    /// SYNC STATUS: what is known of every table that was or is copied, or cannot be.
+    /// SYNC STATUS: every table that was or is being copied, or cannot be.
     pub(crate) fn sync_statuses(&self, database: &Database) -> Vec<SyncStatus> {
         let mut shown = Vec::new();
         for (_, status) in self.statuses() {
@@ -105,7 +105,7 @@ impl Sources {
         shown
     }
 
-    /// What is measured of each source.
+    /// The metrics of each source.
     pub(crate) fn metrics(&self) -> Vec<SourceMetrics> {
         let metrics = self.statuses().into_iter().map(|(name, status)| SourceMetrics {
             name: name.to_owned(),
@@ -124,7 +124,7 @@ impl Sources {
     }
 }
 
-/// Where the copy of a table is; `None` if it was not copied since the start.
+/// The phase of a table's copy; `None` if it was not copied since the start.
 fn phase(table: &TableStatus, status: &FollowerStatus, database: &Database) -> Option<SyncPhase> {
     Some(match &table.state {
         TableState::Copying { rows: 0, .. } => SyncPhase::Starting,
@@ -175,7 +175,7 @@ fn state_of(state: &State) -> ReplicationState {
     }
 }
 
-/// The worst state is the state of all.
+/// The worst state of all.
 fn worst(statuses: &[Status<'_>]) -> ReplicationState {
     let states = || statuses.iter().map(|(_, status)| state_of(&status.state));
     match () {
@@ -278,7 +278,7 @@ fn name_of(state: &State) -> &'static str {
     }
 }
 
-/// A table's state in words.
+/// A table's state as text.
 pub(crate) fn shown_state(state: &TableState) -> String {
     match state {
         TableState::Copying { rows, estimated, rows_per_second, seconds_left } => {

@@ -1,4 +1,4 @@
-//! Sources as the wires show them, with a source that does as it is told.
+//! Sources as the protocols show them, tested with a fake source.
 
 use std::{
     sync::Arc,
@@ -65,7 +65,7 @@ impl Following {
     }
 }
 
-/// Commands may move their thread's other work elsewhere, which needs a runtime of several.
+/// Commands may use blocking sections, which need a multi-threaded runtime.
 fn on_runtime(test: impl FnOnce()) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async { test() });
@@ -84,7 +84,7 @@ fn a_table_that_is_copied_first_is_not_there_yet() {
         let why = "ERROR 4007 Table not found: d.bad ('d.bad' is refused: it has no key)";
         assert_eq!(refused, why);
         assert_eq!(server.ask("COUNT live x"), "OK COUNT 1");
-        // A table that is copied anew serves what it has.
+        // A table that is copied again serves its current rows.
         server.status.lock().tables[0].state = copying();
         assert_eq!(server.ask("COUNT d.live x"), "OK COUNT 1");
     });

@@ -1,4 +1,4 @@
-//! A request becomes a reply.
+//! Answers requests of SphinxAPI.
 
 use std::sync::Arc;
 
@@ -17,28 +17,28 @@ use super::{
 };
 use crate::mysql::{Guest, SqlSide};
 
-/// The refusal of an unknown index of an update.
+/// The message for an unknown index in an update.
 const UNKNOWN: &str = "unknown index '?' in update request";
 
 /// One client's session.
 pub(super) struct Talk {
     guest: Guest,
     identity: Identity,
-    /// Whether the connection stays after a reply.
+    /// Whether the connection stays open after a reply.
     stays: bool,
-    /// What the last search found, without its rows.
+    /// The result of the last search, without its rows.
     last: Option<Answer>,
-    /// Whether the session reads texts as they are written here.
+    /// Whether the session was set up for this protocol's texts.
     is_settled: bool,
 }
 
-/// Why a request has no reply but a message.
+/// The error message for a request.
 type Refused = String;
 
 impl Talk {
-    /// The session of a client that is known.
+    /// The session of a client with this identity.
     pub(super) fn new(mut guest: Guest, identity: Identity) -> Self {
-        // An update tells the rows that it found, changed or not.
+        // An update reports the rows that it found, changed or not.
         guest.session().count_found_rows(true);
         Self { guest, identity, stays: false, last: None, is_settled: false }
     }
@@ -48,17 +48,17 @@ impl Talk {
         self.guest.side()
     }
 
-    /// Waits until another connection ends this one.
+    /// Waits until another connection kills this one.
     pub(super) fn killed(&self) -> impl Future<Output = ()> + use<> {
         self.guest.killed()
     }
 
-    /// Whether the connection stays after a reply.
+    /// Whether the connection stays open after a reply.
     pub(super) fn stays(&self) -> bool {
         self.stays
     }
 
-    /// The connection ends after the next reply.
+    /// Makes the connection end after the next reply.
     pub(super) fn leave(&mut self) {
         self.stays = false;
     }
@@ -99,7 +99,7 @@ impl Talk {
 
     async fn search(&mut self, request: &SearchRequest<'_>, out: &mut Vec<u8>) {
         let mut answers = Vec::with_capacity(request.queries.len());
-        // What all queries of a request may keep together.
+        // The memory for all queries of a request.
         let mut room = MAX_BYTES;
         for query in &request.queries {
             answers.push(search::answer(&mut self.guest, &self.identity, query, &mut room).await);
@@ -158,7 +158,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Runs statements as one transaction, for how many rows they found.
+    /// Runs statements as one transaction and returns how many rows they found.
     async fn change(&mut self, statements: &[String]) -> Result<u64, Refused> {
         self.run("START TRANSACTION").await?;
         let mut updated = 0;
@@ -174,21 +174,21 @@ impl Talk {
         }
     }
 
-    /// Takes back what a transaction has changed, also where the request's time is over or it is told to end.
+    /// Rolls a transaction back, even if the request's time is up or it was killed.
     async fn take_back<T>(&mut self, why: Refused) -> Result<T, Refused> {
         self.guest.begin_request();
         self.run("ROLLBACK").await?;
         Err(why)
     }
 
-    /// Runs a statement without rows, for how many rows it found.
+    /// Runs a statement without result rows and returns how many rows it found.
     async fn run(&mut self, statement: &str) -> Result<u64, Refused> {
         let mut reply = Rows::new(self.guest.interrupter(), |_, _| ((), 0));
         self.guest.run(statement, &mut reply).await.map_err(|error| error.message)?;
         Ok(reply.affected)
     }
 
-    /// Figures of the server, or of the last search of this connection.
+    /// Statistics of the server, or of the last search of this connection.
     fn figures(&self, of_server: bool) -> Vec<(String, String)> {
         let figure = |(name, value): (&str, u64)| (name.to_owned(), value.to_string());
         if of_server {
@@ -225,7 +225,7 @@ fn without_rows(answer: Answer) -> Answer {
     }
 }
 
-/// A row of CALL KEYWORDS, by the names of its columns.
+/// A row of CALL KEYWORDS, by its column names.
 fn keyword(columns: &[Column], cells: &[Cell<'_>]) -> (Keyword, usize) {
     let mut keyword = Keyword::default();
     for (column, cell) in columns.iter().zip(cells) {

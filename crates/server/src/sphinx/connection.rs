@@ -1,4 +1,4 @@
-//! One connection: greetings, then read, answer, write. It ends after one reply unless the client asks to stay.
+//! One connection: greetings, then reads, answers, writes. It ends after one reply unless the client asks to stay.
 
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
@@ -19,18 +19,18 @@ use crate::{
     mysql::{Seat, SqlSide, Wire},
 };
 
-/// Bytes read at a time; a request's length is not believed before its bytes are there.
+/// Bytes read at a time. A request's declared length is not trusted before its bytes arrive.
 const INPUT_BYTES: usize = 64 << 10;
-/// Bytes of buffers that every connection may have.
+/// Bytes of buffers that every connection may use.
 const FREE_BYTES: usize = 128 << 10;
 const RATE_LIMITED: &str = "too many requests, retry later";
 const NO_BUFFERS: &str = "all buffers are taken, retry later";
-/// How long and how much is still read from a client that is sent away, so that it gets the reason before the
+/// How long and how much is still read from a client that is disconnected, so that it gets the reason before the
 /// connection is reset.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: u64 = 16 << 20;
 
-/// Serves a connection until the client leaves, has its reply, breaks a limit, or the server stops.
+/// Serves a connection until the client leaves, has its reply, exceeds a limit, or the server stops.
 pub(super) async fn run(
     stream: Wire,
     address: Option<IpAddr>,
@@ -88,10 +88,10 @@ impl Connection {
         }
     }
 
-    /// The next request's head; `None` where there is none.
+    /// The next request's head; `None` at the end.
     async fn next_head(&mut self) -> io::Result<Option<[u8; HEAD_BYTES]>> {
         let settings = self.side.shared.settings.load_full();
-        // A client that does not stay has its request ready.
+        // A client that does not stay sends its request immediately.
         let wait = match self.talk.stays() {
             true => Duration::from_secs(settings.sql.wait_timeout_s),
             false => self.write_timeout(),
@@ -121,7 +121,7 @@ impl Connection {
         };
         self.side.shared.counters.request();
         if !self.is_admitted() {
-            // A request to stay has no reply, so that the next would be taken for another's.
+            // A request to stay has no reply, so an error would be taken for the reply to the next one.
             self.talk.leave();
             put_retry(&mut self.output, RATE_LIMITED);
             return Ok(());
@@ -137,7 +137,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A request's body; `None` where all buffers are taken.
+    /// A request's body; `None` if there is no buffer memory.
     async fn body(&mut self, length: usize) -> io::Result<Option<Vec<u8>>> {
         let most = self.side.shared.settings.load().sql.buffered_mb << 20;
         let deadline = Instant::now() + self.write_timeout();

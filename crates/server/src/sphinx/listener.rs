@@ -1,5 +1,5 @@
-//! Accepts connections. The protocol has no login: with users, its clients act as the one that `listen.sphinx_api_user`
-//! names, if that user may connect from their address.
+//! Accepts connections. The protocol has no login: if there are users, its clients act as the one in
+//! `listen.sphinx_api_user`, if that user may connect from their address.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
     settings::{Settings, find_user},
 };
 
-/// What a client reads that finds every place taken: in the words of `searchd`.
+/// The message for a connection beyond the limit, as in `searchd`.
 const MAXED_OUT: &str = "server maxed out, retry in a second";
 
 /// Accepts connections.
@@ -28,7 +28,7 @@ pub(crate) async fn accept(door: impl Door<Stream: Socket>, side: Arc<SqlSide>) 
     .await;
 }
 
-/// Starts a session, or turns the connection away.
+/// Starts a session, or refuses the connection.
 fn admit(
     sessions: &mut JoinSet<()>,
     stream: impl Socket,
@@ -69,7 +69,7 @@ fn admit(
     }
 }
 
-/// Who a client there is; `None` where it is nobody.
+/// The identity of a client at this address; `None` if it has none.
 fn identify(settings: &Settings, address: Option<IpAddr>) -> Option<Identity> {
     let (name, host) = (settings.listen.sphinx_api_user.clone(), host_of(address));
     if name.is_empty() {

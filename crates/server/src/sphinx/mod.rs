@@ -1,6 +1,6 @@
-//! SphinxAPI's server: connections are accepted (`listener`), read and written (`connection`), and each request
-//! becomes a reply in `answer`: an index is looked up (`table`), statements run in a session of the SQL side,
-//! and their rows (`rows`) become what the client asked for, a search's in `search`.
+//! SphinxAPI's server: `listener` accepts connections, `connection` reads and writes them, and `answer` answers each
+//! request: it finds the index (`table`), runs statements in a session of the SQL side, and converts their rows
+//! (`rows`), for searches in `search`.
 
 mod answer;
 mod connection;

@@ -1,4 +1,4 @@
-//! Rows of a statement, kept until the reply is written.
+//! The rows of a statement, kept until the reply is written.
 
 use std::sync::{
     Arc,
@@ -8,12 +8,12 @@ use std::sync::{
 use remora_mysql::ErrorCode;
 use remora_sql::{Cell, Column, Error, Outcome, Reply, Result};
 
-/// Most bytes of values that are kept.
+/// The most bytes of values.
 pub(super) const MAX_BYTES: usize = 64 << 20;
-/// What a row takes besides its values.
+/// The memory of a row without its values.
 const ROW_BYTES: usize = 64;
 
-/// Takes rows as `convert` makes them of cells.
+/// A reply that converts each row's cells with `convert`.
 pub(super) struct Rows<T, F> {
     pub rows: Vec<T>,
     pub columns: Vec<Column>,
@@ -25,18 +25,18 @@ pub(super) struct Rows<T, F> {
 }
 
 impl<T, F: FnMut(&[Column], &[Cell<'_>]) -> (T, usize)> Rows<T, F> {
-    /// No rows yet. `convert` gives a row and the bytes of its values.
+    /// No rows yet. `convert` returns a row and the bytes of its values.
     pub(super) fn new(interrupter: Arc<AtomicBool>, convert: F) -> Self {
         let (rows, columns) = (Vec::new(), Vec::new());
         Self { rows, columns, affected: 0, convert, bytes: 0, most: MAX_BYTES, interrupter }
     }
 
-    /// The same, with room for so many bytes.
+    /// The same with another limit of bytes.
     pub(super) fn within(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    /// The bytes that the rows take.
+    /// The bytes of the rows.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,4 +1,4 @@
-//! A query's statements, and what they answer as a reply.
+//! The statements of a query, and their results as a reply.
 
 use std::time::Instant;
 
@@ -15,12 +15,12 @@ use super::{
 };
 use crate::mysql::Guest;
 
-/// The refusal of an unknown index.
+/// The message for an unknown index.
 pub(super) const UNKNOWN: &str = "unknown local index '?' in search request";
-/// Most refusals of indexes that a warning tells.
+/// The most refused indexes in a warning.
 const MOST_TOLD: usize = 16;
 
-/// The answer to a query, with room for so many bytes of rows.
+/// Answers a query with a limit of bytes for its rows.
 pub(super) async fn answer(
     guest: &mut Guest,
     identity: &Identity,
@@ -50,7 +50,7 @@ async fn try_answer(
     };
     add_refusals(&mut warning, &refusals);
     let total_found = number(guest, &statement.count).await.map_err(failed)?;
-    // An outer order has the rows within the inner limit.
+    // An outer order applies to the rows within the inner limit.
     let most = match query.outer {
         Some(_) => query.max_matches.min(query.limit),
         None => query.max_matches,
@@ -69,8 +69,8 @@ async fn try_answer(
     Ok(Answer::Found { warning, found })
 }
 
-/// The tables that have what is asked for, the statement, and why others are left out, as `searchd` leaves out indexes
-/// without it.
+/// The tables that have what the query needs, the statement, and why other tables are left out, as `searchd` leaves out
+/// indexes.
 fn asked_of(
     query: &Query<'_>,
     lots: Vec<std::result::Result<TableShape, String>>,
@@ -100,7 +100,7 @@ fn asked_of(
     }
 }
 
-/// Tells in a warning which indexes of `*` were left out.
+/// Adds a warning about the indexes of `*` that were left out.
 fn add_refusals(warning: &mut String, refusals: &[String]) {
     let mut add = |part: &str| {
         if !warning.is_empty() {
@@ -114,7 +114,7 @@ fn add_refusals(warning: &mut String, refusals: &[String]) {
     }
 }
 
-/// What SQL says of a table, said of an index.
+/// An SQL message about a table, rephrased for an index.
 fn told(shape: &TableShape, message: &str) -> String {
     let table = format!("table {}: ", shape.shown());
     match message.strip_prefix(&table) {
@@ -123,7 +123,7 @@ fn told(shape: &TableShape, message: &str) -> String {
     }
 }
 
-/// The rows; takes from the room what they take.
+/// The rows; their memory is taken from `room`.
 async fn matches(guest: &mut Guest, statement: &Statement, room: &mut usize) -> Result<Vec<Match>> {
     let kinds: Vec<_> = statement.outputs.iter().map(|output| output.kind).collect();
     let convert = |_: &[Column], cells: &[Cell<'_>]| {
@@ -140,7 +140,7 @@ async fn matches(guest: &mut Guest, statement: &Statement, room: &mut usize) -> 
     Ok(reply.rows)
 }
 
-/// Bytes of a value in memory.
+/// The memory of a value.
 fn size(value: &Value) -> usize {
     let text = match value {
         Value::Text(text) => text.len(),
@@ -151,7 +151,7 @@ fn size(value: &Value) -> usize {
     size_of::<Value>() + text
 }
 
-/// The words of the last search with their numbers, and its warning.
+/// The words of the last search with their statistics, and its warning.
 async fn meta(guest: &mut Guest) -> Result<(Vec<Word>, String)> {
     let convert = |_: &[Column], cells: &[Cell<'_>]| {
         let part = |place: usize| cells.get(place).map_or_else(String::new, |c| text(*c).into());

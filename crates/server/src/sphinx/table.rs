@@ -1,4 +1,4 @@
-//! Which table an index is, and what it is like.
+//! Finds the table of an index, with its columns.
 
 use remora_engine::united_name;
 use remora_protocol::sphinx::statement::{Column, ColumnKind, Indexes, TableShape};
@@ -7,18 +7,18 @@ use remora_sql::{Access, Column as SqlColumn, Identity, SqlType};
 use super::rows::Rows;
 use crate::mysql::Guest;
 
-/// The refusal of a list that names no table.
+/// The message for a list that names no table.
 const NOTHING: &str = "no enabled local indexes to search";
-/// The number of the collation that says that texts are bytes.
+/// The number of the binary collation.
 const BINARY: u16 = 63;
 
-/// The table of a list of indexes; of several they are one. `*` is all that declare words and have rows of their
-/// own, by their names.
+/// The table for a list of indexes; several become one. `*` means all tables with ranked search and rows of their own,
+/// by name.
 ///
 /// # Errors
-/// A sentence for a list that names no table, for tables of the same name in several databases, for tables of
-/// several databases, and for those whose key is no whole number. `unknown` is the one for an index that is not
-/// there, `?` standing for its name.
+/// A message for a list that names no table, for tables of the same name in several databases, for tables of several
+/// databases, and for a key that is not an integer. `unknown` is the message for an unknown index, with `?` for its
+/// name.
 pub(super) async fn find(
     guest: &mut Guest,
     identity: &Identity,
@@ -36,10 +36,10 @@ pub(super) async fn find(
     shape_of(guest, &found, indexes).await
 }
 
-/// The same for a search: of `*` each lot of tables that can be read as one, where not all can.
+/// The same for a search: with `*`, one shape for each group of tables that can be read as one.
 ///
 /// # Errors
-/// As [`find`], for each lot.
+/// As [`find`], for each group.
 pub(super) async fn find_lots(
     guest: &mut Guest,
     identity: &Identity,
@@ -78,7 +78,7 @@ pub(super) async fn find_lots(
     Ok(shapes)
 }
 
-/// Tables as one.
+/// The shape of several tables as one.
 async fn shape_of(guest: &mut Guest, found: &[Found], indexes: &str) -> Result<TableShape, String> {
     let Some(first) = found.first() else { return Err(NOTHING.to_owned()) };
     if found.iter().any(|other| other.database != first.database) {
@@ -98,11 +98,11 @@ async fn shape_of(guest: &mut Guest, found: &[Found], indexes: &str) -> Result<T
     Ok(TableShape { database, name, key, columns, fields })
 }
 
-/// A table that may be read.
+/// A readable table.
 struct Found {
     database: String,
     table: String,
-    /// What the engine calls it.
+    /// Its name in the engine.
     stored: String,
 }
 
@@ -113,7 +113,7 @@ impl Found {
     }
 }
 
-/// Those that declare words and have rows of their own.
+/// The tables with ranked search and rows of their own.
 fn all(guest: &Guest, identity: &Identity) -> Vec<Found> {
     let has_words = |stored: &String| {
         let schema = guest.side().shared.database.schema(stored);
@@ -123,7 +123,7 @@ fn all(guest: &Guest, identity: &Identity) -> Vec<Found> {
     tables.into_iter().filter(has_words).map(|stored| Found::of(stored, &default)).collect()
 }
 
-/// The table of a name; one of the default database is meant before others.
+/// The table of this name; the default database takes precedence.
 fn one(guest: &Guest, identity: &Identity, name: &str, unknown: &str) -> Result<Found, String> {
     let (tables, default) = readable(guest, identity);
     let of = |stored| Found::of(stored, &default);
@@ -140,7 +140,7 @@ fn one(guest: &Guest, identity: &Identity, name: &str, unknown: &str) -> Result<
     }
 }
 
-/// The tables that may be read, by the engine's names, and the default database.
+/// The readable tables by engine name, and the default database.
 fn readable(guest: &Guest, identity: &Identity) -> (Vec<String>, String) {
     let shared = &guest.side().shared;
     let default = shared.settings.load().sql.default_database.clone();
@@ -170,7 +170,7 @@ fn is_whole(kind: SqlType) -> bool {
     )
 }
 
-/// A column as a request sees it; `None` for types that have no attribute.
+/// A column as requests see it; `None` for types without a corresponding attribute.
 fn column(column: &SqlColumn) -> Option<Column> {
     let kind = match column.kind {
         SqlType::TinyInt if column.length == 1 => ColumnKind::Bool,

@@ -1,14 +1,14 @@
-//! Cells of SQL as values of SphinxAPI. NULL is 0, or an empty text.
+//! Converts SQL cells to SphinxAPI values. NULL becomes 0 or an empty text.
 
 use std::borrow::Cow;
 
 use remora_protocol::sphinx::{AttributeKind, Value};
 use remora_sql::Cell;
 
-/// A cell as a value of an attribute.
+/// A cell as an attribute's value.
 pub(super) fn value(kind: AttributeKind, cell: Cell<'_>) -> Value {
     match kind {
-        // Numbers of 32 bits wrap around, as they do in Sphinx.
+        // 32-bit numbers wrap around, as in Sphinx.
         AttributeKind::Number | AttributeKind::Timestamp | AttributeKind::Bool => {
             Value::Number(whole(cell) as u32)
         }
@@ -22,12 +22,12 @@ pub(super) fn value(kind: AttributeKind, cell: Cell<'_>) -> Value {
     }
 }
 
-/// The numbers of a set, with commas between them.
+/// The numbers of a set, separated by commas.
 fn numbers(shown: &str) -> impl Iterator<Item = i64> {
     shown.split(',').filter_map(|number| number.parse().ok())
 }
 
-/// A cell as a whole number; what lies behind the point is cut off.
+/// A cell as an integer, truncated.
 pub(super) fn whole(cell: Cell<'_>) -> i64 {
     match cell {
         Cell::Int(number) => number,

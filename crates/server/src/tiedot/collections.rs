@@ -12,9 +12,9 @@ use super::{
 };
 use crate::requests::{MAX_COLLECTION_NAME_CHARS, blocking, is_collection_name};
 
-/// How long `/index` waits until all documents are in the index; it is finished in any case.
+/// How long `/index` waits for the index to be complete. It is completed in any case.
 const INDEX_PATIENCE: Duration = Duration::from_secs(30);
-/// How often it looks.
+/// The polling interval.
 const INDEX_PAUSE: Duration = Duration::from_millis(5);
 
 /// `/create`
@@ -58,7 +58,7 @@ pub(super) fn drop(ask: &Ask) -> Answer {
     Ok(Reply::empty())
 }
 
-/// `/scrub`: what deletions left is given back.
+/// `/scrub`: frees the space of deleted documents.
 pub(super) fn scrub(ask: &Ask) -> Answer {
     let name = ask.require("col")?;
     ask.collection(name, Access::Write)?;
@@ -78,7 +78,7 @@ pub(super) fn index(ask: &Ask) -> Answer {
     }
 }
 
-/// Waits until queries use the index that was asked for, as they do behind tiedot's answer.
+/// Waits until queries use the new index, as they do after tiedot's reply.
 pub(super) async fn wait_for_index(ask: &Ask) -> Result<(), Refusal> {
     let deadline = Instant::now() + INDEX_PATIENCE;
     let mut stopping = ask.caller.shared.stopping.subscribe();
@@ -117,7 +117,7 @@ pub(super) fn indexes(ask: &Ask) -> Answer {
     Ok(Reply::json(serde_json::json!(paths).to_string()))
 }
 
-/// The names of a path, between commas.
+/// The names of a path, separated by commas.
 fn names_of(path: &str) -> Result<Vec<String>, Refusal> {
     let names: Vec<String> = path.split(',').map(str::to_owned).collect();
     match names.iter().any(String::is_empty) {

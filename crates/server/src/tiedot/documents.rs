@@ -1,4 +1,4 @@
-//! Documents by their ids.
+//! Documents by id.
 
 use axum::http::StatusCode;
 use remora::Error;
@@ -65,7 +65,7 @@ fn missing(id: i64) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, format!("No such document ID {id}."))
 }
 
-/// The document of a text; the collection checks its depth and its size.
+/// Parses a document. The collection checks its depth and size.
 fn document(text: &str) -> Result<Json, Refusal> {
     let why = match serde_json::from_str(text) {
         Ok(document @ Json::Object(_)) => return Ok(document),

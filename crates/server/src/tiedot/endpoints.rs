@@ -1,4 +1,4 @@
-//! The endpoints: their paths, what they take, and what answers them.
+//! The endpoints: their paths, parameters and handlers.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -29,10 +29,10 @@ use crate::{
     settings::Settings,
 };
 
-/// What an endpoint answers.
+/// The answer of an endpoint.
 pub(super) type Answer = Result<Reply, Refusal>;
 
-/// A request that is to be answered.
+/// A request.
 pub(super) struct Ask {
     pub(super) caller: Caller,
     pub(super) library: Database,
@@ -40,12 +40,12 @@ pub(super) struct Ask {
     parameters: Parameters,
 }
 
-/// A path and what it does.
+/// A path and its handler.
 struct Endpoint {
     path: &'static str,
-    /// The parameters, all of which it knows.
+    /// All its parameters.
     parameters: &'static [&'static str],
-    /// The parameter that a body of JSON stands for.
+    /// The parameter that a JSON body stands for.
     body: Option<&'static str>,
     kind: CommandKind,
     answer: fn(&Ask) -> Answer,
@@ -72,7 +72,7 @@ const ENDPOINTS: [Endpoint; 24] = [
     endpoint("/", &[], Info, server::welcome),
     endpoint("/version", &[], Info, server::version),
     endpoint("/memstats", &[], Info, server::memory),
-    // tiedot documents how many parts a collection has, and ignores it.
+    // tiedot documents the number of parts, but ignores it.
     endpoint("/create", &["col", "numparts"], Other, collections::create),
     endpoint("/all", &[], Info, collections::all),
     endpoint("/rename", &["old", "new"], Other, collections::rename),
@@ -139,12 +139,12 @@ async fn find_and_answer(side: Side, client: Client, request: Request<Body>) -> 
 }
 
 impl Ask {
-    /// The value of a parameter that must be there.
+    /// The value of a required parameter.
     pub(super) fn require(&self, name: &str) -> Result<&str, Refusal> {
         self.parameters.require(name)
     }
 
-    /// Refuses a table with which so much may not be done.
+    /// Refuses access to a table without this right.
     pub(super) fn require_right(&self, table: &str, access: Access) -> Result<(), Refusal> {
         self.caller.require_loaded()?;
         match self.caller.may(table, access) {
@@ -153,10 +153,10 @@ impl Ask {
         }
     }
 
-    /// The collection of this name, if so much may be done with it.
+    /// The collection of this name, if the client has this access.
     pub(super) fn collection(&self, name: &str, access: Access) -> Result<Collection, Refusal> {
         self.require_right(name, access)?;
-        // What begins so is the engine's own.
+        // Names with this prefix are internal to the engine.
         let is_hidden = name.split('.').any(|part| part.starts_with('#'));
         let found = if is_hidden { None } else { self.library.find_collection(name)? };
         let missing = || Refusal::wrong(format!("Collection '{}' does not exist.", shown(name)));

@@ -21,25 +21,25 @@ use crate::{
     web::{self, Peer, Refused, client_address, refused_address, refused_foreign},
 };
 
-/// What tiedot tells everybody, and where one logs in.
+/// Paths without login: public information, and the login itself.
 const OPEN: [&str; 4] = ["/", "/version", "/memstats", web_tokens::LOGIN];
 
-/// Who a client has proved to be.
+/// A client's identity.
 #[derive(Clone)]
 pub(super) struct Client {
     identity: Option<Identity>,
-    /// Where it asks from.
+    /// Its address.
     pub(super) address: IpAddr,
 }
 
 impl Client {
-    /// A caller of this client.
+    /// The caller for this client.
     pub(super) fn caller(self, shared: Arc<ServerState>) -> Caller {
         Caller::new(shared, self.identity)
     }
 }
 
-/// Admits a request or answers why not, and sets the headers that tiedot's answers have.
+/// Admits a request or refuses it, and sets the headers of tiedot's replies.
 pub(super) async fn admit(
     State(shared): State<Arc<ServerState>>,
     ConnectInfo(peer): ConnectInfo<Peer>,
@@ -69,14 +69,14 @@ pub(super) async fn admit(
     response
 }
 
-/// A login that is asked for.
+/// A required login.
 struct Login {
     demand: Demand,
     address: IpAddr,
     given: Option<Credentials>,
 }
 
-/// The login that a request needs, if it needs one; an error is the answer to one who may not ask at all.
+/// The login that a request requires, if any; an error refuses the request.
 fn check(
     shared: &ServerState,
     settings: &Settings,
@@ -96,18 +96,18 @@ fn check(
     }
     let demand = Demand::of(settings);
     if demand == Demand::Nothing {
-        // Nothing but the page tells here who asks. A token is a proof, from whichever page.
+        // Without a login only the page's origin identifies the client. A token is proof, whatever the page.
         let why = refused_foreign(shared, settings, peer, request);
         return why.map_or(Ok(None), |why| Err(Refusal::forbidden(why)));
     }
-    // A browser asks before it sends a token, and sends none with that.
+    // A browser sends a preflight request without the token.
     if OPEN.contains(&request.uri().path()) || request.method() == Method::OPTIONS {
         return Ok(None);
     }
     Ok(Some(Login { demand, address, given: credentials(request) }))
 }
 
-/// Who asks; an error is the answer to one who does not prove it.
+/// The client's identity; an error if the login fails.
 async fn log_in(
     shared: &ServerState,
     settings: &Settings,
@@ -126,7 +126,7 @@ async fn log_in(
     proved.ok_or_else(|| unauthorized(login.demand))
 }
 
-/// What a client proves itself with: tiedot's `token X`, what our HTTP takes, or the parameter.
+/// A client's credentials: tiedot's `token X`, those of our HTTP, or the parameter.
 fn credentials(request: &Request<Body>) -> Option<Credentials> {
     let Some(header) = request.headers().get(header::AUTHORIZATION) else {
         return parameters::token(request.uri().query()?).map(Credentials::Bearer);
@@ -156,7 +156,7 @@ fn set_headers(headers: &mut HeaderMap) {
         (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, DELETE, OPTIONS"),
         (header::ACCESS_CONTROL_ALLOW_HEADERS, "Content-Type, Authorization"),
-        // Errors say again what was sent; no browser is to take that for a page.
+        // Errors repeat what was sent; no browser may take that for HTML.
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));

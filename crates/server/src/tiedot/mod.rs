@@ -1,7 +1,7 @@
 //! tiedot's HTTP API over collections of JSON documents.
 //!
-//! A request passes `gate` (who may ask), its parameters are read (`parameters`), and `endpoints` finds what answers it:
-//! `collections`, `documents`, `queries`, `server` or `web_tokens`. `query/` reads and evaluates tiedot's query language.
+//! A request passes `gate`, its parameters are read (`parameters`), and `endpoints` finds its handler: `collections`,
+//! `documents`, `queries`, `server` or `web_tokens`. `query/` parses and evaluates tiedot's query language.
 
 mod collections;
 mod documents;
@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 
 use crate::{shared::ServerState, web};
 
-/// What the requests of this door share.
+/// The state of this protocol.
 #[derive(Clone)]
 struct Side {
     shared: Arc<ServerState>,
@@ -30,11 +30,11 @@ struct Side {
     library: Database,
 }
 
-/// Answers on a listener until the server stops, then lets what is being answered end.
+/// Serves a listener until the server stops, then waits for running answers.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<ServerState>) {
     let library = Database::over(shared.database.clone());
     let side = Side { shared: Arc::clone(&shared), library };
-    // Each verb is as good as another, so paths are told apart behind the gate.
+    // All methods are equivalent, so paths are distinguished after the gate.
     let router = Router::new()
         .fallback(endpoints::answer)
         .layer(middleware::from_fn_with_state(Arc::clone(&shared), gate::admit))

@@ -1,11 +1,11 @@
-//! The parameters of a request: of its query string, of a form, or a body that is JSON as it is.
+//! The parameters of a request: from its query string, from a form, or a JSON body.
 //!
 //! ```text
 //! parameters := pair ("&" pair)*        pair := name "=" value        name, value := percent-encoded UTF-8, + is a space
 //! ```
 //!
-//! curl sends what `-d` is given as a form, whatever it is. So a body that says it is a form and begins as JSON is
-//! taken for JSON: the name of no parameter begins with a bracket or a quote.
+//! curl sends the argument of `-d` as a form, whatever it is. So a form body that begins like JSON is taken for JSON,
+//! because no parameter's name begins with a bracket or a quote.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +20,21 @@ use crate::{
     web::{BodyProblem, read_body},
 };
 
-/// Most parameters of a request; the endpoints know a handful.
+/// The most parameters of a request.
 const MAX_PARAMETERS: usize = 32;
-/// The parameter that a client may log in by.
+/// The parameter with a login token.
 pub(super) const TOKEN: &str = "access_token";
 
-/// What a request gives.
+/// The parameters of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Parameters {
     values: BTreeMap<String, String>,
-    /// A body that is no form.
+    /// A body that is not a form.
     body: Option<String>,
 }
 
 impl Parameters {
-    /// Reads those of a request, and its body within its limits.
+    /// Reads the parameters, and the body within its limits.
     pub(super) async fn read(request: Request<Body>, settings: &Settings) -> Result<Self, Refusal> {
         let mut parameters = Self::default();
         let query = request.uri().query().unwrap_or_default().to_owned();
@@ -79,7 +79,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// Refuses what an endpoint does not know; `body` is the parameter that a body of JSON stands for.
+    /// Refuses unknown parameters. `body` is the parameter that a JSON body stands for.
     pub(super) fn check(&mut self, known: &[&str], body: Option<&str>) -> Result<(), Refusal> {
         let is_known = |name: &str| name == TOKEN || known.contains(&name);
         if let Some(name) = self.values.keys().find(|name| !is_known(name)) {
@@ -103,7 +103,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// The value of a parameter that must be there.
+    /// The value of a required parameter.
     pub(super) fn require(&self, name: &str) -> Result<&str, Refusal> {
         let value = self.values.get(name).filter(|value| !value.is_empty());
         value.map(String::as_str).ok_or_else(|| {
@@ -112,14 +112,14 @@ impl Parameters {
     }
 }
 
-/// The token of a query string, if it has one.
+/// The token in a query string, if there is one.
 pub(super) fn token(query: &str) -> Option<Vec<u8>> {
     let prefix = [TOKEN, "="].concat();
     let value = query.split('&').find_map(|pair| pair.strip_prefix(&*prefix))?;
     decode(value.as_bytes()).ok().map(String::into_bytes)
 }
 
-/// What is told of a body that was not read.
+/// The error for a body that was not read.
 fn unread(problem: &BodyProblem, settings: &Http) -> Refusal {
     let (most, patience) = (settings.max_body_bytes, settings.read_timeout_s);
     match problem {
@@ -134,7 +134,7 @@ fn unread(problem: &BodyProblem, settings: &Http) -> Refusal {
     }
 }
 
-/// Reads percent-encoded text.
+/// Decodes percent-encoded text.
 fn decode(text: &[u8]) -> Result<String, Refusal> {
     let wrong = || {
         let text = String::from_utf8_lossy(text);

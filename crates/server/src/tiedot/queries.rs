@@ -35,7 +35,7 @@ pub(super) fn count(ask: &Ask) -> Answer {
     Ok(Reply::text(count.to_string()))
 }
 
-/// `/getpage`: one of so many parts of a collection, which are equal but for a document.
+/// `/getpage`: one of a number of parts of a collection, whose sizes differ by one at most.
 pub(super) fn page(ask: &Ask) -> Answer {
     let name = ask.require("col")?;
     let (page, total) = (ask.require("page")?, ask.require("total")?);
@@ -49,7 +49,7 @@ pub(super) fn page(ask: &Ask) -> Answer {
     let collection = ask.collection(name, Access::Read)?;
     let moment = collection.now();
     let all = u128::from(moment.len()?);
-    // Less than all documents, which are fewer than 2^64.
+    // Less than the number of documents, which is below 2^64.
     let begin = |page: u64| (all * u128::from(page) / u128::from(count)) as u64;
     let (start, end) = (begin(number), begin(number + 1));
     let mut budget = budget(ask);
@@ -77,7 +77,7 @@ fn evaluation<'e>(
     Ok(Evaluation { collection, moment, budget })
 }
 
-/// The documents of these ids by their ids. All of it is in memory, so that there is an end to it.
+/// The documents with these ids, by id. They are all in memory, so there is a limit.
 fn documents(ask: &Ask, moment: &Moment, ids: &[i64], budget: &mut Budget) -> Answer {
     let most = ask.settings.limits.write_queue_bytes;
     let too_large = || {
@@ -92,7 +92,7 @@ fn documents(ask: &Ask, moment: &Moment, ids: &[i64], budget: &mut Budget) -> An
         let mut bytes = body.len();
         let before = bytes;
         moment.texts(batch, &mut |place, text| {
-            // With the id, its quotes, a colon and a comma.
+            // Plus the id, its quotes, a colon and a comma.
             bytes += text.len() + 24;
             if let Some(kept) = texts.get_mut(place).filter(|_| bytes <= most) {
                 *kept = Some(text.to_owned());

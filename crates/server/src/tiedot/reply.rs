@@ -9,15 +9,15 @@ use remora_protocol::line::{LineError, code};
 
 use crate::web::NotHeard;
 
-/// So much of what a client sent is said back.
+/// The most characters of a client's input that a reply repeats.
 const SHOWN_CHARS: usize = 200;
 
-/// What a request is answered with.
+/// A reply to a request.
 pub(super) struct Reply {
     status: StatusCode,
     kind: &'static str,
     body: Vec<u8>,
-    /// The client's proof from now on.
+    /// The client's new token.
     authorization: Option<HeaderValue>,
 }
 
@@ -27,12 +27,12 @@ impl Reply {
         Self::text("")
     }
 
-    /// 200 with a text.
+    /// Status 200 with a text.
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self::new(StatusCode::OK, "text/plain", text.into().into_bytes())
     }
 
-    /// 200 with JSON.
+    /// Status 200 with JSON.
     pub(super) fn json(body: impl Into<Vec<u8>>) -> Self {
         Self::new(StatusCode::OK, "application/json", body.into())
     }
@@ -41,12 +41,12 @@ impl Reply {
         Self { status, kind, body, authorization: None }
     }
 
-    /// The same with the header `Authorization`.
+    /// The same with an `Authorization` header.
     pub(super) fn with_authorization(self, value: HeaderValue) -> Self {
         Self { authorization: Some(value), ..self }
     }
 
-    /// The same with 201: something is there now.
+    /// The same with status 201.
     pub(super) fn created(self) -> Self {
         Self { status: StatusCode::CREATED, ..self }
     }
@@ -67,7 +67,7 @@ impl IntoResponse for Reply {
     }
 }
 
-/// Why a request is not answered.
+/// An error reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -79,7 +79,7 @@ impl Refusal {
         Self { status, text: text.into() }
     }
 
-    /// 400: the request is wrong.
+    /// Status 400: the request is wrong.
     pub(super) fn wrong(text: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, text)
     }
@@ -88,7 +88,7 @@ impl Refusal {
         Self::new(StatusCode::FORBIDDEN, text)
     }
 
-    /// 500: something broke here.
+    /// Status 500: an internal error.
     pub(super) fn failed(text: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, text)
     }
@@ -129,7 +129,7 @@ impl From<LineError> for Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut text = self.text;
-        // As tiedot's errors end.
+        // tiedot's errors end so.
         text.push('\n');
         let reply = Reply::new(self.status, "text/plain; charset=utf-8", text.into_bytes());
         let mut response = reply.into_response();
@@ -142,7 +142,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The beginning of what a client sent, without what would break a line.
+/// The beginning of a client's input, without control characters.
 pub(super) fn shown(text: &str) -> String {
     let mut shown: String =
         text.chars().take(SHOWN_CHARS).map(|it| if it.is_control() { ' ' } else { it }).collect();

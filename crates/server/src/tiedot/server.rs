@@ -1,4 +1,4 @@
-//! The server itself: what tiedot says of itself, and its upkeep.
+//! The server itself: tiedot's information and maintenance.
 
 use remora::Error;
 use remora_protocol::line::reply::DumpPhase;
@@ -14,19 +14,19 @@ pub(super) fn welcome(_: &Ask) -> Answer {
     Ok(Reply::text("Welcome to tiedot's HTTP API, served by Remora"))
 }
 
-/// `/version`: that of the API, as tiedot counts.
+/// `/version`: the API's version number.
 pub(super) fn version(_: &Ask) -> Answer {
     Ok(Reply::text("6"))
 }
 
-/// `/memstats`: those of Go's figures that there are here.
+/// `/memstats`: those of Go's statistics that exist here.
 pub(super) fn memory(_: &Ask) -> Answer {
     let figures = MemoryFigures::read();
     let body = serde_json::json!({ "Alloc": figures.resident, "Sys": figures.resident_peak });
     Ok(Reply::json(body.to_string()))
 }
 
-/// `/sync`: what is acknowledged is durable as the settings say; this makes indexes files, too.
+/// `/sync`: acknowledged changes are durable according to the settings; this also writes indexes to files.
 pub(super) fn sync(ask: &Ask) -> Answer {
     ask.caller.require_everything()?;
     ask.caller.require_loaded()?;
@@ -35,7 +35,7 @@ pub(super) fn sync(ask: &Ask) -> Answer {
     Ok(Reply::empty())
 }
 
-/// `/dump`: into a file within the directory of dumps, as DUMP SAVE writes it; answered when it is there.
+/// `/dump`: saves a dump in the dump directory, like DUMP SAVE; answers when it is complete.
 pub(super) fn dump(ask: &Ask) -> Answer {
     require_administrator(ask, "/dump")?;
     let name = ask.require("dest")?;
@@ -64,7 +64,7 @@ pub(super) fn shutdown(ask: &Ask) -> Answer {
     Ok(Reply::empty())
 }
 
-/// Refuses what no client may that needs no proof, and those who may not do everything.
+/// Refuses clients without a login, and those with limited rights.
 fn require_administrator(ask: &Ask, path: &str) -> Result<(), Refusal> {
     if ask.settings.admin_token.is_empty() {
         return Err(Refusal::forbidden(format!(

@@ -1,4 +1,4 @@
-//! tiedot's way to log in: a JSON web token for a user's name and password.
+//! tiedot's login: a JSON web token for a user's name and password.
 
 use std::net::IpAddr;
 
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{accounts::Demand, web};
 
-/// Where a token is asked for; whoever asks has not logged in yet.
+/// The path of the login, which needs no login itself.
 pub(super) const LOGIN: &str = "/getjwt";
 
-/// `/getjwt`: the token of the user who is named and whose password is right.
+/// `/getjwt`: a token for a user with the right password.
 pub(super) async fn log_in(ask: &Ask, address: IpAddr) -> Answer {
     require_accounts(ask)?;
     let (user, password) = (ask.require("user")?, ask.require("pass")?);
@@ -29,12 +29,12 @@ pub(super) async fn log_in(ask: &Ask, address: IpAddr) -> Answer {
     Ok(Reply::empty().with_authorization(header))
 }
 
-/// The answer of an endpoint that [`log_in`] answers, which waits.
+/// The placeholder for [`log_in`], which is asynchronous.
 pub(super) fn unproved(_: &Ask) -> Answer {
     Err(wrong())
 }
 
-/// `/checkjwt`: who comes here has proved who they are.
+/// `/checkjwt`: only clients with a valid login get here.
 pub(super) fn check(ask: &Ask) -> Answer {
     require_accounts(ask)?;
     Ok(Reply::empty())

@@ -11,13 +11,13 @@ use crate::settings::Http;
 
 /// Why a body was not read.
 pub(crate) enum BodyProblem {
-    /// It takes more than `http.max_body_bytes`, or its client is gone and reads no answer.
+    /// It exceeds `http.max_body_bytes`, or the client has disconnected.
     TooLarge,
-    /// It did not come within `http.read_timeout_s`.
+    /// It did not arrive within `http.read_timeout_s`.
     Late,
 }
 
-/// Reads a body whole. One that says it is too large is not read at all.
+/// Reads a whole body. One with a declared length beyond the limit is not read at all.
 pub(crate) async fn read_body(
     request: Request<Body>,
     settings: &Http,

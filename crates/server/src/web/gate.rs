@@ -18,20 +18,20 @@ use crate::{
     shared::ServerState,
 };
 
-/// Why an address is not answered.
+/// Why an address is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It is in none of the allowed networks.
+    /// It is in none of the permitted networks.
     Network,
-    /// It asks too often.
+    /// It exceeds its rate limit.
     Rate,
 }
 
-/// A client has failed to log in so often that it is not listened to for a while.
+/// The client has failed to log in so often that it must wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotHeard;
 
-/// Why this client is not answered, if it is not.
+/// Why this client's address is refused, if it is.
 pub(crate) fn refused_address(
     shared: &ServerState,
     settings: &Settings,
@@ -52,8 +52,8 @@ pub(crate) fn refused_address(
     None
 }
 
-/// Why a request is not answered that a web page of somewhere else may make through a browser on this machine. A
-/// proxy that is trusted sees to it itself.
+/// Why a request is refused that a foreign web page may have caused through a browser on this machine. Trusted proxies
+/// check this themselves.
 pub(crate) fn refused_page(
     shared: &ServerState,
     settings: &Settings,
@@ -65,8 +65,8 @@ pub(crate) fn refused_page(
     })
 }
 
-/// As [`refused_page`], where a request that only reads in HTTP's eyes may write: a page needs no script for it, so
-/// that browsers send no `Origin`.
+/// As [`refused_page`], for protocols whose GET requests may write: pages can cause those without scripts, and browsers
+/// then send no `Origin`.
 pub(crate) fn refused_foreign(
     shared: &ServerState,
     settings: &Settings,
@@ -93,7 +93,7 @@ fn refused_by(
     Some(why)
 }
 
-/// Whom these credentials prove, `None` where they are wrong.
+/// The identity that these credentials prove, `None` if they are wrong.
 pub(crate) async fn prove(
     shared: &ServerState,
     settings: &Settings,
@@ -119,8 +119,8 @@ pub(crate) async fn prove(
     Ok(proved)
 }
 
-/// The last address of `X-Forwarded-For` that is no trusted proxy, if the connection comes from
-/// one; else where the connection comes from. What stands before is the client's own claim.
+/// The client's address: the last one in `X-Forwarded-For` that is not a trusted proxy, if the connection comes from a
+/// trusted proxy; otherwise the connection's. Earlier entries are the client's own claim.
 pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, http: &Http) -> IpAddr {
     let is_trusted = |address: IpAddr| http.trusted_proxies.iter().any(|c| c.contains(address));
     if !is_trusted(peer) {

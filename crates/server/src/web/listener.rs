@@ -1,10 +1,9 @@
-//! Connections: how many, and how long each may keep the server waiting.
+//! HTTP connections: their number and their timeouts.
 //!
-//! A connection is in one of three phases: idle between requests, receiving a request's head, or
-//! answering. Idle ones end after `limits.idle_timeout_s`, a head must be whole within
-//! `http.read_timeout_s` of its first byte however slowly its bytes trickle in, and a client that
-//! does not read for `http.write_timeout_s` is cut off. While a request is answered nothing is
-//! waited for; its handler bounds the time for the body.
+//! A connection is in one of three phases: idle between requests, receiving a request's head, or answering. An idle one
+//! ends after `limits.idle_timeout_s`. A head must be complete within `http.read_timeout_s` of its first byte, however
+//! slowly it arrives. A client that does not read for `http.write_timeout_s` is disconnected. While a request is
+//! answered there is no read timeout; its handler limits the time for the body.
 
 use std::{
     io,
@@ -31,11 +30,11 @@ use tokio::{
 
 use crate::{counters, shared::ServerState};
 
-/// The answer to a connection that finds every place taken.
+/// The response to a connection beyond the limit.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
     content-length: 73\r\nconnection: close\r\n\r\n\
     {\"error\":\"SERVER_BUSY too many connections, try again\",\"error_code\":6030}";
-/// The wait after a failed accept, which mostly means that file descriptors have run out.
+/// The pause after a failed accept, which usually means that file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Accepts HTTP connections.
@@ -50,7 +49,7 @@ impl HttpListener {
         Self { listener, shared, places: Arc::default() }
     }
 
-    /// A place for one more connection, if one is free.
+    /// Registers a connection; `None` at the limit.
     fn place(&self) -> Option<ConnectionSlot> {
         let place = ConnectionSlot { places: Arc::clone(&self.places) };
         let taken = self.places.fetch_add(1, Relaxed);
@@ -71,7 +70,7 @@ impl Listener for HttpListener {
                         tokio::spawn(turn_away(stream));
                         continue;
                     };
-                    // Responses are written whole; waiting to join them would only delay them.
+                    // Responses are written as a whole; joining them would only cause delay.
                     let _ = stream.set_nodelay(true);
                     let phase = Arc::new(Mutex::new(Phase::idle()));
                     let peer = Peer { address: address.ip(), phase: Arc::clone(&phase) };
@@ -102,16 +101,16 @@ async fn turn_away(mut stream: TcpStream) {
     let _ = tokio::time::timeout(Duration::from_secs(1), reply).await;
 }
 
-/// The client at the other end of a connection.
+/// The client of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
-    /// Where it is.
+    /// Its address.
     pub(crate) address: IpAddr,
     phase: Arc<Mutex<Phase>>,
 }
 
 impl Peer {
-    /// Says that a request is being answered, until the guard is dropped.
+    /// Marks the connection as answering, until the guard is dropped.
     pub(crate) fn answering(&self) -> Answering {
         *self.phase.lock() = Phase::Answering;
         Answering { phase: Arc::clone(&self.phase) }
@@ -124,7 +123,7 @@ impl Connected<IncomingStream<'_, HttpListener>> for Peer {
     }
 }
 
-/// A request is being answered.
+/// Marks a request that is being answered.
 pub(crate) struct Answering {
     phase: Arc<Mutex<Phase>>,
 }
@@ -137,9 +136,9 @@ impl Drop for Answering {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing of the next request has come since this moment.
+    /// Idle since this time.
     Idle(Instant),
-    /// A request's head began to come at this moment.
+    /// Receiving a request's head since this time.
     Receiving(Instant),
     /// A request is being answered.
     Answering,
@@ -151,7 +150,7 @@ impl Phase {
     }
 }
 
-/// A place among the connections; given back when dropped.
+/// A registered connection; unregistered when dropped.
 struct ConnectionSlot {
     places: Arc<AtomicUsize>,
 }
@@ -167,9 +166,9 @@ pub(crate) struct Connection {
     stream: TcpStream,
     phase: Arc<Mutex<Phase>>,
     shared: Arc<ServerState>,
-    /// Wakes the reader at its deadline; `None` while there is none.
+    /// Wakes the reader at its deadline; `None` if there is none.
     read_timer: Option<(Phase, Pin<Box<Sleep>>)>,
-    /// Runs while the client does not take what is written.
+    /// Runs while the client does not accept output.
     write_timer: Option<Pin<Box<Sleep>>>,
     _place: ConnectionSlot,
 }
@@ -191,7 +190,7 @@ impl Connection {
         }
     }
 
-    /// Ready when the client has kept the server waiting for too long.
+    /// Ready when a read deadline has passed.
     fn poll_read_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let phase = *self.phase.lock();
         if self.read_timer.as_ref().is_none_or(|(of, _)| *of != phase) {
@@ -211,7 +210,7 @@ impl Connection {
         }
     }
 
-    /// What a write that did not finish comes to: an error once the client has taken too long.
+    /// The result of an incomplete write: an error once the write timeout has passed.
     fn poll_write_deadline<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         let patience = Duration::from_secs(self.shared.settings.load().http.write_timeout_s);
         let timer = self.write_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
@@ -244,7 +243,7 @@ impl AsyncRead for Connection {
             if matches!(phase, Phase::Idle(_)) {
                 *phase = Phase::Receiving(Instant::now());
             }
-            // Bytes that come do not move the deadline of the head they belong to.
+            // Further bytes do not extend the deadline of a head.
             let late = matches!(*phase, Phase::Receiving(since)
                 if since.elapsed().as_secs() >= this.shared.settings.load().http.read_timeout_s);
             return Poll::Ready(if late { Err(io::ErrorKind::TimedOut.into()) } else { read });

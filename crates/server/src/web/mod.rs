@@ -1,5 +1,5 @@
-//! Common to the protocols over HTTP: connections and their deadlines (`listener`), bodies (`body`), allowed origins of
-//! web pages (`origin`), and address, rate and login (`gate`).
+//! Code shared by the protocols over HTTP: connections and their timeouts (`listener`), bodies (`body`), origins of web
+//! pages (`origin`), and address, rate and login (`gate`).
 
 mod body;
 mod gate;
@@ -20,15 +20,15 @@ pub(crate) use listener::Peer;
 use crate::shared::ServerState;
 use listener::HttpListener;
 
-/// Answers on a listener until the server stops, then lets what is being answered end.
+/// Serves a listener until the server stops, then waits for running answers.
 pub(crate) async fn serve(listener: TcpListener, router: Router, shared: Arc<ServerState>) {
     let mut stopping = shared.stopping.subscribe();
     let service = router.into_make_service_with_connect_info::<Peer>();
     let stopped = async move {
-        // An error means that the server is gone.
+        // An error means that the server has been dropped.
         let _ = stopping.wait_for(|stopping| *stopping).await;
     };
     let listener = HttpListener::new(listener, shared);
-    // It never ends by an error: a failed accept is tried again.
+    // It never fails: a failed accept is retried.
     let _ = axum::serve(listener, service).with_graceful_shutdown(stopped).await;
 }

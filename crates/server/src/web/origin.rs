@@ -1,8 +1,8 @@
-//! Which web pages may send requests to a server that only this machine reaches.
+//! Which web pages may send requests to a server that is only reachable from this machine.
 //!
-//! A browser runs on this machine and sends requests for any page it shows. `Origin` names the page's site. But a page
-//! may come from a name whose owner points it to this machine (DNS rebinding); then only `Host` reveals it. So `Host`
-//! must be an address or `localhost`.
+//! A browser on this machine sends requests for any page it shows. `Origin` names the page's site. But a page may come
+//! from a name that its owner resolves to this machine (DNS rebinding); then only `Host` reveals it. So `Host` must be
+//! an address or `localhost`.
 
 use std::net::IpAddr;
 
@@ -11,12 +11,12 @@ use axum::{
     http::{Request, header, uri::Authority},
 };
 
-/// Why a request is not answered; `None` where it is.
+/// Why a request is refused; `None` if it is not.
 pub(crate) fn refusal(request: &Request<Body>, allowed_origin: Option<&str>) -> Option<String> {
     let headers = request.headers();
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = request.uri().authority().map(Authority::as_str).or_else(|| text(header::HOST));
-    // Requests of HTTP/1.0 have none, and browsers send no such.
+    // HTTP/1.0 requests have none, but browsers do not send those.
     if let Some(host) = host
         && !is_local(host)
     {
@@ -37,8 +37,8 @@ pub(crate) fn refusal(request: &Request<Body>, allowed_origin: Option<&str>) -> 
     ))
 }
 
-/// Why a request is not answered that a page of somewhere else makes without a script, as it loads a picture: browsers
-/// say from where in `Sec-Fetch-Site`, or in `Referer` if they are old. One with an `Origin` was judged by that.
+/// Why a request is refused that a foreign page causes without a script, for example by loading an image. Browsers send
+/// `Sec-Fetch-Site`, or `Referer` if they are old. Requests with an `Origin` were checked by that.
 pub(crate) fn embedding_refusal(request: &Request<Body>) -> Option<String> {
     let headers = request.headers();
     if headers.contains_key(header::ORIGIN) {
@@ -56,7 +56,7 @@ pub(crate) fn embedding_refusal(request: &Request<Body>) -> Option<String> {
     is_foreign.then(|| "Web pages of other places may not ask, nor link to what is here".to_owned())
 }
 
-/// Whether `HOST[:PORT]` is this machine by its address or by the name that is its own everywhere.
+/// Whether `HOST[:PORT]` is a loopback address or `localhost`.
 fn is_local(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -66,7 +66,7 @@ fn is_local(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }
 
-/// So much of what a client said is said back.
+/// The beginning of a client's input for a message.
 fn shown(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(100).collect()
 }

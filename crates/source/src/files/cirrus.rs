@@ -15,8 +15,7 @@ use super::{
 };
 use crate::Result;
 
-/// Reads pairs of an action and a document. After a line that does not fit it goes on at the next
-/// action.
+/// Reads pairs of an action and a document. After a malformed line it continues at the next action.
 pub(crate) struct CirrusReader {
     lines: LineReader,
     pending: Option<(Span, String)>,
@@ -88,7 +87,7 @@ impl RecordReader for CirrusReader {
     }
 }
 
-/// The id of an action line; `None` if the line is none.
+/// The id of an action line; `None` for other lines.
 pub(crate) fn action_id(line: &[u8]) -> Option<String> {
     let head = line.get(..line.len().min(16))?;
     if !head.windows(8).any(|part| part == b"\"index\":" || part == b"\"create\"") {

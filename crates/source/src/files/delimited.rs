@@ -47,7 +47,7 @@ impl DelimitedReader {
         Ok(reader)
     }
 
-    /// Passes over the records before this offset, which were read in an earlier run.
+    /// Skips the records before this offset, which an earlier run has read.
     pub fn skip_to(&mut self, offset: u64) -> Result<()> {
         while self.csv.position().byte() < offset && self.advance()?.is_some() {}
         Ok(())
@@ -86,8 +86,8 @@ impl DelimitedReader {
         }
         let end = self.csv.position();
         let offset = self.record.position().map_or(0, csv::Position::byte);
-        // Blank lines and the second half of CR LF count as passed before the record they precede,
-        // so its line is counted back from its end.
+        // The parser counts blank lines and the LF of a CR LF before a record as read, so the record's line is computed
+        // back from its end.
         let inner_lines = memchr::memchr_iter(b'\n', self.record.as_slice()).count() as u64;
         let ended = self.csv.get_ref().byte_before(end.byte()) == Some(b'\n');
         let line = end.line().saturating_sub(inner_lines + u64::from(ended));
@@ -127,8 +127,8 @@ impl RecordReader for DelimitedReader {
     }
 }
 
-/// Refuses to read on after so many bytes, which are given anew for each record: a quotation mark
-/// left open must not take all memory. Keeps a copy of the piece that it gave last.
+/// Fails after a limited number of bytes per record, so that an unclosed quotation mark does not take all memory. Keeps
+/// a copy of the last piece that it returned.
 struct Limited {
     stream: Box<dyn Read + Send>,
     left: usize,
@@ -141,7 +141,7 @@ impl Limited {
         Self { stream, left, piece: Vec::new(), end: 0 }
     }
 
-    /// The byte before this offset, which lies in the last piece or right before it.
+    /// The byte before this offset, which is in the last piece or directly before it.
     fn byte_before(&self, offset: u64) -> Option<u8> {
         let from_end = usize::try_from(self.end.checked_sub(offset)?).ok()?;
         self.piece.get(self.piece.len().checked_sub(from_end + 1)?).copied()

@@ -1,8 +1,8 @@
-//! Reads a JSON document strictly and in one pass. Errors are reported with their place; correct parts are written in
-//! the form that the row needs.
+//! Reads a JSON document strictly and in one pass. Errors name their place; valid parts are written in the form that
+//! the row needs.
 //!
-//! Besides invalid JSON it refuses: a name that comes twice in an object, half of a surrogate pair, a number that no
-//! double holds (`1e999`), nesting beyond 100 levels. Numbers keep their digits.
+//! Besides invalid JSON it refuses a duplicate name in an object, half of a surrogate pair, a number that no double can
+//! represent (`1e999`), and nesting beyond 100 levels. Numbers keep their digits.
 
 mod extended;
 
@@ -18,29 +18,29 @@ use super::{
     shape::{Rows, Shape},
 };
 
-/// Deepest nesting of a document, as collections have it; a scalar is 1 deep.
+/// The deepest nesting of a document, as in collections. A scalar has depth 1.
 const MAX_DEPTH: usize = 100;
-/// Most bytes of a collection's document.
+/// The most bytes of a collection's document.
 pub(crate) const MAX_DOCUMENT_BYTES: usize = 16 << 20;
-/// Names of an object that are compared one by one; more are hashed.
+/// Up to this number, an object's names are compared one by one; more are hashed.
 const FEW_NAMES: usize = 16;
-/// Most bytes of a document that a message shows.
+/// The most bytes of a document in a message.
 const SHOWN_BYTES: usize = 60;
 
-/// A document that was read.
+/// A parsed document.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Document<'t> {
-    /// As the shape wants it.
+    /// The text that the shape asks for.
     pub text: Cow<'t, str>,
-    /// What stands at each of the shape's key paths, as JSON.
+    /// The values at the shape's key paths, as JSON.
     pub keys: Vec<Option<String>>,
 }
 
-/// Reads a document whose text begins on this line of its file. `extended` says that objects whose names begin with
-/// `$` are values of MongoDB.
+/// Parses a document that begins on this line of its file. With `extended`, objects whose names begin with `$` are
+/// values of MongoDB.
 ///
 /// # Errors
-/// What is wrong, and where in the document.
+/// The error and its place in the document.
 pub(crate) fn read_document<'t>(
     text: &'t str,
     first_line: u64,
@@ -73,7 +73,7 @@ pub(crate) fn read_document<'t>(
 /// The value of a key path.
 struct FoundKey {
     value: String,
-    /// Whether it stands in a nested object.
+    /// Whether it is in a nested object.
     is_nested: bool,
 }
 
@@ -234,7 +234,7 @@ impl<'t, 'k> Node<'_, 't, 'k> {
     }
 
     fn number<E: serde::de::Error>(self) -> Result<(), E> {
-        // All are met or none: they are counted.
+        // Nothing is written here, so only the number of numbers matters.
         if !self.walk.writes && self.walk.keys.is_empty() {
             return self.scalar("0");
         }
@@ -252,7 +252,7 @@ impl<'t, 'k> Node<'_, 't, 'k> {
         Ok(())
     }
 
-    /// Refuses an object or an array where a key is to be.
+    /// Refuses an object or an array as a key.
     fn refuse_as_key<E: serde::de::Error>(&mut self, what: &str) -> Result<(), E> {
         match self.keys.iter().any(|(_, rest)| rest.is_empty()) {
             true => self.walk.fail(format!("the key is {what}: name a path to a text or a number")),
@@ -260,7 +260,7 @@ impl<'t, 'k> Node<'_, 't, 'k> {
         }
     }
 
-    /// The key paths that go through a member of this name.
+    /// The rest of each key path that goes through a member of this name.
     fn keys_below(&self, name: &str) -> Vec<(usize, &'k str)> {
         let below = |&(key, rest): &(usize, &'k str)| {
             let rest = rest.strip_prefix(name)?;
@@ -272,7 +272,7 @@ impl<'t, 'k> Node<'_, 't, 'k> {
         self.keys.iter().filter_map(below).collect()
     }
 
-    /// The members of an object behind the first name.
+    /// The members of an object after the first name.
     fn members<'de, A: MapAccess<'de>>(
         mut self,
         first: Option<Cow<'de, str>>,
@@ -456,7 +456,7 @@ impl<'de> Visitor<'de> for NameSeed {
     }
 }
 
-/// The names of an object, each once.
+/// The names of an object, without duplicates.
 #[derive(Default)]
 struct Names<'de> {
     few: Vec<Cow<'de, str>>,
@@ -464,7 +464,7 @@ struct Names<'de> {
 }
 
 impl<'de> Names<'de> {
-    /// False if it is there.
+    /// False for a duplicate.
     fn insert(&mut self, name: Cow<'de, str>) -> bool {
         if self.few.contains(&name) || self.many.contains(&name) {
             return false;

@@ -1,4 +1,4 @@
-//! A table into a file: one record for each row, in key order, from one snapshot.
+//! Exports a table to a file: one record for each row, in key order, from one snapshot.
 
 use std::{
     io::Write,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Rows that are read at once where a condition chooses them.
+/// Rows in a batch, if a condition selects them.
 const BATCH_ROWS: usize = 256;
 
 /// Settings of an export.
@@ -26,27 +26,27 @@ const BATCH_ROWS: usize = 256;
 pub struct ExportOptions {
     /// JSON, JSON Lines, extended JSON, CSV or TSV.
     pub format: Format,
-    /// How the file is packed.
+    /// The compression of the file.
     pub compression: Compression,
-    /// Whether JSON is written over lines, for people.
+    /// Whether JSON is indented over several lines.
     pub pretty: bool,
-    /// The columns by their names, in this order; all if there is none.
+    /// The names of the columns, in this order; empty means all.
     pub columns: Vec<String>,
-    /// Only rows for which this holds.
+    /// Only rows for which this is true.
     pub filter: Option<Filter>,
-    /// Set it from any thread to end the export.
+    /// Set it from any thread to cancel the export.
     pub cancel: Arc<AtomicBool>,
 }
 
 impl ExportOptions {
-    /// All rows and columns, as they are.
+    /// All rows and columns.
     pub fn new(format: Format, compression: Compression) -> Self {
         let (columns, cancel) = (Vec::new(), Arc::default());
         Self { format, compression, pretty: false, columns, filter: None, cancel }
     }
 }
 
-/// What an export did.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExportReport {
     /// Rows written.
@@ -55,11 +55,11 @@ pub struct ExportReport {
     pub position: Position,
 }
 
-/// Writes the rows of a table; `progress` is called with their number every so often. Cost: memory for some rows,
-/// however many there are.
+/// Exports the rows of a table. `progress` is called from time to time with their number. The memory does not depend on
+/// the number of rows.
 ///
 /// # Errors
-/// The table cannot be read, there is no such column, the filter is wrong, the file cannot be written, the format is
+/// The table cannot be read, a column does not exist, the filter is wrong, the file cannot be written, the format is
 /// `Cirrus`, a value has no text form, or the export was cancelled.
 pub fn export_table(
     database: &Database,
@@ -94,10 +94,10 @@ pub fn export_table(
     Ok(ExportReport { rows, position })
 }
 
-/// Finds what is wrong with an export before anything is written.
+/// Checks an export before anything is written.
 ///
 /// # Errors
-/// There is no such table or column, the filter is wrong, or the format is not one that can be written so.
+/// The table or a column does not exist, the filter is wrong, or the format cannot be written with these options.
 pub fn check_export(database: &Database, table: &str, options: &ExportOptions) -> Result<()> {
     let schema = database.schema(table)?;
     places(&schema, &options.columns)?;
@@ -156,7 +156,7 @@ fn chosen_rows(
     Ok(reader.position())
 }
 
-/// The error for a column that is not there, or that nobody sees.
+/// The error for a column that does not exist or is hidden.
 fn no_column(schema: &Schema, name: &str) -> Error {
     let columns = shown(schema).into_iter().filter_map(|place| schema.columns.get(place));
     let names: Vec<_> = columns.map(|column| column.name.as_str()).collect();
@@ -164,7 +164,7 @@ fn no_column(schema: &Schema, name: &str) -> Error {
     Error::Export(format!("table {table:?} has no column {name:?}: it has {names}"))
 }
 
-/// The columns of these names.
+/// The positions of columns with these names.
 fn places(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
     let place = |name: &String| {
         let is_named = |place: &usize| {

@@ -1,4 +1,4 @@
-//! File formats: how they are recognised, and the reader of each.
+//! File formats: their detection, and the reader of each.
 
 use std::io::Read;
 
@@ -17,9 +17,9 @@ use crate::{Error, Result};
 /// How files are read.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    /// The form of the files; `None` finds out for each.
+    /// The format of the files; `None` detects it for each.
     pub format: Option<Format>,
-    /// What becomes of JSON documents.
+    /// How JSON documents become rows.
     pub shape: Shape,
 }
 
@@ -28,7 +28,7 @@ pub struct Reading {
 pub enum Format {
     /// One JSON object on each line.
     JsonLines,
-    /// An array of JSON objects, or objects one behind the other, over any lines.
+    /// An array of JSON objects, or consecutive objects, over any number of lines.
     Json,
     /// The same in MongoDB's extended JSON, as `mongoexport` writes it.
     Mongo,
@@ -36,12 +36,12 @@ pub enum Format {
     Csv,
     /// Tab-separated values with a header line.
     Tsv,
-    /// Wikipedia's CirrusSearch dump: lines in pairs.
+    /// Wikipedia's CirrusSearch dump: pairs of lines.
     Cirrus,
 }
 
 impl Format {
-    /// The form by its name on the command line.
+    /// The format with this name on the command line.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "jsonl" | "ndjson" => Self::JsonLines,
@@ -54,10 +54,10 @@ impl Format {
         })
     }
 
-    /// The form of a file, by its first bytes and then by its name.
+    /// Detects the format of a file by its first bytes, then by its name.
     ///
     /// # Errors
-    /// It has zero bytes.
+    /// The file begins with zero bytes.
     pub fn detect(name: &str, head: &[u8]) -> Result<Self> {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
         let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -89,13 +89,13 @@ impl Format {
     }
 }
 
-/// Whether the first document begins as those of `mongoexport` do: its `_id` is an object id.
+/// Whether the first document begins as those of `mongoexport` do: with an object id as `_id`.
 fn is_of_mongo(head: &[u8]) -> bool {
     let mut tokens = head.iter().filter(|byte| !byte.is_ascii_whitespace() && **byte != b'[');
     br#"{"_id":{"$oid":"#.iter().all(|byte| tokens.next() == Some(byte))
 }
 
-/// Whether a document goes on behind its first line.
+/// Whether a document continues after its first line.
 fn goes_on(line: &[u8], head: &[u8]) -> bool {
     let is_whole_line = line.len() < head.len();
     let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(line);
@@ -105,8 +105,8 @@ fn goes_on(line: &[u8], head: &[u8]) -> bool {
 /// Reads the records of a stream that begins at the start of its file, from a position on.
 ///
 /// # Errors
-/// The stream cannot be read, ends before the position, has no header where one is needed, or has no documents
-/// where the shape asks for them.
+/// The stream cannot be read, ends before the position, lacks a required header, or has no documents although the shape
+/// requires them.
 pub fn open_reader(
     file: &str,
     mut stream: Box<dyn Read + Send>,

@@ -1,5 +1,5 @@
-//! Imports files into a table: batches in file order, each stored with its position in the file, so that a rerun
-//! continues where the last one stopped, and a later line with the same key wins.
+//! Imports files into a table: batches in file order, each stored with its position in the file. A rerun continues
+//! where the last one stopped, and of two lines with the same key the later wins.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -25,17 +25,17 @@ const HEAD_BYTES: usize = 64 << 10;
 pub struct ImportOptions {
     /// How the files are read.
     pub reading: Reading,
-    /// How many malformed records are passed over; the next one stops the import, with nothing of its batch applied.
+    /// The number of malformed records that are skipped. The next one stops the import before its batch is applied.
     pub skip_bad: u64,
-    /// Most rows of a batch.
+    /// The most rows of a batch.
     pub batch_rows: usize,
-    /// A batch ends behind the record that brings it to so many bytes.
+    /// A batch ends after the record that brings it to this size.
     pub batch_bytes: usize,
-    /// Threads that make rows of records.
+    /// Threads that convert records to rows.
     pub threads: usize,
-    /// How many problems the report shows.
+    /// The number of problems in the report.
     pub shown_problems: usize,
-    /// Set it from any thread to end the import behind the batch at work.
+    /// Set it from any thread to stop the import after the current batch.
     pub cancel: Arc<AtomicBool>,
 }
 
@@ -66,11 +66,11 @@ impl<'a> Importer<'a> {
         Self { sink, schema, options }
     }
 
-    /// Imports the inputs one after another; `progress` is called behind each batch.
+    /// Imports the inputs one after another. `progress` is called after each batch.
     ///
     /// # Errors
-    /// A file cannot be read, the sink refuses, more records are malformed than may be passed over, or the import was
-    /// cancelled. The batches before stay.
+    /// A file cannot be read, the sink refuses a batch, more records are malformed than may be skipped, or the import
+    /// was cancelled. Batches applied before stay.
     pub fn run(
         &self,
         inputs: &mut [Input],
@@ -156,13 +156,13 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// How many malformed records may still be passed over.
+    /// The number of malformed records that may still be skipped.
     fn left(&self, run: &Run<'_>) -> u64 {
         self.options.skip_bad.saturating_sub(run.report.skipped)
     }
 
-    /// Applies a part whole. If the sink finds a row of it wrong and rows may be passed over, halves are tried until
-    /// that row is found.
+    /// Applies a part atomically. If the sink refuses a row and rows may be skipped, the part is halved until that row
+    /// is found.
     fn apply(&self, part: Part, run: &mut Run<'_>) -> Result<()> {
         let mut parts = vec![part];
         while let Some(part) = parts.pop() {
@@ -191,7 +191,7 @@ impl<'a> Importer<'a> {
         if part.rows.is_empty() && (source.is_none() || position == run.position) {
             return Ok(());
         }
-        // What keys over expressions give is in no file: the engine computes it.
+        // Hidden columns of functional keys are not in files: the engine computes them.
         let given = self.schema.given_columns();
         let put = |row: &Row| Change::Put(row.iter().take(given).cloned().collect());
         let changes: Vec<_> = part.rows.iter().map(put).collect();
@@ -202,7 +202,7 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// What the sink refused: a row alone, or one of several, of which nothing was applied.
+/// The error for refused rows, none of which were applied.
 fn refused(spans: &[Span], error: &remora_engine::Error, run: &Run<'_>) -> Error {
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
         return Error::Sink(error.to_string());

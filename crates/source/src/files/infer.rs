@@ -15,13 +15,13 @@ use crate::{Error, Result};
 
 const SAMPLE_BYTES: usize = 16 << 20;
 const SAMPLE_RECORDS: usize = 10_000;
-/// Files beyond these are not looked into.
+/// The most files that are sampled.
 const SAMPLE_FILES: usize = 64;
 
-/// Values up to so many bytes (of 99 in 100) are also held in the segments.
+/// Values are held in segments if 99 of 100 have at most this many bytes.
 const INDEXED_BYTES: usize = 200;
 
-/// Texts of these names are searched however short they are.
+/// Texts with these names are searched even if they are short.
 const SEARCHED_NAMES: [&str; 8] =
     ["title", "name", "text", "body", "content", "description", "summary", "abstract"];
 
@@ -44,16 +44,16 @@ pub struct Inference {
     pub schema: Schema,
     /// Records looked at.
     pub records: usize,
-    /// Malformed records among them, which were passed over.
+    /// Malformed records among them, which were skipped.
     pub malformed: usize,
 }
 
-/// Looks at the first 10,000 records or 16 MiB of the inputs, shared out among them, and chooses
-/// a schema. Costs one pass over that sample; streams can still be read from their start.
+/// Samples the first 10,000 records or 16 MiB, divided among the inputs, and chooses a schema. Streams can still be
+/// read from their start.
 ///
 /// # Errors
-/// An input cannot be read, holds no record or only malformed ones, a key column is none of them, or there are more
-/// columns than a table has.
+/// An input cannot be read, has no valid record, a key column does not exist, or there are more columns than a table
+/// may have.
 pub fn infer_schema(
     inputs: &mut [Input],
     table: &str,
@@ -143,7 +143,7 @@ fn refuse_equal_names(columns: &[ColumnDef]) -> Result<()> {
     }
 }
 
-/// The field that names a row, if there is one that looks like it.
+/// The field that looks like an identifier, if there is one.
 fn find_key(sample: &Sample, table: &str) -> Option<String> {
     let of_table = format!("{}_id", table.rsplit('.').next().unwrap_or(table));
     ["id", "_id", "pk", "key", &of_table, ROW_NUMBER_COLUMN].iter().find_map(|name| {

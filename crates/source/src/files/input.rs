@@ -1,5 +1,5 @@
-//! A file or a stream as uncompressed bytes. Gzip (also of several members) and zstd (also of
-//! several frames) are known by their first bytes, whatever the name ends in.
+//! A file or a stream as uncompressed bytes. Gzip (also with several members) and zstd (also with several frames) are
+//! detected by their first bytes, whatever the file's name.
 
 use std::{
     fs::File,
@@ -18,7 +18,7 @@ use crate::{Error, Result};
 const BUFFER_BYTES: usize = 256 << 10;
 const IDENTITY_BYTES: u64 = 64 << 10;
 
-/// One thing to read: a file, or a stream that can be read once.
+/// An input: a file, or a stream that can be read once.
 pub struct Input {
     name: String,
     origin: Origin,
@@ -63,7 +63,7 @@ impl Input {
         &self.name
     }
 
-    /// Bytes on disk; `None` for a stream.
+    /// The bytes on disk; `None` for a stream.
     pub fn total_bytes(&self) -> Option<u64> {
         match &self.origin {
             Origin::Path(path) => std::fs::metadata(path).ok().map(|found| found.len()),
@@ -71,13 +71,12 @@ impl Input {
         }
     }
 
-    /// Counts the bytes read so far, as they lie on disk.
+    /// A counter of the bytes read so far, as they are on disk.
     pub fn consumed(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.consumed)
     }
 
-    /// What tells this file from others wherever it lies: name, size and a hash of its first
-    /// 64 KiB; `None` for a stream.
+    /// Identifies this file wherever it is stored: name, size and a hash of its first 64 KiB; `None` for a stream.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -86,7 +85,7 @@ impl Input {
         file_identity(path).map(Some).map_err(|error| Error::io(&self.name, error))
     }
 
-    /// At most `bytes` of the start, uncompressed. A later `open` still begins at the start.
+    /// At most `bytes` of the start, uncompressed. A later `open` still starts at the beginning.
     ///
     /// # Errors
     /// It cannot be read or its compressed bytes are damaged.
@@ -150,7 +149,7 @@ fn file_identity(path: &Path) -> io::Result<String> {
     Ok(format!("{name}:{size}:{:016x}", fnv1a(&head)))
 }
 
-/// FNV-1a with 64 bits: stable over versions, which stored identities need.
+/// FNV-1a with 64 bits. Stored identities need a hash that never changes.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -173,7 +172,7 @@ fn decompress(mut stream: impl Read + Send + 'static) -> io::Result<Bytes> {
     }
 }
 
-/// What the first bytes of a file say about its packing.
+/// The compression that a file's first bytes show.
 enum Known {
     Plain,
     Gzip,

@@ -1,4 +1,4 @@
-//! JSON Lines: one document on each line; blank lines are passed over.
+//! JSON Lines: one document on each line. Blank lines are skipped.
 
 use super::{
     lines::{Line, LineReader},

@@ -1,7 +1,7 @@
 //! JSON files: one array of documents, or consecutive documents, over any number of lines.
 //!
-//! Documents are split by their brackets alone, so a malformed document can be skipped. Between documents everything
-//! must be correct: after anything else, the start of the next document is unknown.
+//! Documents are delimited by their brackets alone, so a malformed document can be skipped. Between documents the
+//! syntax must be correct: otherwise the start of the next document is unknown.
 
 use std::io::Read;
 
@@ -12,7 +12,7 @@ use super::{
 use crate::{Error, RecordProblem, Result};
 
 const BUFFER_BYTES: usize = 256 << 10;
-/// Deepest brackets that are followed; documents may have fewer.
+/// The deepest nesting of brackets that is followed. Documents may nest less deeply.
 const MAX_BRACKETS: usize = 10_000;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -26,19 +26,19 @@ pub(crate) struct JsonStreamReader {
     max_bytes: usize,
 }
 
-/// What may stand next.
+/// What may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// A document, or the end.
     Start,
-    /// A document: a comma stands before it.
+    /// A document, because a comma precedes it.
     BehindComma,
     BehindDocument,
     End,
 }
 
 impl JsonStreamReader {
-    /// Reads a stream that begins at the start of its file, from behind a document at this offset on this line.
+    /// Reads a stream that begins at the start of its file. Documents begin after this offset, on this line.
     ///
     /// # Errors
     /// The stream cannot be read, or ends before the offset.
@@ -62,7 +62,7 @@ impl JsonStreamReader {
         Ok(Self { layout, bytes, is_array, place, document, max_bytes })
     }
 
-    /// Goes to the first byte of the next document; false at the end.
+    /// Moves to the first byte of the next document; false at the end.
     fn find_document(&mut self) -> Result<bool> {
         loop {
             let next = self.bytes.behind_space()?;
@@ -97,7 +97,7 @@ impl JsonStreamReader {
         }
     }
 
-    /// Collects the document that begins here; false if it is too long to be held.
+    /// Collects the document that begins here; false if it is too long.
     fn take_document(&mut self) -> Result<bool> {
         let (line, mut scan) = (self.bytes.line, Scan::default());
         self.document.clear();
@@ -159,26 +159,26 @@ impl RecordReader for JsonStreamReader {
     }
 }
 
-/// Where a scan is within a document.
+/// The state of a scan within a document.
 #[derive(Default)]
 struct Scan {
-    /// The brackets that are open.
+    /// The open brackets.
     open: Vec<u8>,
     in_string: bool,
     escaped: bool,
-    /// Whether a byte of a number or a word was met.
+    /// Whether a byte of a number or a literal was met.
     in_word: bool,
 }
 
 enum Next {
-    /// The document goes on behind these bytes.
+    /// The document continues after these bytes.
     More,
     Whole,
     Wrong(&'static str),
 }
 
 impl Scan {
-    /// How many bytes belong to the document, and what follows.
+    /// The number of bytes that belong to the document, and what follows.
     fn through(&mut self, bytes: &[u8]) -> (usize, Next) {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -214,7 +214,7 @@ impl Scan {
         (at, Next::More)
     }
 
-    /// How many bytes belong to the string.
+    /// The number of bytes that belong to the string.
     fn through_string(&mut self, bytes: &[u8]) -> usize {
         if self.escaped {
             self.escaped = false;
@@ -228,7 +228,7 @@ impl Scan {
         found + 1
     }
 
-    /// Whether the document may end with the file: a number or a word.
+    /// Whether the document may end with the file, as a number or a literal may.
     fn is_scalar(&self) -> bool {
         self.in_word && self.open.is_empty() && !self.in_string
     }
@@ -251,7 +251,7 @@ impl Bytes {
         Self { file, stream, buffer, start: 0, filled: 0, offset: 0, line: 1 }
     }
 
-    /// What is held, at least a byte unless the stream has ended.
+    /// The buffered bytes, at least one unless the stream has ended.
     fn held(&mut self) -> Result<&[u8]> {
         if self.start == self.filled {
             self.start = 0;
@@ -260,7 +260,7 @@ impl Bytes {
         Ok(self.buffer.get(self.start..self.filled).unwrap_or_default())
     }
 
-    /// Goes behind bytes that are held.
+    /// Consumes buffered bytes.
     fn take(&mut self, count: usize) {
         let taken = self.buffer.get(self.start..self.start + count).unwrap_or_default();
         self.line += memchr::memchr_iter(b'\n', taken).count() as u64;
@@ -268,7 +268,7 @@ impl Bytes {
         self.start += count;
     }
 
-    /// Goes behind blanks; the byte that stands there.
+    /// Skips white space and returns the next byte.
     fn behind_space(&mut self) -> Result<Option<u8>> {
         loop {
             let held = self.held()?;
@@ -304,7 +304,7 @@ impl Bytes {
         Ok(())
     }
 
-    /// Goes to an offset that stands on this line.
+    /// Skips to an offset on this line.
     fn skip_to(&mut self, offset: u64, line: u64) -> Result<()> {
         while self.offset < offset {
             let left = usize::try_from(offset - self.offset).unwrap_or(usize::MAX);
@@ -322,7 +322,7 @@ impl Bytes {
     }
 }
 
-/// Reads once; 0 bytes at the end.
+/// Reads once; 0 means the end.
 fn read_some(file: &str, stream: &mut dyn Read, buffer: &mut [u8]) -> Result<usize> {
     loop {
         match stream.read(buffer) {
@@ -343,7 +343,7 @@ mod tests {
 
     type Documents = Vec<(u64, Option<String>)>;
 
-    /// The documents with their lines, and the error that ended the reading.
+    /// The documents with their lines, and the error that ended reading.
     fn read(bytes: &[u8], sizes: &[usize], max_bytes: usize) -> (Documents, Option<String>) {
         let pieces = Pieces { bytes: Cursor::new(bytes.to_vec()), sizes: sizes.to_vec(), at: 0 };
         let mut reader = match JsonStreamReader::new("f", Box::new(pieces), Layout::Object, 0, 1) {

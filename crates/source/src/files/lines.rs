@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Cuts a stream into lines at `\n`; a `\r` before it is dropped.
+/// Splits a stream into lines at `\n`. A `\r` before it is dropped.
 pub(crate) struct LineReader {
     file: String,
     stream: Box<dyn Read + Send>,
@@ -20,14 +20,14 @@ pub(crate) struct LineReader {
     ended: bool,
 }
 
-/// A line, or that it was too long to be held.
+/// A line, or a note that it was too long.
 pub(crate) enum Line<'l> {
     Whole(&'l [u8]),
     TooLong,
 }
 
 impl LineReader {
-    /// Reads from a stream whose next byte has this offset and stands on this line of its file.
+    /// Reads from a stream whose next byte has this offset and is on this line of its file.
     pub fn new(file: &str, stream: Box<dyn Read + Send>, offset: u64, line: u64) -> Self {
         Self {
             file: file.to_owned(),
@@ -42,7 +42,7 @@ impl LineReader {
         }
     }
 
-    /// The next line without its end; `None` behind the last.
+    /// The next line without its line break; `None` after the last.
     pub fn next(&mut self) -> Result<Option<(Span, Line<'_>)>> {
         if self.offset == 0 {
             self.skip_byte_order_mark()?;
@@ -69,8 +69,8 @@ impl LineReader {
         Ok(())
     }
 
-    /// The length of the next line with its end (0 at the end of the stream); `None` if it is
-    /// longer than allowed.
+    /// The length of the next line with its line break (0 at the end of the stream); `None` if it is longer than
+    /// allowed.
     fn find_line_end(&mut self) -> Result<Option<usize>> {
         let mut searched = 0;
         loop {
@@ -114,7 +114,7 @@ impl LineReader {
         Span { line, offset, end_line: self.line, end_offset: self.offset }
     }
 
-    /// Reads more behind what is held; false at the end of the stream.
+    /// Reads more bytes into the buffer; false at the end of the stream.
     fn fill(&mut self) -> Result<bool> {
         if self.ended {
             return Ok(false);
@@ -145,7 +145,7 @@ impl LineReader {
     }
 }
 
-/// Passes over bytes that were read in an earlier run.
+/// Skips bytes that an earlier run has read.
 pub(crate) fn skip_bytes(file: &str, stream: &mut dyn Read, bytes: u64) -> Result<()> {
     let skipped = std::io::copy(&mut stream.take(bytes), &mut std::io::sink())
         .map_err(|error| Error::io(file, error))?;
@@ -168,7 +168,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Hands out its bytes in pieces of the given sizes, over and over.
+    /// Returns its bytes in pieces of the given sizes, repeatedly.
     pub(crate) struct Pieces {
         pub bytes: Cursor<Vec<u8>>,
         pub sizes: Vec<usize>,

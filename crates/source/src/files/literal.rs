@@ -15,7 +15,7 @@ use remora_engine::{ColumnType, Date, DateTime, Decimal, Value};
 
 const DAY_MICROS: u64 = 86_400_000_000;
 
-/// A text as a value of the type; `None` if it is not one or does not fit.
+/// Parses a value of this type; `None` if the text is not one or the value does not fit.
 pub fn parse_literal(kind: ColumnType, text: &str) -> Option<Value> {
     Some(match kind {
         ColumnType::Int(bits) => fit_int(bits, text.trim().parse().ok()?)?,
@@ -37,8 +37,8 @@ pub fn parse_literal(kind: ColumnType, text: &str) -> Option<Value> {
     })
 }
 
-/// Appends a value as text that [`parse_literal`] reads back; nothing for NULL. False if the value
-/// is a moment beyond the years that the text form has, or an infinite number.
+/// Appends a value as text that [`parse_literal`] reads back; nothing for NULL. False for a date beyond the years of
+/// the text form and for an infinite number.
 #[must_use]
 pub fn write_literal(value: &Value, out: &mut Vec<u8>) -> bool {
     let written = match value {
@@ -54,24 +54,24 @@ pub fn write_literal(value: &Value, out: &mut Vec<u8>) -> bool {
     written.is_ok()
 }
 
-/// An integer as a value of a signed column of so many bits.
+/// An integer as a value of a signed column with this many bits; `None` if it does not fit.
 pub(crate) fn fit_int(bits: u8, number: i64) -> Option<Value> {
     let spare = 64_u32.checked_sub(u32::from(bits))?;
     (number.checked_shl(spare)? >> spare == number).then_some(Value::Int(number))
 }
 
-/// An integer as a value of an unsigned column of so many bits.
+/// An integer as a value of an unsigned column with this many bits; `None` if it does not fit.
 pub(crate) fn fit_uint(bits: u8, number: u64) -> Option<Value> {
     let spare = 64_u32.checked_sub(u32::from(bits))?;
     (number.checked_shl(spare)? >> spare == number).then_some(Value::Uint(number))
 }
 
-/// A number that 32 bits can hold, not yet rounded to them: the table does that.
+/// A number in the range of 32-bit floats. It is not rounded yet: the table does that.
 pub(crate) fn fit_float(number: f64) -> Option<f64> {
     (number as f32).is_finite().then_some(number)
 }
 
-/// A decimal of a column of type `Decimal`, rounded to its fraction digits as MySQL does.
+/// Parses a decimal for a `Decimal` column and rounds it to the column's scale as MySQL does.
 pub(crate) fn parse_decimal(kind: ColumnType, text: &str) -> Option<Decimal> {
     let ColumnType::Decimal(precision, scale) = kind else { return None };
     Decimal::parse(text, precision, scale)
@@ -101,7 +101,7 @@ fn parse_hex(text: &str) -> Option<Vec<u8>> {
     text.chunks(2).map(pair).collect()
 }
 
-/// A number of exactly so many digits.
+/// A number of exactly this many digits.
 fn digits(text: &str, count: usize) -> Option<u64> {
     let all_digits = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     all_digits.then(|| text.parse().ok())?

@@ -38,7 +38,7 @@ pub use row_writer::{Compression, RowWriter};
 pub use shape::{Rows, Shape};
 pub use sink::{DatabaseSink, RowSink};
 
-/// Most bytes of one record. A longer one is malformed.
+/// The most bytes of a record. A longer one is malformed.
 pub const MAX_RECORD_BYTES: usize = 64 << 20;
 
 pub(crate) use document::read_document;

@@ -1,9 +1,8 @@
-//! Reading a file on several threads with the order of its lines kept.
+//! Reads a file with several threads and keeps the order of its lines.
 //!
-//! One thread decompresses and splits, workers make rows, the caller's thread takes the batches.
-//! With each batch the splitter hands out a one-place channel: its sending end goes to whichever
-//! worker is free, its receiving end into a bounded queue in file order. So the caller meets the
-//! batches in order, and no more of them exist than the queue has places.
+//! One thread decompresses and splits, workers make rows, and the caller's thread takes the batches. For each batch the
+//! splitter creates a channel for one message: the sender goes to a free worker, the receiver into a bounded queue in
+//! file order. So the caller receives the batches in order, and the queue's length bounds their number.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -27,20 +26,20 @@ pub(crate) struct Sizes {
     pub threads: usize,
 }
 
-/// The rows of a stretch of a file.
+/// The rows of a range of a file.
 pub(crate) struct RowBatch {
     pub rows: Vec<Row>,
-    /// Where each row stands.
+    /// The place of each row.
     pub spans: Vec<Span>,
-    /// Records that are no rows.
+    /// Malformed records.
     pub problems: Vec<(Span, RecordProblem)>,
-    /// Names of fields that no column takes, and how often.
+    /// Names of unknown fields, and how often each occurred.
     pub ignored: Vec<(String, u64)>,
-    /// Whether the file ends behind it.
+    /// Whether this is the last batch of the file.
     pub end: bool,
 }
 
-/// What every thread of a pipeline knows.
+/// The state that all threads of a pipeline share.
 pub(crate) struct PipelineContext<'a> {
     pub file: &'a str,
     pub schema: &'a Schema,
@@ -55,7 +54,7 @@ struct Job {
     reply: Sender<Result<RowBatch>>,
 }
 
-/// Calls `take` with the batches of the reader's file in order, until it fails.
+/// Calls `take` with the batches of a file in order, until it fails.
 pub(crate) fn run(
     shared: &PipelineContext<'_>,
     reader: Box<dyn RecordReader>,
@@ -90,7 +89,7 @@ fn take_in_order(
     Ok(())
 }
 
-/// Ends at the end of the file, at an error, or when nobody takes batches any more.
+/// Splits until the end of the file, an error, or until no more batches are wanted.
 fn split(
     shared: &PipelineContext<'_>,
     mut reader: Box<dyn RecordReader>,
@@ -105,7 +104,7 @@ fn split(
         let mut records = RecordBatch::default();
         match fill(shared.sizes, &mut *reader, &mut records) {
             Err(error) => {
-                // Nobody waits for it only if the taker has failed itself.
+                // The send fails only if the receiver has failed itself.
                 let _ = reply.send(Err(error));
                 return;
             }
@@ -118,7 +117,7 @@ fn split(
     }
 }
 
-/// True at the end of the file.
+/// Fills a batch; true at the end of the file.
 fn fill(sizes: Sizes, reader: &mut dyn RecordReader, records: &mut RecordBatch) -> Result<bool> {
     while records.len() < sizes.batch_rows.max(1) && records.bytes() < sizes.batch_bytes.max(1) {
         if !reader.read_into(records)? {

@@ -9,14 +9,14 @@ use std::{fmt, str::FromStr};
 
 use super::record::Span;
 
-/// The place behind the last record that was applied.
+/// The place after the last applied record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilePosition {
-    /// In the uncompressed bytes.
+    /// The offset in the uncompressed bytes.
     pub offset: u64,
-    /// From 1.
+    /// The line, from 1.
     pub line: u64,
-    /// What is added to a record's line to make its `_row`.
+    /// The number that is added to a record's line to make its `_row`.
     pub first_row: u64,
     /// Whether the file was read to its end.
     pub end: bool,
@@ -29,7 +29,7 @@ impl Default for FilePosition {
 }
 
 impl FilePosition {
-    /// The place behind this record, or this place if there is none.
+    /// The place after this record, or this place if there is none.
     pub(crate) fn behind(self, last: Option<Span>, end: bool) -> Self {
         let (line, offset) =
             last.map_or((self.line, self.offset), |span| (span.end_line, span.end_offset));

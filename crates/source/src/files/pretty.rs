@@ -1,9 +1,9 @@
-//! JSON over lines, for people.
+//! Indented JSON.
 
-/// What each level stands to the right of the one around it.
+/// The indentation of each level.
 const INDENT: &[u8] = b"  ";
 
-/// Appends JSON with each member and each element on a line of its own. What it is made of is not changed.
+/// Appends JSON with each member and each element on a line of its own. Its tokens are not changed.
 pub(crate) fn push_pretty(json: &[u8], out: &mut Vec<u8>) {
     let (mut depth, mut rest) = (0_usize, json);
     while let [byte, behind @ ..] = rest {
@@ -47,7 +47,7 @@ fn new_line(depth: usize, out: &mut Vec<u8>) {
     (0..depth).for_each(|_| out.extend_from_slice(INDENT));
 }
 
-/// The bytes of a string behind its first quote, with the last one.
+/// The length of a string after its opening quote, including the closing one.
 pub(crate) fn string_length(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {

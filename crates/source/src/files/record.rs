@@ -1,33 +1,33 @@
 //! Records: the form between a byte stream and rows.
 //!
-//! A reader appends one record after another to a batch; the batch goes to another thread that
-//! makes rows of it. A record is a list of byte fields: a JSON line is one field, a CSV line one
-//! field for each column, a CirrusSearch pair the page's id and the document.
+//! A reader appends records to a batch, and another thread makes rows of the batch. A record is a list of byte fields:
+//! a JSON line is one field, a CSV line has one field for each column, a CirrusSearch pair has the page's id and the
+//! document.
 
 use super::shape::Shape;
 use crate::Result;
 
 /// Reads records of one file, in order, within bounded memory.
 pub trait RecordReader: Send {
-    /// How the fields of its records are to be understood.
+    /// The meaning of its records' fields.
     fn layout(&self) -> &Layout;
-    /// Appends the next record, whole or as malformed; false at the end.
+    /// Appends the next record, valid or malformed; false at the end.
     ///
     /// # Errors
-    /// The stream cannot be read on.
+    /// The stream cannot be read.
     fn read_into(&mut self, batch: &mut RecordBatch) -> Result<bool>;
 }
 
-/// What the fields of a record are.
+/// The meaning of a record's fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One field: a JSON object, as a request has it: the last of two members of one name stands.
+    /// One field: a JSON object as in a request; of duplicate members the last one wins.
     Object,
-    /// One field: a JSON document, which is read strictly.
+    /// One field: a JSON document, which is parsed strictly.
     Document {
-        /// What becomes of it.
+        /// How it becomes a row.
         shape: Shape,
-        /// Whether objects may stand for values of MongoDB.
+        /// Whether objects may represent values of MongoDB.
         extended: bool,
     },
     /// Two fields: an id, and a JSON object.
@@ -36,7 +36,7 @@ pub enum Layout {
     Columns(Vec<String>),
 }
 
-/// Records in the order of their file, in one piece of memory.
+/// Records in file order, in one buffer.
 #[derive(Debug, Default)]
 pub struct RecordBatch {
     bytes: Vec<u8>,
@@ -51,21 +51,21 @@ struct Entry {
     problem: Option<String>,
 }
 
-/// Where a record stands in the uncompressed bytes of its file.
+/// The place of a record in the uncompressed bytes of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The line it starts on, from 1.
     pub line: u64,
     /// Its first byte.
     pub offset: u64,
-    /// The line behind it.
+    /// The line after it.
     pub end_line: u64,
-    /// The byte behind it.
+    /// The offset after it.
     pub end_offset: u64,
 }
 
 impl Span {
-    /// From the start of this one to the end of a later one.
+    /// From the start of this span to the end of a later one.
     pub(crate) fn to(self, end: Self) -> Self {
         Self { end_line: end.end_line, end_offset: end.end_offset, ..self }
     }
@@ -80,7 +80,7 @@ pub struct Record<'b> {
 }
 
 impl RecordBatch {
-    /// How many records, malformed ones included.
+    /// The number of records, including malformed ones.
     pub fn len(&self) -> usize {
         self.records.len()
     }
@@ -95,7 +95,7 @@ impl RecordBatch {
         self.bytes.len()
     }
 
-    /// Forgets the records, keeps the memory.
+    /// Removes the records and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.field_ends.clear();
@@ -121,7 +121,7 @@ impl RecordBatch {
         self.records.push(Entry { span, first_field, problem: None });
     }
 
-    /// Appends a record that could not be read, and why.
+    /// Appends a malformed record with the reason.
     pub fn push_malformed(&mut self, span: Span, problem: impl Into<String>) {
         let first_field = self.field_ends.len();
         self.records.push(Entry { span, first_field, problem: Some(problem.into()) });
@@ -129,17 +129,17 @@ impl RecordBatch {
 }
 
 impl<'b> Record<'b> {
-    /// Where it stands.
+    /// Its place.
     pub fn span(&self) -> Span {
         self.entry.span
     }
 
-    /// Why it could not be read.
+    /// Why it is malformed.
     pub fn problem(&self) -> Option<&'b str> {
         self.entry.problem.as_deref()
     }
 
-    /// How many fields it has.
+    /// The number of its fields.
     pub fn field_count(&self) -> usize {
         self.fields_end - self.entry.first_field
     }

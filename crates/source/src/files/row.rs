@@ -1,4 +1,4 @@
-//! Records into rows: fields are found by their column's name and turned into its type.
+//! Converts records to rows: fields are matched to columns by name and converted to the columns' types.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,19 +17,19 @@ use super::{
     shape::{Rows, Shape},
 };
 
-/// The column that numbers the rows of files that have no key of their own.
+/// The column that numbers the rows of files without a key.
 pub(crate) const ROW_NUMBER_COLUMN: &str = "_row";
 
-/// Names of unknown fields that are kept for the report.
+/// The most names of unknown fields in the report.
 const MAX_IGNORED_NAMES: usize = 100;
 
-/// Most bytes of an id of a collection that is a text.
+/// The most bytes of a text id in a collection.
 const MAX_ID_BYTES: usize = 512;
 
-/// Most characters of a value that a message shows.
+/// The most characters of a value in a message.
 const SHOWN_CHARS: usize = 60;
 
-/// Makes rows of one schema out of the records of one file.
+/// Converts the records of one file to rows of one schema.
 pub struct RowParser {
     columns: Vec<Column>,
     lookup: FxHashMap<String, usize>,
@@ -76,10 +76,10 @@ impl RowParser {
         parser
     }
 
-    /// A record as a row; `row_number` goes into a key column `_row` that the record lacks.
+    /// Converts a record to a row. `row_number` is the value of a key column `_row` that the record lacks.
     ///
     /// # Errors
-    /// What is wrong with the record: its column and value are named.
+    /// Why the record is wrong, with the column and the value.
     pub fn parse(&mut self, record: &Record<'_>, row_number: u64) -> Result<Row, String> {
         if let Some(problem) = record.problem() {
             return Err(problem.to_owned());
@@ -107,7 +107,7 @@ impl RowParser {
         Ok(row)
     }
 
-    /// The names of fields that no column takes, and how often each came.
+    /// The names of unknown fields, and how often each occurred.
     pub fn ignored(&self) -> &BTreeMap<String, u64> {
         &self.ignored
     }
@@ -126,7 +126,7 @@ impl RowParser {
         })
     }
 
-    /// True if the row is whole: a collection's, whose id may still be missing.
+    /// Parses a document; true if the row is complete, as a collection's is, although its id may still be missing.
     fn parse_document(
         &mut self,
         record: &Record<'_>,
@@ -167,7 +167,7 @@ impl RowParser {
         Ok(())
     }
 
-    /// A dump's document id is the key if the document does not give it.
+    /// Uses a dump's document id as the key, unless the document has one.
     fn fill_key(&self, id: Option<&[u8]>, row: &mut Row) -> Result<(), String> {
         let [key] = *self.key_columns else { return Ok(()) };
         let (Some(column), Some(cell)) = (self.columns.get(key), row.get_mut(key)) else {
@@ -191,7 +191,7 @@ impl RowParser {
         }
     }
 
-    /// The column of a field name, without regard to case; the name is counted if there is none.
+    /// The column of a field name, case-insensitively. An unknown name is counted.
     fn column_of(&mut self, name: &str) -> Option<usize> {
         let found = self.lookup.get(name).or_else(|| self.lookup.get(&name.to_lowercase()));
         let found = found.copied();
@@ -210,7 +210,7 @@ impl RowParser {
     }
 }
 
-/// The text that stands at a key path: an id where ids are texts.
+/// The text at a key path, for collections with text ids.
 fn text_id(path: &str, key: Option<&str>) -> Result<String, String> {
     let key =
         key.ok_or_else(|| format!("nothing stands at the key path {path}: give it a text"))?;
@@ -226,7 +226,7 @@ fn text_id(path: &str, key: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// The integer that stands at a key path: an id where ids are numbers.
+/// The integer at a key path, for collections with integer ids.
 fn document_id(path: &str, key: Option<&str>) -> Result<i64, String> {
     let key = key.ok_or_else(|| {
         format!("nothing stands at the key path {path}: give it a number, or import without --key, so that ids are made")
@@ -239,7 +239,7 @@ fn document_id(path: &str, key: Option<&str>) -> Result<i64, String> {
     })
 }
 
-/// Fields usually come in the columns' order, so the column behind the last one is tried first.
+/// Fields usually come in the order of the columns, so the column after the last one is tried first.
 struct ObjectVisitor<'a> {
     parser: &'a mut RowParser,
     row: &'a mut Row,
@@ -431,12 +431,12 @@ fn unescape_null(text: &str) -> &str {
     if is_null_like(text) { text.get(1..).unwrap_or_default() } else { text }
 }
 
-/// Whether a text is `\N`, perhaps with more `\` before it.
+/// Whether a text is `\N`, possibly with more `\` before it.
 pub(crate) fn is_null_like(text: &str) -> bool {
     text.strip_suffix('N').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b == b'\\'))
 }
 
-/// The message without serde_json's line, which is always 1 here.
+/// The message without serde_json's line number, which is always 1 here.
 fn not_json(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let reason = message.split(" at line ").next().unwrap_or_default();
@@ -486,7 +486,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::files::record::{RecordBatch, Span};
 
-    /// A type and one of its values, of every kind.
+    /// All types, each with a value.
     pub(crate) fn kinds_and_values() -> Vec<(ColumnType, Value)> {
         let date = Date { year: 2024, month: 2, day: 29 };
         vec![

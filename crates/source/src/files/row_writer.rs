@@ -1,11 +1,10 @@
-//! Rows as records of a file.
+//! Writes rows as records of a file.
 //!
-//! What is written is read back by an import under the same schema as the same rows. In JSON an
-//! integer, a float and a decimal of up to 15 digits is a number, a longer decimal a string, bytes
-//! are hexadecimal digits in a string, dates and times strings in ISO form, JSON stands as it is, and NULL is
-//! left out. (A JSON column that holds the document `null` reads back as NULL.) In extended JSON moments are `$date`,
-//! decimals and integers beyond 63 bits `$numberDecimal`, bytes `$binary`. CSV and TSV are
-//! described at their reader; NULL is `\N` in text and bytes columns and empty in others.
+//! An import under the same schema reads them back as the same rows. In JSON, integers, floats and decimals of up to 15
+//! digits are numbers, longer decimals are strings, bytes are strings of hexadecimal digits, dates and times are
+//! strings in ISO form, JSON is embedded as it is, and NULL is omitted. (The JSON document `null` reads back as NULL.)
+//! In extended JSON dates are `$date`, decimals and integers beyond 63 bits `$numberDecimal`, and bytes `$binary`. CSV
+//! and TSV are described at their reader; NULL is `\N` in text and bytes columns and empty in others.
 
 use std::{
     io::{self, Write},
@@ -18,13 +17,13 @@ use remora_engine::{ColumnType, Row, Schema, Value};
 use super::{format::Format, literal::write_literal, pretty::push_pretty, row::is_null_like};
 use crate::{Error, Result};
 
-/// Digits that every reader of JSON numbers keeps.
+/// The digits of a number that every JSON reader preserves.
 const SAFE_DIGITS: usize = 15;
 
-/// How the bytes of a file are packed.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// None.
     None,
     /// Gzip.
     Gzip,
@@ -38,7 +37,7 @@ pub struct RowWriter<W: Write> {
     columns: Vec<usize>,
     format: Format,
     pretty: bool,
-    /// Whether a record, or the header, was written.
+    /// Whether a record or the header was written.
     has_begun: bool,
     out: Packed<W>,
     record: Vec<u8>,
@@ -51,16 +50,16 @@ enum Packed<W: Write> {
     Zstd(zstd::stream::write::Encoder<'static, W>),
 }
 
-/// The places of all columns but those that have what the expressions of keys give, which nobody sees.
+/// The positions of all columns but the hidden ones of functional keys.
 pub(super) fn shown(schema: &Schema) -> Vec<usize> {
     (0..schema.columns.len()).filter(|place| !schema.is_computed(*place)).collect()
 }
 
 impl<W: Write> RowWriter<W> {
-    /// Writes all columns that are shown, on one line.
+    /// Writes all visible columns, with a record on one line.
     ///
     /// # Errors
-    /// The packing cannot begin, or the format is `Cirrus`.
+    /// The compressor cannot start, or the format is `Cirrus`.
     pub fn new(
         schema: Arc<Schema>,
         format: Format,
@@ -77,17 +76,17 @@ impl<W: Write> RowWriter<W> {
         Ok(Self { schema, columns, format, pretty: false, has_begun: false, out, record, field })
     }
 
-    /// Only these columns, by their places, in this order.
+    /// Only the columns at these positions, in this order.
     #[must_use]
     pub fn columns(mut self, columns: Vec<usize>) -> Self {
         self.columns = columns;
         self
     }
 
-    /// JSON over several lines, if asked for.
+    /// Indented JSON, if `pretty`.
     ///
     /// # Errors
-    /// The format has a record on a line.
+    /// The format has one record per line.
     pub fn pretty(mut self, pretty: bool) -> Result<Self> {
         if pretty && !matches!(self.format, Format::Json | Format::Mongo) {
             let message = "only json and mongo are written over lines (--pretty): name one of them as the format";
@@ -110,7 +109,7 @@ impl<W: Write> RowWriter<W> {
         self.end_record()
     }
 
-    /// Writes a document that is JSON already, as a row's object.
+    /// Writes a JSON document as a row.
     ///
     /// # Errors
     /// The file cannot be written, or the format has no documents.
@@ -124,7 +123,7 @@ impl<W: Write> RowWriter<W> {
         self.end_record()
     }
 
-    /// Writes what is held back and ends the packing.
+    /// Writes buffered bytes and finishes the compression.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -143,7 +142,7 @@ impl<W: Write> RowWriter<W> {
         self.out.finish().map_err(write_error)
     }
 
-    /// What stands between fields; `None` for JSON.
+    /// The field separator; `None` for JSON.
     fn separator(&self) -> Option<u8> {
         match self.format {
             Format::Csv => Some(b','),
@@ -152,7 +151,7 @@ impl<W: Write> RowWriter<W> {
         }
     }
 
-    /// Writes what stands before a record: the header before the first, the array's bracket, a comma.
+    /// Writes what precedes a record: the header, the array's bracket, or a comma.
     fn begin_record(&mut self) -> Result<()> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         match (self.separator(), self.format) {
@@ -275,7 +274,7 @@ fn write_error(error: io::Error) -> Error {
     Error::io("the exported file", error)
 }
 
-/// Whether the text form of a value stands in JSON as it is.
+/// Whether the text form of a value is valid JSON as it is.
 fn is_json(value: &Value) -> bool {
     match value {
         Value::Int(_) | Value::Uint(_) | Value::Float(_) | Value::Bool(_) | Value::Json(_) => true,
@@ -286,7 +285,7 @@ fn is_json(value: &Value) -> bool {
     }
 }
 
-/// A moment with the `T` of ISO 8601 before its time of day.
+/// Puts the `T` of ISO 8601 before the time of a date and time.
 fn iso(value: &Value, text: &mut [u8]) {
     if matches!(value, Value::DateTime(_) | Value::Timestamp(_))
         && let Some(space) = text.iter_mut().find(|byte| **byte == b' ')
@@ -295,7 +294,7 @@ fn iso(value: &Value, text: &mut [u8]) {
     }
 }
 
-/// Writes a value that extended JSON has a form of its own for; false if it has none.
+/// Writes a value that has a form of its own in extended JSON; false for other values.
 fn push_extended(value: &Value, literal: &[u8], out: &mut Vec<u8>) -> bool {
     let (name, text) = match value {
         Value::Timestamp(_) => ("$date", literal.to_vec()),
@@ -333,7 +332,7 @@ fn push_literal(column: &str, value: &Value, out: &mut Vec<u8>) -> Result<()> {
     }
 }
 
-/// JSON with its line breaks, which can only stand between tokens, turned into spaces.
+/// Appends JSON with its line breaks, which are only between tokens, replaced by spaces.
 fn push_json_line(text: &str, out: &mut Vec<u8>) {
     out.extend(text.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
 }
@@ -347,7 +346,7 @@ fn push_field(record: &mut Vec<u8>, position: usize, field: &[u8], separator: u8
         record.push(separator);
     }
     let is_plain = |byte: &u8| !matches!(byte, b'"' | b'\n' | b'\r') && *byte != separator;
-    // A record of one empty field would be a blank line, which readers pass over.
+    // A record with a single empty field would be a blank line, which readers skip.
     let may_be_blank = position == 0 && field.is_empty();
     if !may_be_blank && field.iter().all(is_plain) {
         record.extend_from_slice(field);

@@ -1,4 +1,4 @@
-//! One run of an import: how far it is and what it has to report.
+//! The state and report of one import run.
 
 use std::{
     sync::{
@@ -24,7 +24,7 @@ pub(crate) struct Run<'r> {
     pub file: String,
     /// The name under which the file's position is stored; `None` for a stream.
     pub source: Option<String>,
-    /// How far the file has been applied.
+    /// The position up to which the file was applied.
     pub position: FilePosition,
     pub consumed: Arc<AtomicU64>,
     shown_problems: usize,
@@ -34,19 +34,19 @@ pub(crate) struct Run<'r> {
     total_bytes: Option<u64>,
 }
 
-/// Rows that are applied together.
+/// Rows that are applied in one batch.
 pub(crate) struct Part {
     pub rows: Vec<Row>,
-    /// Where each row stands.
+    /// The place of each row.
     pub spans: Vec<Span>,
-    /// The last record of it, whether it became a row or not.
+    /// The last record of the part, whether it became a row or not.
     pub last: Option<Span>,
-    /// Whether the file ends behind it.
+    /// Whether the file ends after it.
     pub end: bool,
 }
 
 impl Part {
-    /// Two parts, the second first: what a stack of parts wants.
+    /// Splits into two parts, the second one first, as a stack needs them.
     pub fn halves(mut self) -> [Self; 2] {
         let middle = self.rows.len() / 2;
         let rows = self.rows.split_off(middle);
@@ -77,7 +77,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Counts a record that is passed over.
+    /// Counts a skipped record.
     pub fn skip(&mut self, span: Span, problem: RecordProblem) {
         self.report.skipped += 1;
         self.report.record_bytes += span.end_offset - span.offset;

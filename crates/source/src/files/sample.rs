@@ -1,4 +1,4 @@
-//! What the sampled records hold: for each column the kinds and sizes of its values.
+//! Statistics of sampled records: the kinds and sizes of each column's values.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{Error, RecordProblem, Result};
 
-/// The fields of a CirrusSearch document that are taken, in this order.
+/// The used fields of a CirrusSearch document, in this order.
 const CIRRUS_FIELDS: [&str; 17] = [
     "title",
     "text",
@@ -41,28 +41,28 @@ const CIRRUS_FIELDS: [&str; 17] = [
     "page_id",
 ];
 
-/// Digits that a double is written with at most; a number with more is meant to be exact.
+/// The most digits with which a double is written; a number with more digits is meant to be exact.
 const DOUBLE_DIGITS: usize = 17;
-/// Most columns of a table.
+/// The most columns of a table.
 const MAX_COLUMNS: usize = 4_096;
 
-/// What was seen in some records.
+/// The statistics of some records.
 #[derive(Default)]
 pub(crate) struct Sample {
     pub records: usize,
     pub malformed: usize,
-    /// The first that is malformed.
+    /// The first malformed record.
     pub problem: Option<RecordProblem>,
-    /// In the order in which they first came.
+    /// In the order of their first occurrence.
     pub columns: Vec<ColumnSample>,
     positions: HashMap<String, usize>,
 }
 
-/// What was seen of one column.
+/// The statistics of one column.
 #[derive(Default)]
 pub(crate) struct ColumnSample {
     pub name: String,
-    /// Kept for reading back, neither searched nor filtered.
+    /// Stored only, neither searched nor filtered.
     pub stored_only: bool,
     values: usize,
     kinds: Kinds,
@@ -89,7 +89,7 @@ struct Kinds {
 }
 
 impl Sample {
-    /// Looks at the start of an input.
+    /// Samples the start of an input.
     pub fn read(
         &mut self,
         input: &mut Input,
@@ -108,7 +108,7 @@ impl Sample {
         let mut reader = open_reader(name, stream, format, &reading.shape, &start)?;
         let layout = reader.layout().clone();
         let (mut record, mut next) = (RecordBatch::default(), RecordBatch::default());
-        // What ends with the sample is not malformed for that.
+        // A record that is cut off by the end of the sample is not malformed.
         let read = |reader: &mut dyn RecordReader, batch: &mut RecordBatch| match reader
             .read_into(batch)
         {
@@ -226,7 +226,7 @@ impl Sample {
 }
 
 impl ColumnSample {
-    /// The narrowest type that takes every value seen.
+    /// The narrowest type for all values seen.
     pub fn column_type(&self) -> ColumnType {
         let kinds = &self.kinds;
         let number = kinds.int || kinds.float;
@@ -264,7 +264,7 @@ impl ColumnSample {
         }
     }
 
-    /// Whether every record had its own value of a type that keys can have.
+    /// Whether all records have distinct values of a type that keys can have.
     pub fn can_be_key(&self, records: usize) -> bool {
         let kind = self.column_type();
         let fits = matches!(kind, ColumnType::Int(_) | ColumnType::Uint(_) | ColumnType::Text);
@@ -273,7 +273,7 @@ impl ColumnSample {
             && self.length_at(100) <= 255
     }
 
-    /// The length in bytes that so many values of a hundred do not exceed.
+    /// The length in bytes that this percentage of values does not exceed.
     pub fn length_at(&self, percent: usize) -> usize {
         quantile(&self.bytes, percent)
     }
@@ -304,7 +304,7 @@ impl ColumnSample {
         self.count(&text);
     }
 
-    /// A field of a file in which everything is text.
+    /// Counts a field of a format that has only text.
     fn see_text(&mut self, text: &str) {
         if is_number(text) {
             self.see_number(text);
@@ -330,7 +330,7 @@ impl ColumnSample {
         }
         let (whole, fraction) = raw.split_once('.').unwrap_or((raw, ""));
         if raw.contains(['e', 'E']) {
-            // No count of digits can hold it.
+            // The count of digits does not fit.
             kinds.whole_digits = usize::from(u8::MAX);
         }
         kinds.whole_digits = kinds.whole_digits.max(whole.trim_start_matches('-').len());
@@ -360,14 +360,14 @@ impl ColumnSample {
     }
 }
 
-/// Digits behind leading zeros, without the exponent.
+/// The digits without leading zeros and exponent.
 fn significant_digits(raw: &str) -> usize {
     let mantissa = raw.split(['e', 'E']).next().unwrap_or_default();
     let digits = mantissa.bytes().filter(u8::is_ascii_digit).skip_while(|&digit| digit == b'0');
     digits.count()
 }
 
-/// Whether a text is a JSON number, which has no leading zeros and no `+`: `007` is a code.
+/// Whether a text is a JSON number. `007` is not: it is a code.
 fn is_number(text: &str) -> bool {
     let starts = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
     starts && serde_json::from_str::<serde_json::Number>(text).is_ok()
@@ -380,7 +380,7 @@ fn quantile(lengths: &[usize], percent: usize) -> usize {
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
 }
 
-/// The fields of an object in their order.
+/// The members of an object, in order.
 struct Fields;
 
 impl<'de> Visitor<'de> for Fields {

@@ -1,31 +1,31 @@
-//! Which parts of a JSON document belong to a row.
+//! How JSON documents become rows.
 
-/// What becomes of a JSON document on the way to a row.
+/// How a JSON document becomes a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// What a row is made of.
+    /// The columns of a row.
     pub rows: Rows,
-    /// Dotted paths whose values are the key. Those that lead into nested objects are columns of that name beside
-    /// the document's own, unless objects are flattened.
+    /// Dotted paths to the key values. A path into a nested object becomes a column of that name, unless objects are
+    /// flattened anyway.
     pub key: Vec<String>,
 }
 
-/// What a row is made of.
+/// The columns of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rows {
-    /// A column for each member of the document; nested ones are JSON.
+    /// A column for each member of the document. Nested objects are JSON.
     #[default]
     Members,
-    /// A column for each member, and for those of nested objects by their dotted paths; arrays are JSON.
+    /// A column for each scalar member, also of nested objects, by its dotted path. Arrays are JSON.
     FlatMembers,
-    /// A collection's columns: an id, which is NULL where it is still to be given, and the document.
+    /// The columns of a collection: an id, which is NULL if it is still to be assigned, and the document.
     Documents,
-    /// The same of objects that have both, `{"id": …, "doc": …}`.
+    /// The same, for objects with both: `{"id": …, "doc": …}`.
     IdsAndDocuments,
 }
 
 impl Shape {
-    /// Whether rows are those of a collection.
+    /// Whether the rows are those of a collection.
     pub fn is_of_collection(&self) -> bool {
         matches!(self.rows, Rows::Documents | Rows::IdsAndDocuments)
     }

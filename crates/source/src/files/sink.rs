@@ -1,4 +1,4 @@
-//! Where an import puts its rows: a database in this process, or something behind a wire.
+//! Targets of an import: a database in this process, or one behind a connection.
 
 use std::{cell::RefCell, collections::VecDeque};
 
@@ -11,18 +11,18 @@ use crate::{Error, Result};
 
 /// Takes batches of rows. All calls come from one thread.
 pub trait RowSink {
-    /// Applies a batch whole, behind those before it. It is as safe as the sink makes it when
-    /// [`RowSink::finish`] has returned, or sooner.
+    /// Applies a batch atomically, after earlier ones. It is durable, as far as the sink guarantees that, when
+    /// [`RowSink::finish`] has returned, or earlier.
     ///
     /// # Errors
-    /// The batch or one before it was refused or its fate is unknown; `Engine(Request { .. })`
-    /// means that a row of this one is wrong and nothing of it was applied.
+    /// The batch or an earlier one was refused, or its outcome is unknown. `Engine(Request { .. })` means that a row of
+    /// this batch is wrong and nothing of it was applied.
     fn apply(&self, batch: ChangeBatch) -> Result<()>;
 
-    /// Waits until all batches are applied, and as durable as the database makes them.
+    /// Waits until all batches are applied and as durable as the database makes them.
     ///
     /// # Errors
-    /// One of them was not, and none behind it.
+    /// A batch was not applied; then none after it was.
     fn finish(&self) -> Result<()> {
         Ok(())
     }
@@ -33,15 +33,14 @@ pub trait RowSink {
     /// It cannot be read.
     fn source_position(&self, source: &str) -> Result<Option<String>>;
 
-    /// The largest value of the table's `_row` key, 0 if it has no row. Asked only for tables
-    /// with such a key.
+    /// The largest value of the table's `_row` key, 0 for an empty table. Called only for tables with such a key.
     ///
     /// # Errors
     /// It cannot be read.
     fn largest_row_number(&self, table: &str) -> Result<u64>;
 }
 
-/// Batches of a [`DatabaseSink`] that are under way while the next one is made: a core indexes each.
+/// Batches of a [`DatabaseSink`] in flight while the next one is made. Each is indexed by one core.
 const UNDER_WAY: usize = 2;
 
 /// A database in this process.
@@ -57,7 +56,7 @@ impl<'d> DatabaseSink<'d> {
         Self { database, pipeline: database.pipeline(), under_way: RefCell::default() }
     }
 
-    /// Waits until at most so many batches are under way.
+    /// Waits until at most `left` batches are in flight.
     fn wait_for_all_but(&self, left: usize) -> Result<()> {
         let mut under_way = self.under_way.borrow_mut();
         while under_way.len() > left
@@ -78,7 +77,7 @@ impl RowSink for DatabaseSink<'_> {
 
     fn finish(&self) -> Result<()> {
         self.wait_for_all_but(0)?;
-        // Batches of a pipeline are visible before they are synced; this one syncs them too.
+        // Batches of a pipeline are visible before they are synced. This empty batch syncs them.
         self.database.apply(ChangeBatch::default())?;
         Ok(())
     }

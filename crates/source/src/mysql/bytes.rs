@@ -1,4 +1,4 @@
-//! Reading the fields of an event or a value, front to back, without ever leaving its bytes.
+//! Reads the fields of an event or a value front to back, with bounds checks.
 
 /// An event ends in the middle of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         Ok(*head)
     }
 
-    /// Leaves out bytes.
+    /// Skips bytes.
     ///
     /// # Errors
     /// [`Short`] if fewer bytes are left.
@@ -48,12 +48,12 @@ impl<'a> Reader<'a> {
         self.bytes(length).map(drop)
     }
 
-    /// What is left; nothing is left then.
+    /// All remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
 
-    /// How many bytes are left.
+    /// The number of remaining bytes.
     pub fn remaining(&self) -> usize {
         self.0.len()
     }
@@ -100,10 +100,10 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(whole))
     }
 
-    /// A length-encoded integer of the protocol: one byte, or a mark and 2, 3 or 8 bytes.
+    /// A length-encoded integer of the protocol: one byte, or a prefix byte and 2, 3 or 8 bytes.
     ///
     /// # Errors
-    /// [`Short`] if fewer bytes are left, or if the first byte is no mark of an integer.
+    /// [`Short`] if fewer bytes are left, or if the first byte does not begin an integer.
     pub fn packed(&mut self) -> Result<u64, Short> {
         match self.u8()? {
             small @ ..=250 => Ok(u64::from(small)),
@@ -114,10 +114,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A packed length as a size in memory.
+    /// A length-encoded length, as a `usize`.
     ///
     /// # Errors
-    /// [`Short`] if fewer bytes are left, or if it is no length.
+    /// [`Short`] if fewer bytes are left, or if it is not a length.
     pub fn packed_length(&mut self) -> Result<usize, Short> {
         usize::try_from(self.packed()?).map_err(|_| Short)
     }

@@ -1,4 +1,4 @@
-//! What a failed connection or statement means for the caller.
+//! Converts client errors to what they mean for the caller.
 
 use mysql::{DriverError, MySqlError};
 use remora_mysql::ErrorCode;
@@ -6,12 +6,12 @@ use remora_mysql::ErrorCode;
 use super::{quote::quoted, settings::MysqlSettings};
 use crate::Error;
 
-/// The grants that following needs, for an account of which nothing but the user's name is known.
+/// The grants that following needs, for an account of which only the user name is known.
 fn mend_grants(settings: &MysqlSettings) -> String {
     grants(settings, &account(&settings.user, "%"))
 }
 
-/// The grants that following needs, for the account as the source writes it.
+/// The grants that following needs, for the account in the source's spelling.
 pub(super) fn grants(settings: &MysqlSettings, account: &str) -> String {
     let database = settings.database.as_deref();
     let database = database.map_or("*".to_owned(), quoted);
@@ -32,7 +32,7 @@ pub(super) fn account(user: &str, host: &str) -> String {
     format!("'{}'@'{}'", user.replace('\'', "''"), host.replace('\'', "''"))
 }
 
-/// What a library says, without the addresses of its own pages.
+/// A library's message, without links to its own documentation.
 fn plain(message: &str) -> String {
     let is_page = |word: &&str| word.contains("://");
     let words = message.split_whitespace().filter(|word| !is_page(word));
@@ -45,8 +45,7 @@ pub(super) fn unreachable(settings: &MysqlSettings, message: impl Into<String>) 
     Error::Unreachable { address: settings.address(), message: message.into() }
 }
 
-/// What the caller can do about an error of the client, met while doing this: a statement, or
-/// words.
+/// Converts a client error. `doing` is the statement or a description of what was attempted.
 pub fn client_error(settings: &MysqlSettings, doing: &str, error: mysql::Error) -> Error {
     match error {
         mysql::Error::MySqlError(error) => server_error(settings, doing, &error),

@@ -1,4 +1,4 @@
-//! Connecting to a source, and what kind of server it is.
+//! Connects to a source and finds out what server it is.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -16,32 +16,32 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// The largest packet that a server sends.
+/// The largest packet of a server.
 const MAX_PACKET_BYTES: usize = 1 << 30;
-/// A statement that yields nothing for so long is given up.
+/// A statement fails if it returns nothing for this long.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(600);
-/// An idle connection is probed after this time, so that a vanished host is noticed.
+/// The time after which an idle connection is probed, so that a vanished host is noticed.
 const KEEPALIVE_MS: u32 = 10_000;
 const KEEPALIVE_INTERVAL_SECONDS: u32 = 5;
 const KEEPALIVE_PROBES: u32 = 4;
 
-/// From this version on MySQL follows foreign keys above the storage engine, and logs what it does.
+/// From this version on MySQL executes foreign key actions above the storage engine and logs their rows.
 const LOGS_CASCADES_SINCE: (u16, u16, u16) = (9, 6, 0);
-/// From this version on MySQL says of each statement whether it changed the data dictionary.
+/// From this version on MySQL's binlog tells for each statement whether it changed the data dictionary.
 const TELLS_OF_DICTIONARY_SINCE: (u16, u16, u16) = (8, 0, 3);
 
-/// How a source comes to have a binlog.
+/// How to enable a source's binlog.
 pub(super) const MEND_BINLOG: &str =
     "add to the [mysqld] section of the source's my.cnf: log_bin=binlog, and restart it";
 
-/// What each connection says first: texts are UTF-8, times UTC, nothing can be written.
+/// Statements that each connection begins with: texts in UTF-8, times in UTC, no writes.
 const SESSION: [&str; 3] = [
     "SET NAMES utf8mb4",
     "SET time_zone = '+00:00', sql_mode = '', autocommit = 1, net_write_timeout = 600",
     "SET SESSION TRANSACTION READ ONLY",
 ];
 
-/// A connection for queries, and what the server says of itself.
+/// A connection for queries, with what is known of the server.
 pub struct Connection {
     /// The client's connection.
     pub conn: Conn,
@@ -50,42 +50,42 @@ pub struct Connection {
     settings: MysqlSettings,
 }
 
-/// Takes the names of columns and a row, whose values are texts.
+/// A callback for the names of columns and a row whose values are texts.
 pub type TakeRow<'t> = dyn FnMut(&[String], Option<Vec<Vec<u8>>>) -> Result<()> + 't;
 
-/// What a source is.
+/// What is known of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// MySQL or MariaDB.
     pub flavor: Flavor,
     /// Major, minor, patch.
     pub version: (u16, u16, u16),
-    /// As the server writes it.
+    /// The version in the server's spelling.
     pub version_text: String,
-    /// `server_uuid` of MySQL, `server_uid` or else the server id of MariaDB.
+    /// MySQL's `server_uuid`; MariaDB's `server_uid`, or else its server id.
     pub uuid: String,
-    /// Whether names of databases and tables are in lower case there, however they are written.
+    /// Whether the server stores names of databases and tables in lower case.
     pub folds_names: bool,
-    /// Whether its binlog holds the rows that foreign keys change.
+    /// Whether its binlog has the rows that foreign key actions change.
     pub logs_cascades: bool,
-    /// Whether its binlog says of each statement if it changed the data dictionary.
+    /// Whether its binlog tells for each statement whether it changed the data dictionary.
     pub tells_of_dictionary: bool,
 }
 
-/// Connects for queries: texts are UTF-8, times UTC, and nothing can be written.
+/// Connects for queries: texts in UTF-8, times in UTC, no writes.
 ///
 /// # Errors
-/// - [`Error::Unreachable`]: nobody answers there, or not by the MySQL protocol.
+/// - [`Error::Unreachable`]: no server answers there, or not with the MySQL protocol.
 /// - [`Error::AccessDenied`]: the source refuses the user.
-/// - [`Error::Requirement`]: one side wants TLS and the other has none.
-/// - [`Error::Statement`]: the source refuses what is asked of it at the start.
+/// - [`Error::Requirement`]: only one side supports TLS and the other requires it.
+/// - [`Error::Statement`]: the source refuses one of the first statements.
 pub fn connect(settings: &MysqlSettings) -> Result<Connection> {
     let mut conn = open(settings, QUERY_TIMEOUT)?;
     let server = guarded(settings, "SELECT @@version", || read_server(&mut conn))?;
     Ok(Connection { conn, server, settings: settings.clone() })
 }
 
-/// A connection of this client whose reads end after `read_timeout` without data.
+/// A client connection whose reads fail after `read_timeout` without data.
 pub(super) fn open(settings: &MysqlSettings, read_timeout: Duration) -> Result<Conn> {
     let connect = |encrypted: bool| {
         let options = options(settings, encrypted, read_timeout);
@@ -102,8 +102,8 @@ pub(super) fn open(settings: &MysqlSettings, read_timeout: Duration) -> Result<C
 
 const MALFORMED: &str = "what answers there does not speak the MySQL protocol rightly";
 
-/// Runs what the client crate does with a server's bytes: where it panics on malformed ones, that
-/// is an error of the connection.
+/// Calls the client crate and converts a panic, which malformed bytes of a server may cause, to an error of the
+/// connection.
 pub(super) fn guarded<T>(
     settings: &MysqlSettings,
     doing: &str,
@@ -134,8 +134,8 @@ impl Connection {
         guarded(&self.settings, statement, || conn.query_first(statement))
     }
 
-    /// Gives the session back what [`connect`] takes: it may write, and times are those of the server's zone. For
-    /// statements that somebody wrote for a connection of their own, in the database of the settings.
+    /// Reverts the restrictions of [`connect`]: the session may write, and times are in the server's zone. For
+    /// statements that users wrote for a connection of their own.
     ///
     /// # Errors
     /// The same as those of [`Connection::rows`].
@@ -148,7 +148,7 @@ impl Connection {
         }
     }
 
-    /// Runs a statement whose rows nobody wants.
+    /// Runs a statement and discards its rows.
     ///
     /// # Errors
     /// The same as those of [`Connection::rows`].
@@ -157,12 +157,12 @@ impl Connection {
         guarded(&self.settings, statement, || conn.query_drop(statement))
     }
 
-    /// Runs a statement and hands its rows over one after the other, as texts, NULL as an empty one: first the names
-    /// of the columns without a row, then those names with each row.
+    /// Runs a statement and passes its rows to `take` one by one, as texts, with NULL as an empty text. The first call
+    /// has the column names only.
     ///
     /// # Errors
-    /// Those of [`Connection::rows`], and what `take` returns, which ends the statement: the connection is of no use
-    /// then.
+    /// Those of [`Connection::rows`], and any error of `take`, which ends the statement and makes the connection
+    /// unusable.
     pub fn each_row(&mut self, statement: &str, take: &mut TakeRow<'_>) -> Result<()> {
         let (conn, settings) = (&mut self.conn, &self.settings);
         let id = conn.connection_id();
@@ -178,7 +178,7 @@ impl Connection {
                 taken = take(&names, Some(row?.unwrap().into_iter().map(text).collect()));
             }
             if taken.is_err() {
-                // What is left of the answer would be read to its end.
+                // Otherwise the client would read the rest of the result.
                 stop(settings, id);
             }
             failed = taken.err();
@@ -188,8 +188,7 @@ impl Connection {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Every transaction that the source has executed and that its binlog names. A stream may be
-    /// a moment ahead of it.
+    /// All transactions that the source has executed and logged. A stream may be slightly ahead of it.
     ///
     /// # Errors
     /// Those of [`Connection::rows`], and [`Error::Setting`] if the answer is no GTID set.
@@ -201,8 +200,7 @@ impl Connection {
         self.gtid_set(variable)
     }
 
-    /// The transactions that the source executed but no longer has in its binlog; MariaDB does not
-    /// say.
+    /// The transactions that were purged from the source's binlog. MariaDB does not report them.
     ///
     /// # Errors
     /// The same as those of [`Connection::executed`].
@@ -213,7 +211,7 @@ impl Connection {
         }
     }
 
-    /// Where the source's binlog ends at this moment.
+    /// The current end of the source's binlog.
     ///
     /// # Errors
     /// [`Error::Requirement`] if the source writes no binlog; else those of [`Connection::rows`].
@@ -227,7 +225,7 @@ impl Connection {
         Ok(Coordinates { file, offset })
     }
 
-    /// The databases that alone are logged, none meaning all, and those that are not logged.
+    /// The databases of `binlog_do_db` (empty means all) and of `binlog_ignore_db`.
     pub(super) fn binlog_filters(&mut self) -> Result<[Vec<String>; 2]> {
         let status = self.binlog_status()?;
         Ok([2, 3].map(|column| {
@@ -249,7 +247,7 @@ impl Connection {
     }
 }
 
-/// A value of a plain statement's row, all of which are texts.
+/// A value in a row of a text-protocol statement.
 fn text(value: mysql::Value) -> Vec<u8> {
     match value {
         mysql::Value::NULL => Vec::new(),
@@ -258,7 +256,7 @@ fn text(value: mysql::Value) -> Vec<u8> {
     }
 }
 
-/// Ends the statement of a connection from outside.
+/// Kills the statement of a connection.
 fn stop(settings: &MysqlSettings, id: u32) {
     let stopped =
         connect(settings).and_then(|mut other| other.first::<u8>(&format!("KILL QUERY {id}")));
@@ -276,12 +274,12 @@ fn read_server(conn: &mut Conn) -> mysql::Result<Server> {
     let flavor = if mariadb { Flavor::MariaDb } else { Flavor::MySql };
     let variable = if mariadb { "@@server_uid" } else { "@@server_uuid" };
     let uuid = match conn.query_first::<String, _>(format!("SELECT {variable}")) {
-        // Older MariaDB have no such variable.
+        // Older versions of MariaDB lack this variable.
         Err(mysql::Error::MySqlError(_)) => None,
         other => other?,
     };
     let version = parse_version(&version_text);
-    // Where the storage engine follows foreign keys itself nobody else learns of it.
+    // If the storage engine executes foreign key actions itself, they are not logged.
     let native = match conn.query_first::<u8, _>("SELECT @@GLOBAL.innodb_native_foreign_keys") {
         Err(mysql::Error::MySqlError(_)) => false,
         other => other? != Some(0),
@@ -314,7 +312,7 @@ fn options(settings: &MysqlSettings, encrypted: bool, read_timeout: Duration) ->
         .tcp_port(settings.port)
         .user(Some(settings.user.clone()))
         .pass(Some(settings.password.clone()))
-        // Else a connection to a local server would be changed to its socket file.
+        // Otherwise the client would switch a connection to a local server to its socket file.
         .prefer_socket(false)
         .max_allowed_packet(Some(MAX_PACKET_BYTES))
         .tcp_connect_timeout(Some(settings.connect_timeout))
@@ -339,7 +337,7 @@ fn ssl_options(tls: &Tls) -> SslOpts {
         .with_danger_accept_invalid_certs(!verifies)
 }
 
-/// Whether the server has no TLS, or none that this client can speak.
+/// Whether the server has no TLS, or none that this client supports.
 fn is_of_tls(error: &mysql::Error) -> bool {
     match error {
         mysql::Error::DriverError(error) => *error == DriverError::TlsNotSupported,

@@ -1,18 +1,18 @@
-//! A place in a source's binlog: file and offset.
+//! A position in a source's binlog: file and offset.
 
 use std::cmp::Ordering;
 
-/// A place in a source's binlog.
+/// A position in a source's binlog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coordinates {
     /// The binlog file: a base name, a dot and a number.
     pub file: String,
-    /// Bytes from the file's beginning.
+    /// The offset in the file, in bytes.
     pub offset: u64,
 }
 
 impl Coordinates {
-    /// The number in the file's name, by which files are ordered; 0 without.
+    /// The number in the file's name, which orders files; 0 if there is none.
     pub fn file_number(&self) -> u64 {
         self.file.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
     }

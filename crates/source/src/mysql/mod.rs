@@ -1,9 +1,8 @@
-//! A MySQL or MariaDB as the source of changes: its tables are copied without a lock and its binlog
-//! is followed, exactly.
+//! Follows a MySQL or MariaDB exactly: copies its tables without a lock and applies its binlog.
 //!
 //! A program uses [`Follower`]: it connects ([`settings`], [`connection`]), checks the source's configuration
 //! ([`requirements`]), reads its tables ([`schema`]), copies them, and applies its transactions ([`binlog`], [`gtid`],
-//! [`values`]), each whole and once. The position is stored with the rows.
+//! [`values`]), each atomically and once. The position is stored with the rows.
 //!
 //! Imports go one way, from the last of these to the first:
 //! - [`settings`], [`gtid`], [`coordinates`], [`bytes`], `table_name`, `quote`, `scan`: what

@@ -1,4 +1,4 @@
-//! Requirements of a source: server variables, grants and keys, each with the statement that mends it.
+//! Requirements of a source: server variables, grants and keys, each with the statement that satisfies it.
 
 mod tables;
 
@@ -14,8 +14,7 @@ use crate::{Error, Result};
 
 pub use tables::check_tables;
 
-/// Checks everything that following needs. The settings are the global ones: a session of the
-/// source can still choose others for itself.
+/// Checks all requirements. Only global variables are checked; a session of the source can still set others for itself.
 ///
 /// # Errors
 /// The first thing that is missing, with the mend: [`Error::Requirement`] for the version or a
@@ -25,8 +24,8 @@ pub fn check(connection: &mut Connection, settings: &MysqlSettings) -> Result<()
     check_all(connection, settings, false)
 }
 
-/// The same for a source that was followed before: its database may have been dropped, as the stream
-/// will tell.
+/// The same for a source that was followed before. A missing database is no error then, because the stream will report
+/// that it was dropped.
 pub(super) fn check_again(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
     check_all(connection, settings, true)
 }
@@ -43,7 +42,7 @@ fn check_all(connection: &mut Connection, settings: &MysqlSettings, begun: bool)
     }
 }
 
-/// The account that the source gave us, as statements name it: the user's name alone does not tell.
+/// The account that we are logged in as, in the source's spelling.
 fn account_there(connection: &mut Connection, settings: &MysqlSettings) -> Result<String> {
     let account_name: Option<String> = connection.first("SELECT CURRENT_USER()")?;
     let account_name = account_name.unwrap_or_default();
@@ -106,20 +105,19 @@ fn check_variables(connection: &mut Connection, settings: &MysqlSettings) -> Res
     Ok(())
 }
 
-/// Tries what following does: the statement for the binlog's end, the stream itself, and a table
-/// that is wanted of each database.
+/// Tries what following does: the statement for the binlog's end, the stream, and reading one table in each database.
 fn check_grants(connection: &mut Connection, settings: &MysqlSettings, begun: bool) -> Result<()> {
     connection.binlog_end()?;
     let executed = connection.executed()?;
     drop(SourceStream::open(settings, &executed)?);
     let tables = one_table_of_each(connection, settings, begun)?;
-    // A table that someone holds locked must not keep the others waiting.
+    // A locked table must not delay the check.
     connection.first::<u8>("SET SESSION lock_wait_timeout = 1")?;
     for (database, table) in &tables {
         let (database, table) = (database.replace('`', "``"), table.replace('`', "``"));
         let statement = format!("SELECT 1 FROM `{database}`.`{table}` LIMIT 0");
         match connection.first::<u8>(&statement) {
-            // It was dropped meanwhile, is locked or damaged, which says nothing of grants.
+            // The table was dropped, locked or damaged, which says nothing about grants.
             Err(Error::Statement { .. }) => {}
             read => drop(read?),
         }
@@ -129,7 +127,7 @@ fn check_grants(connection: &mut Connection, settings: &MysqlSettings, begun: bo
     check_filters(connection, databases)
 }
 
-/// A source may leave databases out of its binlog.
+/// Checks that the source's binlog filters do not exclude a followed database.
 fn check_filters<'a>(
     connection: &mut Connection,
     mut databases: impl Iterator<Item = &'a String>,

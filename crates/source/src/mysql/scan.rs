@@ -1,16 +1,16 @@
-//! A statement's tokens, read one after the other.
+//! A cursor over a statement's tokens.
 
 use remora_mysql::{LexMode, Token, TokenKind, tokens, unquoted};
 
 use super::table_name::TableName;
 
-/// A name in small letters as servers fold it: each character by itself and to one character.
+/// A name in lower case as servers fold it: character by character, each to one character.
 pub(crate) fn folded(name: &str) -> String {
     let fold = |character: char| {
         let mut lower = character.to_lowercase();
         match (lower.next(), lower.next()) {
             (Some(only), None) => only,
-            // İ, whose small letter is followed by a dot of its own elsewhere.
+            // Elsewhere, the lower case of İ has a second character.
             (Some(first), Some(_)) => first,
             (None, _) => character,
         }
@@ -18,7 +18,7 @@ pub(crate) fn folded(name: &str) -> String {
     name.chars().map(fold).collect()
 }
 
-/// The tokens of a statement and how far they were read.
+/// The tokens of a statement and the current position.
 #[derive(Clone)]
 pub(crate) struct Scan<'q> {
     text: &'q str,
@@ -28,38 +28,38 @@ pub(crate) struct Scan<'q> {
 }
 
 impl<'q> Scan<'q> {
-    /// The tokens of a text; `None` where quotes or comments do not end.
+    /// The tokens of a text; `None` if a quote or a comment is not closed.
     pub fn of(text: &'q str, mode: LexMode) -> Option<Self> {
         let tokens = tokens(text.as_bytes(), mode).ok()?;
         Some(Self { text, mode, tokens, at: 0 })
     }
 
-    /// Whether all was read.
+    /// Whether all tokens were read.
     pub fn is_at_end(&self) -> bool {
         self.at >= self.tokens.len()
     }
 
-    /// How many tokens were read.
+    /// The number of tokens read.
     pub fn place(&self) -> usize {
         self.at
     }
 
-    /// Goes on with this token.
+    /// Continues at this token.
     pub fn go_to(&mut self, place: usize) {
         self.at = place;
     }
 
-    /// Passes one token.
+    /// Skips one token.
     pub fn pass(&mut self) {
         self.at += 1;
     }
 
-    /// The next token as a keyword in capitals, if it is a word without quotes.
+    /// The next token as an upper-case keyword, if it is an unquoted word.
     pub fn word(&self) -> Option<String> {
         self.word_at(0)
     }
 
-    /// The same of a token further on.
+    /// The same, for the token `ahead` tokens later.
     pub fn word_at(&self, ahead: usize) -> Option<String> {
         let token = self.token(ahead).filter(|token| token.kind == TokenKind::Word)?;
         Some(self.text_of(token).to_ascii_uppercase())
@@ -70,7 +70,7 @@ impl<'q> Scan<'q> {
         self.is_at(0, keywords)
     }
 
-    /// Whether one of these keywords stands further on.
+    /// Whether one of these keywords is `ahead` tokens later.
     pub fn is_at(&self, ahead: usize, keywords: &[&str]) -> bool {
         let Some(token) = self.token(ahead) else { return false };
         keywords.iter().any(|keyword| token.is_word(self.text.as_bytes(), keyword))
@@ -81,34 +81,34 @@ impl<'q> Scan<'q> {
         self.token(0).is_some_and(|token| token.is(self.text.as_bytes(), symbol))
     }
 
-    /// Whether this keyword stands anywhere from here on.
+    /// Whether this keyword occurs from here on.
     pub fn has_word(&self, keyword: &str) -> bool {
         let rest = self.tokens.get(self.at..).unwrap_or_default();
         rest.iter().any(|token| token.is_word(self.text.as_bytes(), keyword))
     }
 
-    /// Passes the keyword, if it is next.
+    /// Skips the keyword if it is next.
     pub fn skip(&mut self, keyword: &str) -> bool {
         let is_next = self.is(&[keyword]);
         self.at += usize::from(is_next);
         is_next
     }
 
-    /// Passes these keywords, if they all are next in this order.
+    /// Skips these keywords if all of them follow in this order.
     pub fn skip_all(&mut self, keywords: &[&str]) -> bool {
         let are_next = keywords.iter().enumerate().all(|(ahead, word)| self.is_at(ahead, &[word]));
         self.at += if are_next { keywords.len() } else { 0 };
         are_next
     }
 
-    /// Passes the operator, if it is next.
+    /// Skips the operator if it is next.
     pub fn skip_symbol(&mut self, symbol: &str) -> bool {
         let is_next = self.is_symbol(symbol);
         self.at += usize::from(is_next);
         is_next
     }
 
-    /// Passes what stands in the parentheses that are next, however deep.
+    /// Skips parentheses with their contents if they are next.
     pub fn skip_parentheses(&mut self) -> bool {
         if !self.is_symbol("(") {
             return false;
@@ -125,14 +125,14 @@ impl<'q> Scan<'q> {
         false
     }
 
-    /// A name, with or without quotes.
+    /// Reads a name, quoted or not.
     pub fn name(&mut self) -> Option<String> {
         let name = self.name_at(self.at)?;
         self.at += 1;
         Some(name)
     }
 
-    /// `name` or `database.name`.
+    /// Reads `name` or `database.name`.
     pub fn table(&mut self, database: &str, folds_names: bool) -> Option<TableName> {
         let first = self.name()?;
         let (database, table) = match self.skip_symbol(".") {
@@ -143,7 +143,7 @@ impl<'q> Scan<'q> {
         Some(TableName { database: folded(database), table: folded(table) })
     }
 
-    /// Every name and keyword from here on.
+    /// All names and keywords from here on.
     pub fn names(&self) -> Vec<String> {
         (self.at..self.tokens.len()).filter_map(|place| self.name_at(place)).collect()
     }
@@ -160,7 +160,7 @@ impl<'q> Scan<'q> {
         }
     }
 
-    /// Passes the host of an account: `@host` or `@ host`.
+    /// Skips the host of an account: `@host` or `@ host`.
     pub fn skip_host(&mut self) {
         let Some(token) = self.token(0).filter(|token| token.kind == TokenKind::UserVariable)
         else {

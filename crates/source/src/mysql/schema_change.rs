@@ -1,7 +1,7 @@
 //! Decides whether stored rows stay valid after a schema change of the source.
 //!
-//! They stay if the source certainly did not change them: columns renamed, dropped, widened, made nullable, or added
-//! with a known value. In every other case, and in every doubt, the rows are copied again.
+//! They stay valid if the source certainly did not change them: columns were renamed, dropped, widened, made nullable,
+//! or added with a known value. In every other case, and in doubt, the rows are copied again.
 
 use remora_engine::Value;
 
@@ -14,32 +14,29 @@ use super::{
 /// What must happen to a stored table after its definition changed at the source.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SchemaChange {
-    /// Nothing to the rows: indexes, comments, defaults, places of columns. The table has its
-    /// columns in the source's order.
+    /// Nothing: only indexes, comments, defaults or the order of columns changed.
     Nothing(SourceTable),
-    /// The stored rows stay; the engine's definition becomes that of this table, in the source's
-    /// order.
+    /// The stored rows stay, and the engine's definition is altered to that of this table.
     Alter {
-        /// The table now.
+        /// The new definition.
         table: SourceTable,
         /// Columns of the old table that were renamed: old and new name.
         renamed: Vec<(String, String)>,
-        /// New columns and what they hold in the rows that were there: NULL or a constant.
+        /// New columns and their values in existing rows: NULL or a constant.
         added: Vec<(String, Value)>,
     },
-    /// The rows must be copied anew.
+    /// The rows must be copied again.
     Recopy {
-        /// The table now, in the source's order.
+        /// The new definition.
         table: SourceTable,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl SchemaChange {
-    /// What the change from `old` to `new` means. The alterations that made it, all of them and in
-    /// their order, tell a renamed column from a dropped and an added one, and what was changed
-    /// and changed back.
+    /// The effect of the change from `old` to `new`. `alterations` are all statements in between, in order. They
+    /// distinguish a renamed column from a dropped and an added one, and show what was changed and changed back.
     pub(crate) fn between(old: &SourceTable, new: SourceTable, alterations: &[Alteration]) -> Self {
         match stay(old, &new, alterations) {
             Ok(change) => change,
@@ -49,8 +46,8 @@ impl SchemaChange {
 }
 
 impl SourceTable {
-    /// A column of this table whose name these statements gave to another one, or took from it:
-    /// what has its name afterwards has other values.
+    /// A column of this table whose name these statements moved to or from another column. The column of that name has
+    /// other values afterwards.
     pub(crate) fn renamed_column(&self, alterations: &[Alteration]) -> Option<String> {
         let alterations = alterations.iter();
         let renamed = alterations.flat_map(|alteration| alteration.renamed.clone());
@@ -60,7 +57,7 @@ impl SourceTable {
 }
 
 impl SourceTable {
-    /// The columns of this table that have other names in `new`, by the statements that made it: old and new names.
+    /// The columns of this table that these statements renamed: old and new names.
     pub(crate) fn renamed_columns(
         &self,
         new: &SourceTable,
@@ -82,7 +79,7 @@ impl SourceTable {
     }
 }
 
-/// How the old rows can stay, or why they cannot.
+/// The columns of the stored rows in the new definition, or why the rows cannot stay.
 fn stay(
     old: &SourceTable,
     new: &SourceTable,
@@ -119,7 +116,7 @@ fn stay(
         changed |= found.kind.engine_type() != column.kind.engine_type()
             || found.nullable != column.nullable
             || found.name != column.name;
-        // A name that differs in its letters' case alone is another to the engine.
+        // Names that differ only in case are different names to the engine.
         let renamed_from = (found.name != column.name).then(|| column.name.clone());
         columns.push(SourceColumn { renamed_from, ..found.clone() });
     }
@@ -149,7 +146,7 @@ fn stay(
     Ok(SchemaChange::Alter { table, renamed, added })
 }
 
-/// New columns and what they hold in the rows that were there.
+/// New columns and their values in existing rows.
 fn added_columns(
     new: &SourceTable,
     columns: &[&SourceColumn],
@@ -160,7 +157,7 @@ fn added_columns(
         if new.is_numbered(column) {
             return Err(format!("column {:?} numbers the rows that were there", column.name));
         }
-        // A computed column that row images leave out is none of ours until it is computed no more.
+        // A generated column that row images omit is not stored here until it stops being generated.
         if !alteration.makes(&column.name) {
             return Err(format!("column {:?} came without being added", column.name));
         }
@@ -169,7 +166,7 @@ fn added_columns(
     Ok(added)
 }
 
-/// The new table as it is, in its own order: its columns know what they were called before.
+/// The new table in the source's order. Its columns know their previous names.
 fn arranged(new: &SourceTable, found: &[SourceColumn]) -> SourceTable {
     let mut table = new.clone();
     for column in &mut table.columns {
@@ -196,8 +193,8 @@ fn check_key(
     (old_key == new_key && same_types).then_some(()).ok_or_else(|| "its key changed".to_owned())
 }
 
-/// Of several statements each must have had its own columns, so that each value was changed once at
-/// most: then what they did together can be seen from the two ends.
+/// Checks that no column was altered by more than one statement. Then each value was changed at most once, and
+/// comparing the first and last definition is sufficient.
 fn check_together(
     alterations: &[Alteration],
     old: &SourceTable,
@@ -220,8 +217,8 @@ fn check_together(
     Ok(())
 }
 
-/// What a column is computed from, and how, is not known: whatever touched either may have
-/// changed its values.
+/// Checks generated columns. Their dependencies are unknown, so any statement that affects them may have changed their
+/// values.
 fn check_computed(
     alterations: &[Alteration],
     old: &SourceTable,
@@ -245,7 +242,7 @@ fn check_computed(
     }
 }
 
-/// Whether the rows' values of a column are the same under its new declaration.
+/// Checks that a column's values are the same under its new declaration.
 fn check_column(old: &SourceColumn, new: &SourceColumn) -> Result<(), String> {
     if old.generation != Generation::None || new.generation != Generation::None {
         let (ordinal, renamed_from) = (old.ordinal, old.renamed_from.clone());
@@ -270,7 +267,7 @@ fn keeps_values(old: &SourceType, new: &SourceType) -> bool {
         (Int { bits, unsigned }, Int { bits: wide, unsigned: same }) => {
             bits <= wide && unsigned == same
         }
-        // The stored text of a decimal has its scale; those of up to 18 digits are indexed alike.
+        // A decimal's stored text has its scale. Decimals of up to 18 digits have the same index form.
         (Decimal { precision, scale }, Decimal { precision: wide, scale: same }) => {
             scale == same && (precision == wide || precision < wide && *wide <= 18)
         }
@@ -283,7 +280,7 @@ fn keeps_values(old: &SourceType, new: &SourceType) -> bool {
         }
         (Text(text), Text(wide)) => text.length <= wide.length && wide.charset == text.charset,
         (VarChar(text), Text(wide)) => {
-            // Four bytes are the most that a character takes.
+            // A character takes at most four bytes.
             text.length.saturating_mul(4) <= wide.length && wide.charset.holds_all_of(&text.charset)
         }
         (Binary(bytes), Binary(same)) => bytes == same,
@@ -298,7 +295,7 @@ fn keeps_values(old: &SourceType, new: &SourceType) -> bool {
     }
 }
 
-/// What the rows that were there hold in a new column.
+/// The value of a new column in existing rows.
 fn value_of_old_rows(column: &SourceColumn) -> Result<Value, String> {
     let unknown =
         || format!("column {:?} was added with values that only the source knows", column.name);
@@ -316,7 +313,7 @@ fn value_of_old_rows(column: &SourceColumn) -> Result<Value, String> {
     }
 }
 
-/// Whether a constant default is written as a SELECT would show it.
+/// Whether a constant default has the form in which a SELECT would show it.
 fn is_plain(kind: &SourceType) -> bool {
     use SourceType::{Char, Date, DateTime, Decimal, Double, Enum, Int, Set, Text, VarChar, Year};
     matches!(
@@ -335,7 +332,7 @@ fn is_plain(kind: &SourceType) -> bool {
     )
 }
 
-/// What a server puts into a NOT NULL column without a default.
+/// The value that a server assigns to a NOT NULL column without a default.
 fn implied(kind: &SourceType) -> Option<Value> {
     Some(match kind {
         SourceType::Int { unsigned: false, .. } => Value::Int(0),
@@ -510,7 +507,7 @@ mod tests {
         assert_eq!((names(&now), ids(&after)), (vec!["id", "b", "a"], ids(&before)));
     }
 
-    /// Words of a table keep their columns by this, where its rows are copied anew as well.
+    /// Ranked search keeps its columns by this, even if the rows are copied again.
     #[test]
     fn renamed_columns_are_known_through_all_statements() {
         let new = table(&[
@@ -560,7 +557,7 @@ mod tests {
         let again =
             ["ALTER TABLE t ADD n TINYINT DEFAULT 7", "ALTER TABLE t ALTER n SET DEFAULT 8"];
         assert!(matches!(between(&added("8"), &again), SchemaChange::Recopy { .. }));
-        // Values that did not fit in between are not what they were.
+        // Values that did not fit in between have been changed.
         let back = ["ALTER TABLE t MODIFY b TINYINT", "ALTER TABLE t MODIFY b SMALLINT"];
         assert!(matches!(between(&old(), &back), SchemaChange::Recopy { .. }));
         let back = [

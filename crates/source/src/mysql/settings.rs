@@ -1,4 +1,4 @@
-//! How a source is reached and which of its tables are wanted.
+//! Settings of a followed source: its address, and which of its tables to follow.
 //!
 //! ```text
 //! mysql://user:password@host:3306/database?tables=a,b*,other.t&ssl-mode=verify_ca&ssl-ca=/ca.pem
@@ -17,10 +17,10 @@ use remora_mysql::Zone;
 
 use crate::{Result, schema_file::DeclaredWords};
 
-/// How a MySQL or MariaDB is followed.
+/// The settings of a followed MySQL or MariaDB.
 #[derive(Clone)]
 pub struct MysqlSettings {
-    /// The source's name: positions are stored under it.
+    /// The source's name, under which positions are stored.
     pub name: String,
     /// A host name or address.
     pub host: String,
@@ -30,89 +30,87 @@ pub struct MysqlSettings {
     pub user: String,
     /// Never printed.
     pub password: String,
-    /// The database that table names without one belong to.
+    /// The database of unqualified table names.
     pub database: Option<String>,
-    /// Tables to follow: `database.table`, or `table` of `database`, with `*` and `?` as patterns.
-    /// Empty: every table of `database`, or without one of all databases that are not the
-    /// server's own.
+    /// The tables to follow: `database.table`, or `table` in `database`, with `*` and `?` as wildcards. Empty means all
+    /// tables of `database`, or, without one, of all databases that are not the server's own.
     pub tables: Vec<String>,
     /// Encryption of the connection.
     pub tls: Tls,
-    /// The zone in which whoever serves the tables shows TIMESTAMPs. What is read from the source are
-    /// moments, whatever stands here.
+    /// The time zone in which the tables' server shows TIMESTAMPs. It does not affect reading from the source.
     pub time_zone: Option<Zone>,
-    /// Our id among the source's replicas; none: one is chosen at random.
+    /// Our server id among the source's replicas; `None` chooses one at random.
     pub server_id: Option<u32>,
-    /// For connecting.
+    /// The timeout for connecting.
     pub connect_timeout: Duration,
-    /// At most this many rows are read per second while copying.
+    /// The most rows per second that copies read.
     pub copy_rows_per_second: Option<u64>,
-    /// Connections that copy at the same time.
+    /// The number of connections that copy at the same time.
     pub copy_threads: usize,
     /// Rows read by one statement of a copy.
     pub chunk_rows: usize,
-    /// Whether any schema change stops following, instead of being followed.
+    /// Whether any schema change stops following.
     pub strict_schema: bool,
-    /// What happens when the source does not have, or no longer has, what comes after our position.
+    /// What to do if the source does not have, or no longer has, the transactions after our position.
     pub on_lost_position: OnLostPosition,
-    /// Statements that begin with one of these change no table here, whatever they do at the source.
-    /// Case, spaces and back quotes do not matter.
+    /// Prefixes of statements that change no table here, whatever they do at the source. Case, spaces and backquotes do
+    /// not matter.
     pub ignored_ddl_prefixes: Vec<String>,
-    /// Tables whose definition is given instead of derived from the source's.
+    /// Tables whose definition is configured instead of derived from the source's.
     pub definitions: Vec<Schema>,
-    /// Whether the types of the key's columns are the source's, whatever those definitions say.
+    /// Whether the key's columns have the source's types, whatever those definitions say.
     pub source_types_keys: bool,
-    /// The words of tables that the source defines, by `database.table`. Nobody changes them but who
-    /// changes these settings.
+    /// Ranked search of tables that the source defines, by `database.table`. It can only be changed by changing these
+    /// settings.
     pub words: Vec<(String, DeclaredWords)>,
 }
 
-/// What happens when following cannot go on from our position: the source purged its binlog, was
-/// reset or restored from a backup, or another server answers in its place.
+/// What to do when following cannot continue from our position: the source purged its binlog, was reset or restored
+/// from a backup, or another server answers in its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLostPosition {
-    /// All tables are copied anew, beside what can be read.
+    /// Copies all tables again, while the current rows stay readable.
     #[default]
     Copy,
-    /// Following stops; what can be read stays.
+    /// Stops following; the current rows stay readable.
     Stop,
 }
 
 /// Encryption of the connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// Whether, and what is checked.
+    /// The mode.
     pub mode: TlsMode,
-    /// PEM file of the certificates that are trusted, beside the public ones.
+    /// PEM file of trusted certificates, in addition to the public ones.
     pub ca: Option<PathBuf>,
     /// Our own certificate and its key, PEM or DER files.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// PEM file of the server's RSA key, with which a `caching_sha2_password` is sent without TLS;
-    /// none: the server is asked for its key.
+    /// PEM file of the server's RSA key, which encrypts a `caching_sha2_password` without TLS; `None` asks the server
+    /// for its key.
     pub server_public_key: Option<PathBuf>,
 }
 
-/// Whether the connection is encrypted, and what is checked.
+/// Whether the connection is encrypted, and what is verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsMode {
     /// Never.
     Off,
-    /// If the server offers it; nothing is checked.
+    /// If the server supports it; nothing is verified.
     #[default]
     Preferred,
-    /// Always; nothing is checked.
+    /// Always; nothing is verified.
     Required,
-    /// The server's certificate must be signed by a trusted one.
+    /// The server's certificate must be signed by a trusted authority.
     VerifyCa,
-    /// And be for the host's name.
+    /// As `VerifyCa`, and the certificate must be for the host's name.
     VerifyIdentity,
 }
 
 impl MysqlSettings {
-    /// The settings that a URL gives, all others at their defaults.
+    /// Parses a URL. All other settings get their defaults.
     ///
     /// # Errors
-    /// [`crate::Error::Setting`] says what of the URL is wrong.
+    /// [`crate::Error::Setting`] names what is wrong.
     pub fn from_url(text: &str) -> Result<Self> {
         url::parse(text)
     }
@@ -153,7 +151,7 @@ impl Default for MysqlSettings {
     }
 }
 
-/// All but the password.
+/// Everything except the password.
 impl fmt::Debug for MysqlSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MysqlSettings")

@@ -1,4 +1,4 @@
-//! What a table is called at the source.
+//! The name of a table at the source.
 
 /// A table by its database and name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -8,7 +8,7 @@ pub(crate) struct TableName {
 }
 
 impl TableName {
-    /// Whether bytes of it may have been no text in their character set.
+    /// Whether some bytes of it may have been invalid in their character set.
     pub(super) fn is_garbled(&self) -> bool {
         [&self.database, &self.table].iter().any(|name| name.contains(['\u{fffd}', '?']))
     }

@@ -1,11 +1,11 @@
-//! Conditions on columns as they are written in a schema description.
+//! Conditions in schema descriptions.
 
 use remora_engine::{Comparison, Filter, Literal, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// How deep conditions may stand in conditions.
+/// The deepest nesting of conditions.
 const MAX_DEPTH: usize = 32;
 
 /// One condition: a column with an operator, or exactly one of `any`, `all` and `not`.
@@ -18,19 +18,19 @@ pub struct Condition {
     /// The operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<Operator>,
-    /// What the column is compared with.
+    /// The compared value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Constant>,
     /// The values of `in`, or the bounds of `between`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<Constant>>,
-    /// At least one of these holds.
+    /// At least one of these must be true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub any: Option<Vec<Condition>>,
-    /// All of these hold.
+    /// All of these must be true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<Vec<Condition>>,
-    /// This does not hold.
+    /// This must be false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not: Option<Box<Condition>>,
 }
@@ -58,7 +58,7 @@ pub enum Operator {
     IsNotNull,
 }
 
-/// A constant: text, a number or a truth value, turned into the column's type by the engine.
+/// A constant: text, number or boolean, which the engine converts to the column's type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -71,7 +71,7 @@ pub enum Constant {
 }
 
 impl Condition {
-    /// The conditions that together are the filter.
+    /// The conditions whose conjunction is the filter.
     pub fn list(filter: &Filter) -> Vec<Self> {
         match filter {
             Filter::And(parts) => parts.iter().map(Self::from_filter).collect(),
@@ -82,7 +82,7 @@ impl Condition {
     /// The filter.
     ///
     /// # Errors
-    /// A value is missing, or conditions stand too deep in one another.
+    /// A value is missing, or conditions are nested too deep.
     pub fn to_filter(&self) -> Result<Filter> {
         self.to_filter_within(MAX_DEPTH)
     }
@@ -162,7 +162,7 @@ impl Condition {
                 let values = Some(vec![Constant::of(low), Constant::of(high)]);
                 Self { values, ..on(column, Operator::Between) }
             }
-            // No definition has them.
+            // Definitions never contain these.
             Filter::KeyIn(..)
             | Filter::KeyWithin(..)
             | Filter::Begins(..)
@@ -189,7 +189,7 @@ impl Operator {
 }
 
 impl Constant {
-    /// As typed: the engine knows the column's type.
+    /// As text: the engine knows the column's type.
     fn literal(&self) -> Literal {
         Literal::Text(match self {
             Self::Bool(truth) => truth.to_string(),

@@ -1,30 +1,30 @@
-//! Words that are declared for a table by the names of its columns, and what of them a table can have.
+//! Ranked search that is declared by column names, and the part of it that a table can have.
 
 use remora_engine::{ColumnType, HIDDEN_KEY, Schema, WordsDef};
 use remora_words::settings::Settings;
 
-/// The words of a table whose columns somebody else defines: a source that is followed.
+/// Ranked search for a table that a followed source defines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeclaredWords {
-    /// The names of the columns whose words are searched, in the order of fields.
+    /// The names of the searched columns, in the order of fields.
     pub columns: Vec<String>,
     /// Settings by Sphinx's names.
     pub settings: Vec<(String, String)>,
-    /// The files that settings name, and what stands in them.
+    /// The files that settings name, with their contents.
     pub files: Vec<(String, String)>,
 }
 
-/// What of declared words a table has.
+/// The available part of a declaration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FoundWords {
-    /// The words; `None` if it has none of the columns, or they cannot be made.
+    /// The ranked search; `None` if no column exists or the settings are invalid.
     pub words: Option<WordsDef>,
-    /// What is declared and cannot be had, for people.
+    /// The unavailable parts, as messages.
     pub missing: Vec<String>,
 }
 
 impl DeclaredWords {
-    /// The words that a table has, as they would be declared.
+    /// A table's ranked search as a declaration.
     pub fn of_schema(schema: &Schema) -> Option<Self> {
         let words = schema.words.as_ref()?;
         let columns = words.columns.iter().filter_map(|&place| schema.columns.get(place));
@@ -35,9 +35,9 @@ impl DeclaredWords {
         })
     }
 
-    /// The words that a table of this definition has of them: of those of the columns that it has as texts.
-    /// Those that mean what the words of `previous` mean, the same table before, have their number; others
-    /// have the next.
+    /// The ranked search of a table with this definition, over the declared columns that exist and are text. If it has
+    /// the same meaning as that of `previous`, the table's previous definition, it keeps the number; otherwise it gets
+    /// the next one.
     pub fn on(&self, schema: &Schema, previous: Option<&Schema>) -> FoundWords {
         let mut found = FoundWords::default();
         let mut places = Vec::with_capacity(self.columns.len());
@@ -81,13 +81,13 @@ impl DeclaredWords {
                 words.with_id(id)
             }
         };
-        // How many columns there may be, and that none is named twice.
+        // Checks the number of columns and duplicates.
         Schema { words: Some(words.clone()), ..schema.clone() }.validate()?;
         Ok(words)
     }
 }
 
-/// The place of the column of this name, without regard to case, if it is one of text.
+/// The position of the text column of this name, case-insensitively.
 fn text_column(schema: &Schema, name: &str) -> Result<usize, String> {
     let wanted = name.to_lowercase();
     let mut columns = schema.columns.iter().enumerate();
@@ -102,7 +102,7 @@ fn text_column(schema: &Schema, name: &str) -> Result<usize, String> {
     }
 }
 
-/// The stable numbers of the columns at these places.
+/// The column numbers at these positions.
 fn numbers(schema: &Schema, places: &[usize]) -> Vec<u32> {
     let columns = places.iter().filter_map(|&place| schema.columns.get(place));
     columns.map(|column| column.id).collect()
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// A table of these columns, by their numbers, names and types; the first is its key.
+    /// A table with these columns (number, name, type); the first is its key.
     fn table(columns: &[(u32, &str, ColumnType)]) -> Schema {
         let columns = columns.iter().enumerate().map(|(place, (id, name, kind))| ColumnDef {
             id: *id,
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// Another number has the engine index the rows anew, the same lets the segments stand.
+    /// Another number makes the engine index the rows again; the same number keeps the segments.
     #[test]
     fn the_number_is_another_where_the_words_are() {
         let words = declared(&["title", "body"], &[]);
@@ -194,7 +194,7 @@ mod tests {
             words.on(after, Some(&before)).words.map(|made| made.id)
         };
         assert_eq!(number(&words, &before), Some(7));
-        // Renamed, moved, and one more beside.
+        // A column is renamed, one moved, and one added.
         let moved = table(&[
             (1, "id", ColumnType::Int(32)),
             (9, "note", ColumnType::Text),
@@ -204,7 +204,7 @@ mod tests {
         let renamed = declared(&["headline", "body"], &[]);
         assert_eq!(number(&renamed, &moved), Some(7));
         assert_eq!(renamed.on(&moved, Some(&before)).words.unwrap().columns, [3, 2]);
-        // A column that is left, another column of the old name, other settings.
+        // A column is dropped, another column has the old name, and settings differ.
         let dropped = table(&[ARTICLES[0], ARTICLES[1]]);
         assert_eq!(number(&words, &dropped), Some(8));
         let anew = table(&[ARTICLES[0], (9, "title", ColumnType::Text), ARTICLES[3]]);

@@ -1,4 +1,4 @@
-//! The words of a table, for ranked search: columns, and settings by Sphinx's names.
+//! Ranked search in schema descriptions: columns, and settings by Sphinx's names.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// `[words]`: the columns, in the order of fields, and settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WordsFile {
-    /// The names of the columns whose words are searched.
+    /// The names of the searched columns.
     pub columns: Vec<String>,
     /// Settings: `morphology = "stem_en"`, `min_infix_len = 2`.
     #[serde(flatten)]
@@ -30,35 +30,34 @@ pub enum WordSetting {
 }
 
 impl WordsFile {
-    /// The description of declared words over columns of these names.
+    /// The description of ranked search over columns with these names.
     pub(super) fn new(words: &WordsDef, columns: Vec<String>) -> Self {
         let setting =
             |(name, value): &(String, String)| (name.clone(), WordSetting::Text(value.clone()));
         Self { columns, settings: words.settings.iter().map(setting).collect() }
     }
 
-    /// The words over the columns at these positions. The files that settings name are read.
+    /// The definition over the columns at these positions. Files in settings are read.
     ///
     /// # Errors
-    /// A setting is unknown or its value not understood, or a file cannot be read.
+    /// A setting is unknown or invalid, or a file cannot be read.
     pub(super) fn definition(&self, columns: Vec<usize>) -> Result<WordsDef> {
         let (settings, files) = self.read(Path::new(""))?;
         WordsDef::new(0, columns, &settings, files)
             .map_err(|error| Error::Schema(error.to_string()))
     }
 
-    /// The words over columns of a table that is not known yet, which a source defines. The files that settings
-    /// name are read; relative paths start at `folder`.
+    /// The declaration for a table that a source defines and that is not known yet. Files in settings are read;
+    /// relative paths start at `folder`.
     ///
     /// # Errors
-    /// No column is named, a setting is unknown or its value not understood, settings do not go together, or a
-    /// file cannot be read.
+    /// No column is named, a setting is unknown or invalid, settings contradict each other, or a file cannot be read.
     pub fn declared(&self, folder: &Path) -> Result<DeclaredWords> {
         if self.columns.is_empty() {
             return Err(Error::Schema("words: columns names no column".to_owned()));
         }
         let (settings, files) = self.read(folder)?;
-        // Of one column as of any other: only whether the settings go together.
+        // A placeholder column: only the settings are checked.
         WordsDef::new(0, vec![0], &settings, files.clone())
             .map_err(|error| Error::Schema(error.to_string()))?;
         let pairs = settings.to_pairs().into_iter();
@@ -66,7 +65,7 @@ impl WordsFile {
         Ok(DeclaredWords { columns: self.columns.clone(), settings, files })
     }
 
-    /// The settings and the files that they name.
+    /// The settings and their files.
     fn read(&self, folder: &Path) -> Result<(Settings, Vec<(String, String)>)> {
         let mut settings = Settings::default();
         for (name, value) in &self.settings {

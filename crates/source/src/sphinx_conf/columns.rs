@@ -1,19 +1,19 @@
-//! Fields and attributes as columns, and their values as Sphinx reads them from texts.
+//! Fields and attributes as columns, and the conversion of texts to values as in Sphinx.
 
 use remora_engine::{ColumnDef, ColumnType, PathDef, Row, Schema, Value, WordsDef};
 use serde::de::IgnoredAny;
 
 use super::text::{Section, Setting};
 
-/// The column of the documents' numbers.
+/// The column of document ids.
 pub(super) const ID: &str = "id";
 
-/// What a column is in Sphinx.
+/// The Sphinx type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Its words are searched.
+    /// A full-text field.
     Field,
-    /// Its words are searched, and it is an attribute as well.
+    /// A full-text field that is also an attribute.
     FieldString,
     Uint,
     Bool,
@@ -22,26 +22,26 @@ pub(super) enum Kind {
     Float,
     String,
     Json,
-    /// A set of numbers of 32 bits.
+    /// A set of 32-bit numbers.
     Multi,
-    /// A set of numbers of 64 bits.
+    /// A set of 64-bit numbers.
     Multi64,
 }
 
-/// Most numbers of a set, as SQL has it.
+/// The most numbers of a set, as in SQL.
 const MAX_NUMBERS: usize = 65_536;
 
 /// A field or an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Column {
-    /// In small letters.
+    /// The name in lower case.
     pub name: String,
     pub kind: Kind,
-    /// What it holds where a document has no value for it.
+    /// Its value in documents that give none.
     pub default: String,
 }
 
-/// Why a value is none of its column.
+/// Why a text is not a value of its column.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Misfit {
     NotUtf8,
@@ -57,12 +57,12 @@ impl Column {
     /// The column that a key such as `sql_attr_uint` declares.
     pub fn of_setting(setting: &Setting, prefix: &str) -> Option<Self> {
         let kind = Kind::of_key(setting.key.strip_prefix(prefix)?)?;
-        // The bits that a number takes in Sphinx: forum_id:9.
+        // Sphinx permits a bit width: forum_id:9.
         let name = setting.value.split(':').next().unwrap_or_default();
         (!name.trim().is_empty()).then(|| Self::new(name, kind))
     }
 
-    /// The columns that a section declares by keys of this prefix, in their order.
+    /// The columns that a section's keys with this prefix declare, in order.
     pub fn of_section(section: &Section, prefix: &str) -> Vec<Self> {
         let settings = section.settings.iter();
         settings.filter_map(|setting| Self::of_setting(setting, prefix)).collect()
@@ -71,9 +71,9 @@ impl Column {
     fn column_type(&self) -> ColumnType {
         match self.kind {
             Kind::Field | Kind::FieldString | Kind::String => ColumnType::Text,
-            // A number of seconds, as queries for Sphinx compare it.
+            // Seconds since 1970, as queries for Sphinx compare it.
             Kind::Uint | Kind::Timestamp => ColumnType::Uint(32),
-            // What SQL declares as BOOL.
+            // The type of SQL's BOOL.
             Kind::Bool => ColumnType::Int(8),
             Kind::Bigint => ColumnType::Int(64),
             Kind::Float => ColumnType::Float,
@@ -81,7 +81,7 @@ impl Column {
         }
     }
 
-    /// The column for SQL: what is left out by an INSERT is 0 or empty, as in Sphinx.
+    /// The column's SQL declaration. Like in Sphinx, columns missing in an INSERT become 0 or empty.
     fn declared(&self) -> &'static str {
         match self.kind {
             Kind::Field | Kind::FieldString | Kind::String => "longtext NOT NULL DEFAULT ('')",
@@ -106,8 +106,7 @@ impl Column {
         }
     }
 
-    /// A text as a value: numbers are the digits that it begins with, modulo the type's size; what is no number is
-    /// 0.
+    /// Converts a text: a number is its leading digits, modulo the type's size, or 0 if there are none.
     pub fn value(&self, text: &[u8]) -> Result<Value, Misfit> {
         Ok(match self.kind {
             Kind::Field | Kind::FieldString | Kind::String => Value::Text(utf8(text)?.into()),
@@ -130,7 +129,7 @@ impl Column {
 }
 
 impl Kind {
-    /// What `attr_uint`, `field` and so on declare.
+    /// The type of `attr_uint`, `field` and so on.
     pub fn of_key(key: &str) -> Option<Self> {
         Some(match key {
             "field" => Self::Field,
@@ -139,7 +138,7 @@ impl Kind {
         })
     }
 
-    /// An attribute's type by its name.
+    /// An attribute's type by name.
     pub fn of_type(name: &str) -> Option<Self> {
         Some(match name {
             "uint" | "int" => Self::Uint,
@@ -164,7 +163,7 @@ impl Kind {
     }
 }
 
-/// The positions that fields will have in a table of these columns.
+/// The positions of fields in a table with these columns.
 pub(super) fn fields(columns: &[Column]) -> Vec<usize> {
     let places = (1..).zip(columns).filter(|(_, column)| column.kind.is_field());
     places.map(|(place, _)| place).collect()
@@ -181,7 +180,7 @@ pub(super) fn schema(table: &str, columns: &[Column], words: WordsDef) -> Schema
         declared: None,
     };
     let others = (1..).zip(columns).map(|(id, column)| column.definition(id));
-    // The numbers of sets are indexed, as in tables that SQL declares.
+    // Numbers of sets are indexed, as in tables that SQL declares.
     let sets = (1..).zip(columns).filter(|(_, column)| column.kind.is_set());
     let paths = sets.map(|(column, _)| PathDef::new(column, Vec::new())).collect();
     Schema {
@@ -198,13 +197,13 @@ pub(super) fn schema(table: &str, columns: &[Column], words: WordsDef) -> Schema
     }
 }
 
-/// A document's number: a whole number above 0.
+/// A document id: an integer above 0.
 pub(super) fn document_number(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?.trim();
     text.parse().ok().filter(|number| *number > 0)
 }
 
-/// Puts a document's number before its values.
+/// A row: a document's id followed by its values.
 pub(super) fn row(number: u64, values: impl Iterator<Item = Value>) -> Row {
     std::iter::once(Value::Uint(number)).chain(values).collect()
 }
@@ -213,7 +212,7 @@ fn utf8(text: &[u8]) -> Result<&str, Misfit> {
     std::str::from_utf8(text).map_err(|_| Misfit::NotUtf8)
 }
 
-/// The set of the numbers in a text, which are runs of these bytes: an array, each number once, the least first.
+/// The set of the numbers in a text, which are runs of these bytes: a sorted array without duplicates.
 fn set(
     text: &[u8],
     number: impl Fn(&[u8]) -> i64,
@@ -230,7 +229,7 @@ fn set(
     Ok(Value::Json(format!("[{}]", numbers.join(", ")).into()))
 }
 
-/// The sign and the digits that a text begins with, as many as any number may count.
+/// The sign and the leading digits of a text.
 fn number(text: &[u8]) -> (bool, u128) {
     let text = text.trim_ascii_start();
     let (is_negative, digits) = match text {
@@ -243,14 +242,14 @@ fn number(text: &[u8]) -> (bool, u128) {
     (is_negative, digits.fold(0, add))
 }
 
-/// As C's `strtoul`, then cut to 32 bits.
+/// Like C's `strtoul`, truncated to 32 bits.
 fn wrapped(text: &[u8]) -> u32 {
     let (is_negative, magnitude) = number(text);
     let magnitude = u64::try_from(magnitude).unwrap_or(u64::MAX) as u32;
     if is_negative { magnitude.wrapping_neg() } else { magnitude }
 }
 
-/// As C's `strtoll`.
+/// Like C's `strtoll`.
 fn saturated(text: &[u8]) -> i64 {
     let (is_negative, magnitude) = number(text);
     let signed = i128::try_from(magnitude).unwrap_or(i128::MAX);
@@ -258,7 +257,7 @@ fn saturated(text: &[u8]) -> i64 {
     signed.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// As C's `strtod`, but for what is infinite or no number.
+/// Like C's `strtod`, except for infinity and NaN.
 fn float(text: &[u8]) -> f32 {
     let text = text.trim_ascii_start();
     let mut end = usize::from(matches!(text.first(), Some(b'-' | b'+')));
@@ -287,7 +286,7 @@ mod tests {
         Column::new("c", kind).value(text.as_bytes())
     }
 
-    /// What the indexer of 2.2.11 stores, but for the JSON that is a single value.
+    /// The same values as the indexer of 2.2.11, except for JSON that is a single value.
     #[test]
     fn numbers_are_read_as_by_sphinx() {
         let uints =

@@ -1,4 +1,4 @@
-//! The commands that give a source's documents, run by the shell.
+//! Runs the shell commands that output a source's documents.
 
 use std::{
     collections::VecDeque,
@@ -14,40 +14,40 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::{Error, Result};
 
-/// What is kept of what a command says of its errors: so many lines, the last, of so many bytes.
+/// The most lines of a command's standard error that are kept (the last ones), and the most bytes of each.
 const KEPT_LINES: usize = 5;
 const KEPT_BYTES: u64 = 300;
 
-/// How long a command whose output is over takes to end, at most.
+/// How long a command may take to end after its output has ended.
 const ENDING_POLLS: u32 = 20;
 const ENDING_PAUSE: Duration = Duration::from_millis(10);
 
-/// The groups of the commands at work.
+/// The process groups of running commands.
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-/// Ends all commands that are at work, for a program that is about to end itself: they are of groups of their own, so
-/// that no signal of a terminal reaches them.
+/// Kills all running commands, for a program that is about to exit. They have process groups of their own, so signals
+/// of the terminal do not reach them.
 pub fn end_commands() {
     for group in GROUPS.lock().iter() {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = kill_process_group(*group, Signal::KILL);
     }
 }
 
-/// A command at work. Whoever drops it before its end ends it, with all that it started.
+/// A running command. Dropping it kills it and everything that it started.
 pub(super) struct Running {
     child: Child,
     group: Option<Pid>,
-    /// Reads what it says of its errors.
+    /// Reads its standard error.
     said: Option<JoinHandle<Vec<String>>>,
     is_over: bool,
 }
 
 impl Running {
-    /// Starts a command; what it writes is for the caller to read.
+    /// Starts a command. The caller reads its output.
     pub fn start(source: &str, command: &str) -> Result<(Self, ChildStdout)> {
         let failed = |error| Error::io(&format!("{source}: cannot run '{command}'"), error);
-        // A group of its own, so that all commands of a pipeline can be ended.
+        // A process group of its own, so that a whole pipeline can be killed.
         let mut child = Command::new("/bin/sh")
             .args(["-c", command])
             .stdin(Stdio::null())
@@ -65,12 +65,12 @@ impl Running {
         Ok((running, output))
     }
 
-    /// Waits for its end, which must be a success, if all that it wrote was read well. If not it is ended; where it
-    /// had failed by itself before, that is why, and told instead.
+    /// Waits for its end. It must succeed if its output was read without error; otherwise it is killed, and its own
+    /// failure, if it had failed before, is reported instead of the read error.
     pub fn finish(mut self, source: &str, output: ChildStdout, read: Result<()>) -> Result<()> {
         let status = match read {
             Ok(()) => self.child.wait().map_err(|error| Error::io(source, error))?,
-            // The output is open still: a command that goes on writing has not failed because of that.
+            // The output is still open: a command that keeps writing has not failed.
             Err(error) => match self.failed_by_itself() {
                 Some(status) => status,
                 None => return Err(error),
@@ -92,7 +92,7 @@ impl Running {
 }
 
 impl Running {
-    /// The failure of a command that is over, or about to be.
+    /// The failure of a command that has ended or is about to.
     fn failed_by_itself(&mut self) -> Option<ExitStatus> {
         for _ in 0..ENDING_POLLS {
             match self.child.try_wait() {
@@ -111,7 +111,7 @@ impl Drop for Running {
         if self.is_over {
             return;
         }
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.group.map(|group| kill_process_group(group, Signal::KILL));
         let _ = self.child.wait();
     }
@@ -124,7 +124,7 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// The last lines of what a command says, cut where they are long.
+/// The last lines of a command's standard error, truncated.
 fn last_lines(errors: ChildStderr) -> Vec<String> {
     let mut reader = BufReader::new(errors);
     let mut kept = VecDeque::new();
@@ -199,7 +199,7 @@ mod tests {
         let group = running.group;
         drop(running);
         assert!(!GROUPS.lock().iter().any(|other| Some(*other) == group));
-        // One that is over and that nobody waited for has no command line.
+        // A zombie process has no command line.
         let line = || std::fs::read(format!("/proc/{}/cmdline", child.trim()));
         while line().is_ok_and(|line| !line.is_empty()) {
             assert!(begin.elapsed() < Duration::from_secs(30), "still there");

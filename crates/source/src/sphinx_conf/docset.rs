@@ -9,7 +9,7 @@
 //!   <sphinx:document id="7"> <title>…</title> <year>…</year> </sphinx:document>
 //! </sphinx:docset>
 //! ```
-//! Of elements within a field only the text counts. A field that a document has twice holds both texts.
+//! Of elements inside a field only the text is used. If a document repeats a field, the texts are joined.
 
 use std::io::Read;
 
@@ -25,9 +25,9 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// How deep elements nest at most within a field.
+/// The deepest nesting of elements in a field.
 const MAX_DEPTH: usize = 256;
-/// Of so many elements that are no column a warning is given, once for each.
+/// The most unknown elements for which a warning is given.
 const MAX_UNKNOWN: usize = 20;
 
 const DOCSET: &str = "sphinx:docset";
@@ -35,7 +35,7 @@ const SCHEMA: &str = "sphinx:schema";
 const DOCUMENT: &str = "sphinx:document";
 const KILL_LIST: &str = "sphinx:killlist";
 
-/// Reads all documents of a stream. `columns` are those that the configuration declares.
+/// Reads all documents of a stream. `columns` are those of the configuration.
 pub(super) fn read(
     source: &str,
     stream: impl Read,
@@ -77,15 +77,15 @@ pub(super) fn read(
     }
 }
 
-/// Where in the stream one is.
+/// The position in the stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     Outside,
     Docset,
-    /// In the schema, or in an element of it.
+    /// In the schema, at this depth.
     Schema(usize),
     Document,
-    /// In an element of a document, so many levels below it; `None`: it is no column.
+    /// In an element of a document, at this depth; `None` if it is not a column.
     Cell {
         column: Option<usize>,
         depth: usize,
@@ -97,18 +97,18 @@ struct Docset<'t> {
     columns: Vec<Column>,
     taker: &'t mut dyn Taker,
     place: Place,
-    /// Whether the taker knows the columns.
+    /// Whether the taker was given the columns.
     is_told: bool,
     document: Document,
-    /// Which columns the document has a value for.
+    /// Which columns have a value in the document.
     was_set: Vec<bool>,
     unknown: Vec<String>,
 }
 
 enum Problem {
-    /// What is wrong with the stream.
+    /// An error of the stream.
     Told(String),
-    /// The taker's own.
+    /// An error of the taker.
     Taken(Error),
 }
 
@@ -136,7 +136,7 @@ impl Docset<'_> {
                 )),
                 _ => Ok(()),
             },
-            // An empty element comes as its start and its end.
+            // The reader expands empty elements to start and end.
             Event::Empty(_) | Event::Comment(_) | Event::PI(_) | Event::DocType(_) | Event::Eof => {
                 Ok(())
             }
@@ -210,7 +210,7 @@ impl Docset<'_> {
                 let was_set =
                     self.was_set.get_mut(at).is_some_and(|it| std::mem::replace(it, true));
                 if let Some(cell) = self.document.cells.get_mut(at) {
-                    // A default yields to the first value; a second one stands behind it.
+                    // The first value replaces the default; later ones are appended.
                     if was_set { cell.push(b' ') } else { cell.clear() }
                 }
             }
@@ -261,7 +261,7 @@ impl Docset<'_> {
         }
     }
 
-    /// Tells the taker of the columns, before the first document.
+    /// Gives the taker the columns, before the first document.
     fn tell(&mut self) -> Step {
         if self.is_told {
             return Ok(());
@@ -325,7 +325,7 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Step<Option<String>> {
     Ok(value.map_err(|error| wrong(&error))?.map(std::borrow::Cow::into_owned))
 }
 
-/// What `&amp;` and `&#65;` stand for.
+/// The text of `&amp;` or `&#65;`.
 fn resolve(reference: &BytesRef<'_>) -> Step<String> {
     match reference.resolve_char_ref() {
         Ok(Some(character)) => Ok(character.to_string()),

@@ -8,28 +8,28 @@ use crate::{Result, files::MAX_RECORD_BYTES};
 /// A document as its source gives it.
 #[derive(Default)]
 pub(super) struct Document {
-    /// Where it stands, for messages: `line 7`.
+    /// Its place in the source, for messages: `line 7`.
     pub place: String,
-    /// Its number as a text.
+    /// Its id as a text.
     pub number: Vec<u8>,
     /// A text for each column.
     pub cells: Vec<Vec<u8>>,
 }
 
-/// Takes what a source gives.
+/// Receives a source's output.
 pub(super) trait Taker {
     /// The source's columns, before its first document.
     fn columns(&mut self, columns: &[Column]) -> Result<()>;
     /// The next document.
     fn document(&mut self, document: &Document) -> Result<()>;
-    /// What should be known of the source and keeps nothing from being loaded.
+    /// A problem that does not prevent loading.
     fn warning(&mut self, message: String);
 }
 
-/// Bytes that count their lines, and end in an error where one document has too many.
+/// A byte stream that counts lines and fails if one document is too long.
 pub(super) struct Lines<R> {
     inner: BufReader<R>,
-    /// From 1.
+    /// The current line, from 1.
     pub line: u64,
     left: usize,
 }
@@ -39,7 +39,7 @@ impl<R: Read> Lines<R> {
         Self { inner: BufReader::with_capacity(128 << 10, stream), line: 1, left: MAX_RECORD_BYTES }
     }
 
-    /// A document begins, which may have as many bytes as any.
+    /// Begins a document, which resets the limit of bytes.
     pub fn begin_document(&mut self) {
         self.left = MAX_RECORD_BYTES;
     }

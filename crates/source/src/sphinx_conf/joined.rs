@@ -1,11 +1,11 @@
-//! `sql_joined_field`: fields of a mysql source that a query of their own gives.
+//! `sql_joined_field`: fields of a mysql source from separate queries.
 //!
 //! ```text
 //! value := name "from" from
 //! from  := "query" ";" query                        gives pairs: a document's number and a text
 //!        | "ranged-query" ";" query ";" query       the first with $start and $end, the second gives their ends
 //! ```
-//! The texts of a document are joined in the order in which they come.
+//! The texts of a document are joined in the order in which they arrive.
 
 use std::collections::HashMap;
 
@@ -16,27 +16,27 @@ use super::{
 };
 use crate::{Error, Result, files::MAX_RECORD_BYTES, mysql::connection::Connection};
 
-/// Most bytes that the texts of a source's joined fields have together: they are in memory while the documents are read.
+/// The most bytes of all joined texts of a source, which are in memory while the documents are read.
 const MAX_BYTES: usize = 1 << 30;
-/// About what a document takes besides its texts.
+/// The approximate memory of a document's entry without its texts.
 const ENTRY_BYTES: usize = 64;
 
-/// A field, and the queries that give it.
+/// A field and its queries.
 pub(super) struct Joined {
     pub column: Column,
     query: String,
-    /// The query that gives the ends of the stretches of documents, if there are stretches.
+    /// The query for the range of ids, if the field is read in ranges.
     ends: Option<String>,
 }
 
-/// The texts of one field by document.
+/// The texts of a field by document id.
 pub(super) type Texts = HashMap<u64, Vec<u8>>;
 
 impl Joined {
-    /// The field that a value of `sql_joined_field` declares.
+    /// Parses a value of `sql_joined_field`.
     ///
     /// # Errors
-    /// A sentence for what is none, and for payloads.
+    /// A message for invalid values and for payloads.
     pub fn of_value(value: &str) -> std::result::Result<Self, String> {
         let (declared, queries) = value.split_once(';').unwrap_or((value, ""));
         let queries = queries.trim();
@@ -68,7 +68,7 @@ impl Joined {
     }
 }
 
-/// Runs the queries of fields: the texts of each.
+/// Runs the queries of all fields.
 pub(super) fn read(
     source: &str,
     fields: &[Joined],
@@ -110,7 +110,7 @@ pub(super) fn read(
     Ok(all)
 }
 
-/// Adds a row to what was found; how many bytes more that takes.
+/// Adds a row; returns the additional bytes.
 fn add(found: &mut Texts, cells: &[Vec<u8>]) -> usize {
     let [document, text] = cells else { return 0 };
     let Some(document) = document_number(document) else { return 0 };

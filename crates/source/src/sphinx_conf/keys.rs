@@ -1,4 +1,4 @@
-//! The keys of a sphinx.conf: all of Sphinx 2.2.11, and those of Manticore that plain indexes have.
+//! The keys of a sphinx.conf: all of Sphinx 2.2.11, and Manticore's keys for plain indexes.
 //!
 //! A key is used, or has no effect (it tunes Sphinx or names its files), or is refused by name if an index that has it
 //! is loaded or served.
@@ -17,19 +17,19 @@ pub(super) enum SectionKind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
     pub name: &'static str,
-    /// Whether a section may have several values of it.
+    /// Whether a section may repeat it.
     pub is_list: bool,
     pub meaning: Meaning,
 }
 
-/// What becomes of a key.
+/// How a key is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// It is acted on.
     Used,
-    /// It changes nothing here that a query could tell.
+    /// It has no effect that a query could notice.
     Harmless,
-    /// It cannot be done; what to do instead. Harmless where its value is empty or 0.
+    /// It is not supported; the text tells what to do instead. Harmless if its value is empty or 0.
     Refused(&'static str),
 }
 
@@ -56,7 +56,7 @@ impl SectionKind {
         matches!(self, Self::Source | Self::Index)
     }
 
-    /// Its keys by what becomes of them, and whether those may have several values.
+    /// Its keys, grouped by meaning and by whether they may be repeated.
     fn groups(self) -> &'static [(Meaning, bool, &'static str)] {
         match self {
             Self::Source => &SOURCE,
@@ -144,7 +144,7 @@ const INDEX: [(Meaning, bool, &str); 9] = [
         "source wordforms rt_field rt_attr_uint rt_attr_bigint rt_attr_float rt_attr_timestamp rt_attr_string \
           rt_attr_json rt_attr_bool rt_attr_multi rt_attr_multi_64 local agent agent_persistent",
     ),
-    // The settings of words refuse these themselves, unless they are off.
+    // The settings of ranked search refuse these themselves, unless they are off.
     (
         Used,
         false,
@@ -162,7 +162,7 @@ const INDEX: [(Meaning, bool, &str); 9] = [
          docstore_block_size docstore_compression docstore_compression_level optimize_cutoff \
          read_buffer_docs read_buffer_hits stored_fields",
     ),
-    // Of a distributed index it is refused.
+    // In a distributed index it is refused.
     (Harmless, true, "agent_blackhole"),
     (
         Refused(
@@ -227,14 +227,14 @@ pub(super) fn find(kind: SectionKind, name: &str) -> Option<Key> {
     all(kind).find(|key| key.name.eq_ignore_ascii_case(name))
 }
 
-/// The known key that is most like a name, if one is like it.
+/// The most similar known key, if one is similar.
 pub(super) fn nearest(kind: SectionKind, name: &str) -> Option<&'static str> {
     let name: String = name.chars().take(64).collect();
     let distance = |key: Key| (edits(&name.to_ascii_lowercase(), key.name), key.name);
     all(kind).map(distance).filter(|(edits, key)| *edits <= key.len() / 3).min().map(|(_, key)| key)
 }
 
-/// How many characters are to be changed, added or taken out to make one of the other.
+/// The edit distance of two texts.
 fn edits(left: &str, right: &str) -> usize {
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (at, a) in left.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! `listen` lines of searchd: where, and for which protocol.
+//! searchd's `listen` lines: address and protocol.
 //!
 //! ```text
 //! listen = [ address ":" ] port [ ":" protocol ] | path [ ":" protocol ] | address
@@ -10,41 +10,41 @@ use super::{
 };
 use crate::Result;
 
-/// What is spoken at an address.
+/// The protocol of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Sphinx's binary protocol.
     SphinxApi,
-    /// That of MySQL.
+    /// MySQL's protocol.
     Mysql,
 }
 
 /// A line `listen`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// What is spoken there.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Where.
+    /// The address.
     pub place: Place,
     /// The file and line, for messages.
     pub line: String,
 }
 
-/// Where searchd listens.
+/// An address of searchd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An address, `HOST:PORT`.
     Address(String),
-    /// A port without an address: Sphinx listens on all addresses of the machine.
+    /// A port without an address: Sphinx listens on all addresses.
     AnyAddress(u16),
     /// The path of a Unix socket.
     Socket(String),
 }
 
-/// The ports of Sphinx's protocols where a configuration names none.
+/// The default ports of Sphinx's protocols.
 const DEFAULTS: [(Protocol, u16); 2] = [(Protocol::SphinxApi, 9312), (Protocol::Mysql, 9306)];
 
-/// The lines of a section; without any those that Sphinx has then.
+/// The `listen` lines of a section, or Sphinx's defaults.
 pub(super) fn read(file: &str, searchd: Option<&Section>) -> Result<Vec<Listen>> {
     let lines: Vec<&Setting> = searchd.into_iter().flat_map(|it| it.all("listen")).collect();
     let mut found: Vec<Listen> = Vec::new();

@@ -1,7 +1,7 @@
-//! Loads the rows of a plain index into its table: all of them or none.
+//! Loads the rows of a plain index into its table, atomically.
 //!
-//! They go into a hidden table, which replaces the previous one at the end. A position is stored with it that says
-//! where the table came from, so a table that somebody else made is never replaced.
+//! They go into a hidden table that finally replaces the previous one. A position that is stored with it records where
+//! the table came from, so that a table with another origin is never replaced.
 
 use std::{
     sync::Arc,
@@ -21,39 +21,39 @@ use crate::{
     files::{DatabaseSink, RowSink},
 };
 
-/// What the name of a table begins with while it is loaded.
+/// The prefix of a table's name while it is loaded.
 const HIDDEN: &str = "#import.";
-/// What the name of the position begins with that a loaded table has.
+/// The prefix of a loaded table's position.
 const POSITION: &str = "sphinx.conf:";
-/// Rows of a batch, and bytes after which one ends.
+/// The most rows of a batch, and the bytes after which it ends.
 const BATCH_ROWS: usize = 16_384;
 const BATCH_BYTES: usize = 16 << 20;
-/// So many warnings are kept.
+/// The most warnings.
 const MAX_WARNINGS: usize = 20;
 
-/// What loading an index did, or has done so far.
+/// The result, or the progress, of loading an index.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
     /// Rows of the table.
     pub rows: u64,
-    /// Documents that a later one of the same number replaced.
+    /// Documents that were replaced by a later one with the same id.
     pub replaced: u64,
     /// Bytes of the documents.
     pub bytes: u64,
     /// How long it took.
     pub elapsed: Duration,
-    /// What else should be known.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl SphinxConf {
-    /// Loads a plain index: its table is there whole when this returns, and as it was before if it fails. Runs the
-    /// commands and queries of its sources. `progress` is called behind each batch.
+    /// Loads a plain index. If this fails, its table is as it was before. Runs the commands and queries of its sources.
+    /// `progress` is called after each batch.
     ///
     /// # Errors
-    /// - [`Error::Setting`] if there is no such index, or it has what is not supported.
-    /// - [`Error::Format`] or [`Error::Io`] if a source's command fails or what it gives cannot be read.
-    /// - [`Error::Schema`] if the table was made by somebody else.
+    /// - [`Error::Setting`] if there is no such index, or it uses unsupported keys.
+    /// - [`Error::Format`] or [`Error::Io`] if a source's command fails or its output cannot be read.
+    /// - [`Error::Schema`] if the existing table has another origin.
     /// - [`Error::Unreachable`], [`Error::AccessDenied`], [`Error::Requirement`] or [`Error::Statement`] of a MySQL.
     /// - [`Error::Engine`] if the database refuses.
     pub fn load(
@@ -65,11 +65,11 @@ impl SphinxConf {
         let plan = Plan::of(self, self.index(index)?)?;
         refuse_other(database, index)?;
         let hidden = format!("{HIDDEN}{index}");
-        // One that an earlier run left.
+        // Left by an earlier run.
         drop_table(database, &hidden)?;
         let loaded = Loader::new(database, &plan, &hidden, progress).run(index);
         if loaded.is_err() {
-            // The first error is the one to tell; the next run drops it else.
+            // The first error is reported; otherwise the next run drops it.
             let _ = drop_table(database, &hidden);
         }
         let (mut loaded, greatest) = loaded?;
@@ -111,16 +111,16 @@ struct Loader<'l> {
     started: Instant,
     loaded: Loaded,
     documents: u64,
-    /// The source at work.
+    /// The current source.
     source: String,
-    /// The table's columns, once a source told them.
+    /// The table's columns, once a source has given them.
     columns: Option<Vec<Column>>,
-    /// Where each of them is among the source's.
+    /// For each of them, its position in the current source.
     order: Vec<usize>,
     changes: Vec<Change>,
     bytes: usize,
     greatest: u64,
-    /// Texts that are no JSON, of all columns.
+    /// The number of texts that are not valid JSON, in all columns.
     misfits: u64,
 }
 
@@ -150,7 +150,7 @@ impl<'l> Loader<'l> {
         }
     }
 
-    /// Loads all sources; with the greatest number of a document.
+    /// Loads all sources. Returns the greatest document id too.
     fn run(mut self, index: &str) -> Result<(Loaded, u64)> {
         let plan = self.plan;
         for source in &plan.sources {

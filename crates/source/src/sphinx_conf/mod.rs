@@ -1,14 +1,13 @@
 //! sphinx.conf: the configuration of Sphinx 2.2.11 and of Manticore's plain indexes.
 //!
-//! A plain index becomes a table with words, loaded from its sources; a real-time index an empty table. What cannot
-//! be done is refused by its key, with file and line. From the first of these to the last, each imports only those
-//! before it:
+//! A plain index becomes a table with ranked search, loaded from its sources; a real-time index becomes an empty table.
+//! Unsupported keys are refused with file and line. In this list each module imports only those before it:
 //! - `keys`, `text`: the file as sections and settings;
-//! - `columns`, `listen`: what fields, attributes and addresses say;
-//! - `documents`, `command`: what a source gives, and the commands that give it;
-//! - `separated`, `docset`, `query`: documents of tsvpipe and csvpipe, of xmlpipe2, of a MySQL, with the numbers of
-//!   its multi-value attributes (`sets`) and its joined fields (`joined`), which queries of pairs give (`pairs`), in
-//!   stretches (`range`), and what is compressed or in files (`unpack`);
+//! - `columns`, `listen`: fields, attributes and addresses;
+//! - `documents`, `command`: a source's output, and the commands that produce it;
+//! - `separated`, `docset`, `query`: documents of tsvpipe and csvpipe, of xmlpipe2, of a MySQL, with the numbers of its
+//!   multi-value attributes (`sets`) and its joined fields (`joined`), which are read by queries of pairs (`pairs`), in
+//!   ranges (`range`), and columns that are compressed or name files (`unpack`);
 //! - `plan`: an index as a table and the sources of its rows; `load`: the rows into the table.
 
 mod columns;
@@ -48,34 +47,34 @@ pub use command::end_commands;
 pub use listen::{Listen, Place, Protocol};
 pub use load::Loaded;
 
-/// Most bytes of a file.
+/// The most bytes of a file.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// The folder for Remora's files beside those of Sphinx.
 const DATA_FOLDER: &str = "remora";
 
-/// A sphinx.conf. It holds passwords, so it cannot be printed.
+/// A sphinx.conf. It contains passwords, so it has no `Debug`.
 pub struct SphinxConf {
     file: String,
     sections: Vec<Section>,
     warnings: Vec<String>,
 }
 
-/// What an index section describes.
+/// The type of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexKind {
-    /// An index that is made of its sources.
+    /// An index that is built from sources.
     Plain,
     /// A real-time index, which is written by SQL.
     RealTime,
-    /// One that has the documents of others.
+    /// An index over other indexes.
     Distributed,
-    /// Settings for other sections to take over.
+    /// Settings that other sections inherit.
     Template,
-    /// Another type, which is not known here.
+    /// An unknown type.
     Other(String),
 }
 
-/// Something is wrong in a line of the file.
+/// An error in a line of the file.
 fn wrong(file: &str, line: u32, message: impl Display) -> Error {
     Error::Setting(format!("{file}:{line}: {message}"))
 }
@@ -96,11 +95,11 @@ impl SphinxConf {
         Self::parse(&name, &text)
     }
 
-    /// Takes a text apart, under a name for messages.
+    /// Parses a text. `file` is its name in messages.
     ///
     /// # Errors
-    /// [`Error::Setting`] with the line if it is no sphinx.conf, or has a key that Sphinx does not know;
-    /// [`Error::Format`] if it is longer than 4 MiB.
+    /// [`Error::Setting`] with the line if it is invalid or has an unknown key; [`Error::Format`] if it is longer than
+    /// 4 MiB.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
         if text.len() as u64 > MAX_FILE_BYTES {
             return Err(Error::format(file, "is longer than 4 MiB: split it"));
@@ -110,12 +109,12 @@ impl SphinxConf {
         Ok(Self { file: file.to_owned(), sections, warnings })
     }
 
-    /// What Sphinx would warn of.
+    /// The warnings that Sphinx would give.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The names of the indexes and what they are, in the file's order.
+    /// The names and types of the indexes, in file order.
     pub fn indexes(&self) -> impl Iterator<Item = (&str, IndexKind)> {
         let indexes = self.sections.iter().filter(|section| section.kind == SectionKind::Index);
         indexes.map(|section| (section.name.as_str(), index_kind(section)))
@@ -124,7 +123,7 @@ impl SphinxConf {
     /// The table of a real-time index.
     ///
     /// # Errors
-    /// [`Error::Setting`] if there is no such index, or it has what is not supported.
+    /// [`Error::Setting`] if there is no such index, or it uses unsupported keys.
     pub fn real_time_table(&self, index: &str) -> Result<Schema> {
         plan::real_time_table(self, self.index(index)?)
     }
@@ -137,16 +136,16 @@ impl SphinxConf {
         plan::distributed_table(self, self.index(index)?)
     }
 
-    /// Where searchd listens.
+    /// The addresses of searchd.
     ///
     /// # Errors
-    /// [`Error::Setting`] if a line is not understood, or asks for what is not supported.
+    /// [`Error::Setting`] if a line is invalid or asks for something unsupported.
     pub fn listen(&self) -> Result<Vec<Listen>> {
         listen::read(&self.file, self.single(SectionKind::Searchd))
     }
 
-    /// Where Remora's files lie if nobody says otherwise: the folder `remora` in searchd's `data_dir`, or else in
-    /// the one folder that the files of all indexes lie in.
+    /// The default folder of Remora's files: `remora` in searchd's `data_dir`, or else in the one folder that holds the
+    /// files of all indexes.
     ///
     /// # Errors
     /// [`Error::Setting`] if there is neither.

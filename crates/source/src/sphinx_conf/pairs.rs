@@ -1,31 +1,31 @@
-//! Queries of a mysql source besides `sql_query`: each gives pairs of a document's number and one of its values, all at
-//! once or in stretches of documents.
+//! Queries of a mysql source besides `sql_query`: each returns pairs of a document id and a value, all at once or in
+//! ranges of ids.
 
 use super::range::{Pace, of_stretch, ranged};
 use crate::{Error, Result, mysql::connection::Connection};
 
-/// A query of pairs, with the words by which errors name it.
+/// A query of pairs, with its names for errors.
 pub(super) struct Pairs<'q> {
-    /// The source that errors name.
+    /// The source.
     pub source: &'q str,
     /// The key of the section that has the query.
     pub key: &'static str,
     /// The column that the query fills.
     pub column: &'q str,
-    /// What the second column of the query is to be.
+    /// The description of the query's second column.
     pub value: &'static str,
     /// The query.
     pub query: &'q str,
-    /// The query that gives the ends of all stretches, if there are stretches.
+    /// The query for the range of ids, if it is run in ranges.
     pub ends: Option<&'q str>,
 }
 
 impl Pairs<'_> {
-    /// Runs the query and hands its rows over one after the other.
+    /// Runs the query and passes its rows to `take` one by one.
     ///
     /// # Errors
-    /// Those of the connection, one for a query of more or fewer than two columns, and what `take` returns, which ends
-    /// the query.
+    /// Those of the connection, an error for a query that does not return two columns, and any error of `take`, which
+    /// ends the query.
     pub fn each(
         &self,
         pace: Pace,

@@ -18,19 +18,19 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// What Sphinx takes for letters where an index names none.
+/// Sphinx's default character table.
 const DEFAULT_CHARSET: &str = "sphinx22";
 
 /// A plain index.
 pub(super) struct Plan {
     pub sources: Vec<Source>,
-    /// Whether a text that is no JSON ends the load; else it counts as none.
+    /// Whether invalid JSON stops the load; otherwise it counts as missing.
     pub is_json_strict: bool,
     settings: Settings,
     files: Files,
 }
 
-/// Where rows come from.
+/// A source of rows.
 pub(super) struct Source {
     /// For messages.
     pub name: String,
@@ -44,7 +44,7 @@ enum Origin {
 }
 
 impl Plan {
-    /// What is to be done for a plain index.
+    /// The plan of a plain index.
     pub fn of(conf: &SphinxConf, section: &Section) -> Result<Self> {
         if index_kind(section) != IndexKind::Plain {
             let message = format!("index '{}' is no plain index", section.name);
@@ -64,7 +64,7 @@ impl Plan {
         Ok(Self { sources, is_json_strict: is_json_strict(conf)?, settings, files })
     }
 
-    /// The table for these columns.
+    /// The table with these columns.
     pub fn schema(&self, table: &str, source: &str, columns: &[Column]) -> Result<Schema> {
         let refuse = |message: String| Error::format(source, message);
         check_columns(columns).map_err(refuse)?;
@@ -91,7 +91,7 @@ impl Source {
         }
     }
 
-    /// Does what is to be done once the index is there, whose greatest document this is.
+    /// Runs the queries that are due after the index was loaded. `greatest` is its greatest document id.
     pub fn after_index(&self, greatest: u64) -> Result<()> {
         match &self.origin {
             Origin::Query(query) => query.after_index(greatest),
@@ -151,7 +151,7 @@ pub(super) fn distributed_table(conf: &SphinxConf, section: &Section) -> Result<
     Ok(schema)
 }
 
-/// What is wrong with an agent: each mirror is `host:port`, and one names tables.
+/// The error of an agent: each mirror must be `host:port`, and one must name tables.
 fn check_agent(agent: &str) -> Result<(), String> {
     let (mirrors, _) = agent.split_once('[').unwrap_or((agent, ""));
     let mut names_tables = false;
@@ -258,10 +258,10 @@ fn delimiter(conf: &SphinxConf, section: &Section) -> Result<u8> {
     }
 }
 
-/// The prefixes of keys that are of one type of source.
+/// The prefixes of keys for one type of source.
 const PREFIXES: [&str; 4] = ["sql_", "xmlpipe_", "tsvpipe_", "csvpipe_"];
 
-/// Refuses what of a section cannot be done. Keys of other types of sources than that of this prefix do not count.
+/// Refuses unsupported keys of a section. Keys of other types of sources than `prefix` are ignored.
 fn refuse_settings(conf: &SphinxConf, section: &Section, prefix: &str) -> Result<()> {
     let is_of_other =
         |key: &str| PREFIXES.iter().any(|other| *other != prefix && key.starts_with(other));
@@ -278,7 +278,7 @@ fn refuse_settings(conf: &SphinxConf, section: &Section, prefix: &str) -> Result
     Ok(())
 }
 
-/// The settings of an index's words, and the files that they name.
+/// The settings of an index's ranked search, and their files.
 fn words(conf: &SphinxConf, section: &Section) -> Result<(Settings, Files)> {
     let mut settings = Settings::default();
     let at = |line: u32, error: &dyn std::fmt::Display| wrong(&conf.file, line, error);
@@ -293,7 +293,7 @@ fn words(conf: &SphinxConf, section: &Section) -> Result<(Settings, Files)> {
                 wordforms.push(value);
                 wordforms.join(" ")
             }
-            // As Sphinx takes it.
+            // As Sphinx reads it.
             "min_word_len" | "min_stemming_len" if value == "0" => "1".to_owned(),
             _ => value.clone(),
         };

@@ -1,7 +1,7 @@
-//! A mysql source: the columns of `sql_query`, of which the first is the document's number.
+//! A mysql source: the columns of `sql_query`, of which the first is the document id.
 //!
-//! A column that no attribute names is a field; `sql_joined_field` adds fields of other queries. With `sql_query_range`
-//! the query runs once for each stretch of numbers, with the ends of the stretch in place of `$start` and `$end`.
+//! A column that is not declared as an attribute is a field; `sql_joined_field` adds fields from other queries. With
+//! `sql_query_range` the query runs once for each range of ids, with its bounds for `$start` and `$end`.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ use crate::{
     },
 };
 
-/// What is asked of a MySQL or MariaDB.
+/// The queries of a mysql source.
 pub(super) struct Query {
     settings: MysqlSettings,
     before: Vec<String>,
     query: String,
-    /// The query that gives the ends of the stretches of `query`, if there are stretches.
+    /// The query for the range of ids, if `query` is run in ranges.
     ends: Option<String>,
     pace: Pace,
     after: Vec<String>,
@@ -36,19 +36,19 @@ pub(super) struct Query {
     attributes: Vec<Column>,
     /// The multi-value attributes.
     sets: Vec<SetOf>,
-    /// Fields that other queries give.
+    /// Fields from other queries.
     joined: Vec<Joined>,
     unpacking: Unpacking,
 }
 
-/// What other queries gave, by document.
+/// The results of the other queries, by document id.
 struct Beside {
     texts: Vec<Texts>,
     sets: Vec<Sets>,
 }
 
 impl Query {
-    /// What a section asks for, and that of the indexer.
+    /// Reads the settings of a section and of the indexer.
     pub fn of_section(file: &str, section: &Section, indexer: Option<&Section>) -> Result<Self> {
         let missing =
             |key: &str| wrong(file, section.line, format!("source '{}' needs {key}", section.name));
@@ -63,7 +63,7 @@ impl Query {
         };
         let list = |key: &str| -> Vec<String> {
             let values = section.all(key).map(|it| it.value.clone());
-            // An empty one only takes the parent's away.
+            // An empty value only removes the parent's.
             values.filter(|value| !value.is_empty()).collect()
         };
         let query = section.text("sql_query").to_owned();
@@ -73,7 +73,7 @@ impl Query {
         }
         let ends =
             Some(section.text("sql_query_range").to_owned()).filter(|query| !query.is_empty());
-        // Fields and sets that are read in stretches go by them too.
+        // Joined fields and sets that are read in ranges use them too.
         let pace = Pace {
             step: number("sql_range_step", DEFAULT_STEP)?.max(1),
             pause: Duration::from_millis(number("sql_ranged_throttle", 0)?),
@@ -97,7 +97,7 @@ impl Query {
         let (before, after) = (list("sql_query_pre"), list("sql_query_post"));
         let after_index = list("sql_query_post_index");
         let mut attributes = Column::of_section(section, "sql_");
-        // What that made of the words of a set's declaration.
+        // Removes the columns that the declarations of sets were misread as.
         attributes.retain(|column| column.kind != Kind::Multi);
         let sets = sets_of(file, section)?;
         let of_field = sets.iter().filter(|set| set.is_of_field());
@@ -127,7 +127,7 @@ impl Query {
         }
         let charset: Option<Option<String>> = connection.first("SELECT @@character_set_results")?;
         if charset.flatten().is_some_and(|charset| charset.starts_with("utf8")) {
-            // MySQL's utf8, as in many a `SET NAMES`, has no place for all of Unicode.
+            // MySQL's utf8, as in many a `SET NAMES`, lacks a part of Unicode.
             connection.run("SET character_set_results = utf8mb4")?;
         }
         let sets = sets::read(source, &self.sets, self.pace, &mut connection)?;
@@ -139,13 +139,13 @@ impl Query {
         match &self.ends {
             None => read(&mut connection, &self.query)?,
             Some(ends) => ranged(&mut connection, ends, self.pace, |connection, part| {
-                // Without rows the query still says which columns there are.
+                // Even without rows the query tells its columns.
                 let (start, end) = part.unwrap_or((1, 0));
                 read(connection, &of_stretch(&self.query, start, end))
             })?,
         }
         for statement in &self.after {
-            // As Sphinx does: the documents are there.
+            // As in Sphinx: the documents are loaded already.
             if let Err(error) = connection.run(statement) {
                 taker.warning(format!("sql_query_post: {error}"));
             }
@@ -153,7 +153,7 @@ impl Query {
         Ok(())
     }
 
-    /// Runs what is to run once the index is there; `$maxid` is the greatest number of its documents.
+    /// Runs `sql_query_post_index`. `$maxid` is the greatest document id.
     pub fn after_index(&self, greatest: u64) -> Result<()> {
         if self.after_index.is_empty() {
             return Ok(());
@@ -195,7 +195,7 @@ impl Query {
                 return Ok(());
             }
             let number = document_number(&document.number);
-            // Texts and sets are alike: bytes by document.
+            // Texts and sets have the same form: bytes by document id.
             let of_document = |found: &Texts| number.and_then(|number| found.get(&number).cloned());
             let found = beside.texts.iter().chain(&beside.sets);
             document.cells.extend(found.map(|found| of_document(found).unwrap_or_default()));
@@ -203,7 +203,7 @@ impl Query {
         })
     }
 
-    /// The columns behind the first one of a result.
+    /// The columns of a result after the first.
     fn columns(&self, source: &str, names: &[String]) -> Result<Vec<Column>> {
         let Some((_, names)) = names.split_first().filter(|(_, names)| !names.is_empty()) else {
             let message =

@@ -1,28 +1,27 @@
-//! Stretches of document numbers, for which a query runs one after the other.
+//! Ranges of document ids, for which a query runs one after the other.
 
 use std::time::Duration;
 
 use crate::{Result, mysql::connection::Connection};
 
-/// Numbers of a stretch where nothing is said.
+/// The default size of a range.
 pub(super) const DEFAULT_STEP: u64 = 1024;
 
-/// How the numbers of documents are cut into stretches, whichever query they are for.
+/// The size of ranges and the pause between them, for all queries of a source.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
-    /// Numbers of a stretch.
+    /// Ids in a range.
     pub step: u64,
-    /// How long is waited between two of them.
+    /// The pause between two ranges.
     pub pause: Duration,
 }
 
-/// The query of a stretch: with its ends in the places of `$start` and `$end`.
+/// The query with a range's bounds for `$start` and `$end`.
 pub(super) fn of_stretch(query: &str, start: u64, end: u64) -> String {
     query.replace("$start", &start.to_string()).replace("$end", &end.to_string())
 }
 
-/// Calls `read` for each stretch of the numbers that lie between the ends that a query gives; with `None` where it
-/// gives none.
+/// Calls `read` for each range between the bounds that a query returns, or once with `None` if it returns none.
 pub(super) fn ranged(
     connection: &mut Connection,
     ends: &str,

@@ -1,5 +1,5 @@
-//! tsvpipe and csvpipe: a document on each line, its number first and then a value for each column that the
-//! configuration declares, in their order. There is no header.
+//! tsvpipe and csvpipe: a document on each line, its id first, then a value for each declared column, in order. There
+//! is no header.
 //!
 //! ```text
 //! tsv = value { TAB value }           nothing is quoted
@@ -15,11 +15,11 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// How lines are taken apart.
+/// The syntax of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Tsv,
-    /// With this delimiter.
+    /// CSV with this delimiter.
     Csv(u8),
 }
 
@@ -68,14 +68,14 @@ struct Splitter<'s, R> {
     source: &'s str,
     lines: Lines<R>,
     form: Form,
-    /// The values of the line; those that are too many are counted and not kept.
+    /// The values of the line. Surplus values are counted and not kept.
     cells: Vec<Vec<u8>>,
     count: usize,
-    /// Whether the line has nothing but spaces.
+    /// Whether the line has only spaces.
     is_blank: bool,
 }
 
-/// What a byte means where it stands.
+/// The meaning of a byte in its context.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Ordinary,
@@ -84,12 +84,12 @@ enum Step {
     End,
 }
 
-/// Where in a line one is.
+/// The position in a line.
 #[derive(Default)]
 struct State {
     is_quoted: bool,
     is_escaped: bool,
-    /// Whether the byte before closed quotes, which the next one opens again if it is a quote too.
+    /// Whether the previous byte was a closing quote, which another quote would reopen.
     has_closed: bool,
 }
 
@@ -105,7 +105,7 @@ impl State {
             (Form::Csv(_), b'"') => {
                 self.is_quoted = !self.is_quoted;
                 self.has_closed = !self.is_quoted;
-                // The second one of two within quotes.
+                // The second of two quotes inside quotes.
                 if self.is_quoted && had_closed { Step::Ordinary } else { Step::Dropped }
             }
             _ if self.is_quoted => Step::Ordinary,
@@ -118,7 +118,7 @@ impl State {
 }
 
 impl<R: Read> Splitter<'_, R> {
-    /// Reads a line, which may be of several where quotes hold ends of lines; false at the end of the stream.
+    /// Reads a line, which may span several if quotes contain line breaks; false at the end of the stream.
     fn next(&mut self) -> Result<bool> {
         self.cells.iter_mut().for_each(Vec::clear);
         (self.count, self.is_blank) = (1, true);
@@ -166,7 +166,7 @@ impl<R: Read> Splitter<'_, R> {
         }
     }
 
-    /// Hands the line's values over, and takes memory back for those of the next.
+    /// Moves the line's values out and takes buffers back for the next line.
     fn give(&mut self, document: &mut Document) {
         document.cells.resize_with(self.cells.len() - 1, Vec::new);
         let mut cells = self.cells.iter_mut();

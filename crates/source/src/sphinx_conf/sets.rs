@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{Error, Result, mysql::connection::Connection};
 
-/// Most pairs that the queries of a source give together: they are in memory while the documents are read.
+/// The most pairs of all queries of a source, which are in memory while the documents are read.
 const MAX_PAIRS: usize = 1 << 26;
 
-/// A multi-value attribute, and where its numbers come from.
+/// A multi-value attribute and the source of its numbers.
 pub(super) struct SetOf {
     pub column: Column,
     from: From,
@@ -28,17 +28,17 @@ pub(super) struct SetOf {
 enum From {
     /// A column of `sql_query`.
     Field,
-    /// A query of its own.
+    /// A separate query.
     Query(String),
-    /// The same for one stretch of documents after the other; the second gives the ends of them all.
+    /// The same in ranges; the second query returns the bounds.
     Ranged(String, String),
 }
 
 impl SetOf {
-    /// The attribute that a value of `sql_attr_multi` declares.
+    /// Parses a value of `sql_attr_multi`.
     ///
     /// # Errors
-    /// A sentence for what is none.
+    /// A message for invalid values.
     pub fn of_value(value: &str) -> std::result::Result<Self, String> {
         let (declared, queries) = value.split_once(';').unwrap_or((value, ""));
         let queries = queries.trim();
@@ -69,16 +69,16 @@ impl SetOf {
         Ok(Self { column: Column::new(name, kind), from })
     }
 
-    /// Whether `sql_query` gives its numbers.
+    /// Whether `sql_query` returns its numbers.
     pub fn is_of_field(&self) -> bool {
         matches!(self.from, From::Field)
     }
 }
 
-/// The numbers of one attribute, of each document as a text with commas between them.
+/// The numbers of an attribute by document id, as texts separated by commas.
 pub(super) type Sets = HashMap<u64, Vec<u8>>;
 
-/// Runs the queries of these attributes, of which each has one: their numbers by document.
+/// Runs the queries of these attributes.
 pub(super) fn read(
     source: &str,
     sets: &[SetOf],

@@ -1,4 +1,4 @@
-//! What the tests of this folder have in common, and the file as a whole.
+//! Common code of this folder's tests, and tests of the whole file.
 
 use super::{
     columns::Column,
@@ -6,11 +6,11 @@ use super::{
     *,
 };
 
-/// Keeps what a source gives.
+/// Keeps a source's output.
 #[derive(Default)]
 pub(super) struct Kept {
     pub columns: Vec<Column>,
-    /// The number and the texts of each document.
+    /// The id and the texts of each document.
     pub documents: Vec<Vec<String>>,
     pub warnings: Vec<String>,
 }
@@ -171,14 +171,14 @@ fn sources_are_checked_before_anything_runs() {
         let error = plan(settings).unwrap_err().to_string();
         assert!(error.contains(message), "{error} / {message}");
     }
-    // Keys of other types of sources do not count.
+    // Keys of other types of sources are ignored.
     assert_eq!(plan("type = tsvpipe\ntsvpipe_command = x\nsql_attr_multi = x").unwrap(), 1);
     let nowhere = conf("index i {\nsource = s\n}\n");
     let error = plan::Plan::of(&nowhere, nowhere.index("i").unwrap()).err().unwrap();
     assert!(error.to_string().starts_with("sphinx.conf:2: there is no source 's'"), "{error}");
 }
 
-/// Also where nothing but other queries of the source goes by them.
+/// Also if only other queries of the source are run in ranges.
 #[test]
 fn settings_that_say_nothing_are_refused() {
     let plan = |setting: &str, indexer: &str| {

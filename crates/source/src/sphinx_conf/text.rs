@@ -1,4 +1,4 @@
-//! The text of a sphinx.conf as sections and settings, as Sphinx 2.2.11 reads it.
+//! Parses a sphinx.conf into sections and settings, as Sphinx 2.2.11 does.
 //!
 //! ```text
 //! file    = { section }
@@ -6,9 +6,9 @@
 //!         | ("indexer" | "searchd" | "common") "{" { setting } "}"
 //! setting = key "=" value end-of-line
 //! ```
-//! `#` begins a comment, `\#` is the character itself, and `\` at the end of a line joins it to the next. A
-//! section that has a parent begins with the parent's settings; a key that it sets itself takes the place of
-//! all values that the parent gave it. A value ends with its line, so a closing brace stands on a line of its own.
+//! `#` begins a comment, `\#` is the character itself, and `\` at the end of a line joins it to the next. A section
+//! with a parent inherits the parent's settings; a key of its own replaces all inherited values. A value ends with its
+//! line, so a closing brace needs a line of its own.
 
 use super::{
     keys::{self, SectionKind},
@@ -16,9 +16,9 @@ use super::{
 };
 use crate::Result;
 
-/// Most bytes of all settings, those that sections take over from others counted again.
+/// The most bytes of all settings, counting inherited ones again.
 const MAX_BYTES: usize = 64 << 20;
-/// Most sections, and most settings of one: each is compared with those before it.
+/// The most sections, and the most settings of a section: each is compared with those before it.
 const MAX_SECTIONS: usize = 10_000;
 const MAX_SETTINGS: usize = 1_000;
 
@@ -38,12 +38,12 @@ pub(super) struct Setting {
     pub key: &'static str,
     pub value: String,
     pub line: u32,
-    /// Whether it came from a parent, and so yields to the section's own.
+    /// Whether it is inherited, so that the section's own values replace it.
     inherited: bool,
 }
 
 impl Section {
-    /// The value of a key: the first one that the section gives it.
+    /// The first value of a key.
     pub fn get(&self, key: &str) -> Option<&Setting> {
         self.settings.iter().find(|setting| setting.key == key)
     }
@@ -53,13 +53,13 @@ impl Section {
         self.settings.iter().filter(move |setting| setting.key == key)
     }
 
-    /// The text of a key's value; empty where there is none.
+    /// The text of a key's value; empty if there is none.
     pub fn text(&self, key: &str) -> &str {
         self.get(key).map_or("", |setting| &setting.value)
     }
 }
 
-/// Takes a text apart. What Sphinx would only warn of is added to `warnings`.
+/// Parses a text. Conditions of which Sphinx only warns are added to `warnings`.
 pub(super) fn parse(file: &str, text: &str, warnings: &mut Vec<String>) -> Result<Vec<Section>> {
     if text.starts_with("#!") {
         return Err(wrong(
@@ -84,7 +84,7 @@ pub(super) fn parse(file: &str, text: &str, warnings: &mut Vec<String>) -> Resul
 
 struct Parser<'t> {
     file: &'t str,
-    /// What is not read yet.
+    /// The unread rest.
     text: &'t str,
     line: u32,
     bytes: usize,
@@ -143,7 +143,7 @@ impl Parser<'_> {
         self.sections.iter().position(|section| section.kind == kind && section.name == name)
     }
 
-    /// The settings that a section has from its parent.
+    /// The settings that a section inherits.
     fn parent(&mut self, kind: SectionKind, name: &str) -> Result<Vec<Setting>> {
         if !kind.is_named() || self.skip_blank() != Some(':') {
             return Ok(Vec::new());
@@ -197,7 +197,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The rest of the line, and of those that it is joined to.
+    /// The rest of the line, and of the lines joined to it.
     fn value(&mut self) -> String {
         let mut value = String::new();
         loop {
@@ -225,7 +225,7 @@ impl Parser<'_> {
         value.trim().to_owned()
     }
 
-    /// Passes spaces and comments; the character behind them.
+    /// Skips spaces and comments; returns the next character.
     fn skip_blank(&mut self) -> Option<char> {
         loop {
             let blank = self.text.len() - self.text.trim_start().len();
@@ -242,7 +242,7 @@ impl Parser<'_> {
         self.take(end);
     }
 
-    /// Passes so many bytes.
+    /// Skips this many bytes.
     fn take(&mut self, bytes: usize) {
         let (passed, rest) = self.text.split_at(bytes.min(self.text.len()));
         let lines = memchr::memchr_iter(b'\n', passed.as_bytes()).count();
@@ -270,7 +270,7 @@ impl Parser<'_> {
         self.refuse(self.line, format!("{} stands where {name} is due", self.here()))
     }
 
-    /// What is read next, for a message.
+    /// The next word, for a message.
     fn here(&self) -> String {
         let word: String = self.text.chars().take_while(|c| !c.is_whitespace()).take(30).collect();
         if word.is_empty() { "the end of the file".to_owned() } else { format!("'{word}'") }

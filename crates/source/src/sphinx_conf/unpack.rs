@@ -1,5 +1,5 @@
-//! `unpack_zlib` and `unpack_mysqlcompress`: columns of a mysql source that are compressed; `sql_file_field`: columns that
-//! name files, whose texts are the field.
+//! `unpack_zlib` and `unpack_mysqlcompress`: compressed columns of a mysql source. `sql_file_field`: columns with file
+//! names, which are replaced by the files' texts.
 
 use std::{fs::File, io::Read};
 
@@ -12,25 +12,25 @@ use super::{
 };
 use crate::{Error, Result, files::MAX_RECORD_BYTES};
 
-/// Bytes of a text that COMPRESS() made, where nothing is said.
+/// The default limit of bytes of a decompressed text.
 const DEFAULT_UNPACKED_BYTES: u64 = 16 << 20;
-/// Bytes of a file, where nothing is said.
+/// The default limit of bytes of a file.
 const DEFAULT_FILE_BYTES: u64 = 8 << 20;
-/// Bits of the length that COMPRESS() writes.
+/// The bits of the length that COMPRESS() writes.
 const LENGTH_BITS: u32 = 0x3fff_ffff;
 
-/// What is done where the file of a document cannot be read.
+/// What to do if a document's file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OnError {
     /// The field is empty.
     Ignore,
-    /// The document is left out.
+    /// The document is skipped.
     Skip,
-    /// The load ends.
+    /// The load fails.
     Fail,
 }
 
-/// How a column's text is made of what `sql_query` gives.
+/// The conversion of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Zlib,
@@ -38,10 +38,10 @@ enum Step {
     File,
 }
 
-/// The columns whose texts are made of others.
+/// The columns with conversions.
 #[derive(Debug)]
 pub(super) struct Unpacking {
-    /// By the columns' names in small letters, in the order in which they are done.
+    /// By the columns' lower-case names, in the order of application.
     steps: Vec<(String, Step)>,
     most_unpacked_bytes: u64,
     most_file_bytes: u64,
@@ -49,7 +49,7 @@ pub(super) struct Unpacking {
 }
 
 impl Unpacking {
-    /// What a source says, and the section of the indexer.
+    /// Reads the settings of a source and of the indexer.
     pub fn of_section(file: &str, section: &Section, indexer: Option<&Section>) -> Result<Self> {
         let mut steps = Vec::new();
         for (key, step) in [
@@ -97,10 +97,10 @@ impl Unpacking {
         })
     }
 
-    /// The places of the columns among these names, as what [`Unpacking::apply`] takes.
+    /// The positions of these columns, for [`Unpacking::apply`].
     ///
     /// # Errors
-    /// [`Error::Format`] where one is not there.
+    /// [`Error::Format`] if a column does not exist.
     pub fn places(&self, source: &str, names: &[String]) -> Result<Vec<Place>> {
         let place = |(wanted, step): &(String, Step)| {
             let at = names.iter().position(|name| name.to_lowercase() == *wanted);
@@ -113,10 +113,10 @@ impl Unpacking {
         self.steps.iter().map(place).collect()
     }
 
-    /// Makes the texts of a document; `false` if it is to be left out.
+    /// Converts the texts of a document; `false` if the document is to be skipped.
     ///
     /// # Errors
-    /// [`Error::Format`] where a file cannot be read and `on_file_field_error` is `fail_index`.
+    /// [`Error::Format`] if a file cannot be read and `on_file_field_error` is `fail_index`.
     pub fn apply(
         &self,
         source: &str,
@@ -148,14 +148,14 @@ impl Unpacking {
                     taker.warning(message);
                     return Ok(false);
                 }
-                // As Sphinx does: the text is empty.
+                // As in Sphinx: the text stays empty.
                 _ => taker.warning(message),
             }
         }
         Ok(true)
     }
 
-    /// What COMPRESS() made: the length of the text, then zlib's stream.
+    /// The result of COMPRESS(): the length of the text, then a zlib stream.
     fn uncompressed(&self, packed: &[u8]) -> std::result::Result<Vec<u8>, String> {
         let Some((length, stream)) = packed.split_first_chunk::<4>() else {
             return Err("it is shorter than what COMPRESS() makes".to_owned());
@@ -171,7 +171,7 @@ impl Unpacking {
     }
 }
 
-/// A column whose text is made of what `sql_query` gives.
+/// A column with a conversion.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     at: usize,
@@ -188,7 +188,7 @@ impl Step {
     }
 }
 
-/// The text of zlib's stream, which has so many bytes at most.
+/// The text of a zlib stream with a limit of bytes.
 fn inflated(stream: &[u8], most: u64) -> std::result::Result<Vec<u8>, String> {
     let mut text = Vec::new();
     let read = ZlibDecoder::new(stream).take(most + 1).read_to_end(&mut text);
@@ -203,7 +203,8 @@ fn read_file(name: &[u8], most: u64) -> std::result::Result<Vec<u8>, String> {
     let name = std::str::from_utf8(name).map_err(|_| "its name is not UTF-8".to_owned())?;
     let failed = |error: std::io::Error| format!("file '{name}' cannot be read: {error}");
     let no_file = || Err(format!("'{name}' is no file"));
-    // To open a pipe or a device may wait for ever, or do something. It is asked again behind: names may be given away.
+    // Opening a pipe or a device may block or have effects. Checked again after opening, because the name may have been
+    // reused.
     if !std::fs::metadata(name).map_err(failed)?.is_file() {
         return no_file();
     }
@@ -221,7 +222,7 @@ fn read_file(name: &[u8], most: u64) -> std::result::Result<Vec<u8>, String> {
     }
 }
 
-/// A number of bytes, of KiB with `K` behind it, of MiB with `M`.
+/// A number of bytes; a suffix `K` or `M` means KiB or MiB.
 fn size(value: &str) -> Option<u64> {
     let value = value.trim().to_ascii_lowercase();
     let (digits, unit) = match value.as_bytes().last()? {
@@ -280,7 +281,7 @@ mod tests {
         }
     }
 
-    /// A document's texts, whether it is kept, and what is told.
+    /// A document's texts, whether it is kept, and the warnings.
     fn made(on_error: OnError, cells: &[&[u8]]) -> Result<(Vec<Vec<u8>>, bool, Vec<String>)> {
         let names: Vec<String> = ["A", "b", "C"].iter().map(|name| (*name).to_owned()).collect();
         let unpacking = unpacking(on_error);
@@ -335,7 +336,7 @@ mod tests {
         assert!(error.contains("no column 'b', which unpack_mysqlcompress names"), "{error}");
     }
 
-    /// To open a pipe to which nobody writes would take for ever.
+    /// Opening a pipe without a writer would block for ever.
     #[cfg(unix)]
     #[test]
     fn pipes_and_folders_are_not_opened() {

@@ -1,4 +1,4 @@
-//! The directory of a database: its collections with their indexes, and the sizes of their files.
+//! The directory of a database: its collections with their indexes, and the sizes in its files.
 
 use std::{
     fs,
@@ -12,45 +12,45 @@ use crate::{Error, Result};
 
 const PARTITIONS_FILE: &str = "number_of_partitions";
 const CONFIG_FILE: &str = "data-config.json";
-/// Between the names of an indexed path.
+/// The separator between the names of an indexed path.
 const PATH_SEPARATOR: char = '!';
-/// Most partitions: tiedot makes as many as there are processors.
+/// The most partitions: tiedot makes one for each processor.
 const MAX_PARTITIONS: u32 = 65_536;
-/// Most bytes of the two small files.
+/// The most bytes of the two small files.
 const MAX_SMALL_FILE_BYTES: u64 = 64 << 10;
 
-/// A database of tiedot.
+/// A tiedot database.
 #[derive(Clone, Debug)]
 pub struct Directory {
     /// The collections, by name.
     pub collections: Vec<Collection>,
 }
 
-/// A collection of it.
+/// A collection.
 #[derive(Clone, Debug)]
 pub struct Collection {
     /// The name.
     pub name: String,
     /// The indexed paths, sorted.
     pub indexes: Vec<Vec<String>>,
-    /// Whether the name is that of a copy which a scrub was making when it ended.
+    /// Whether it is a copy that an interrupted scrub left.
     pub is_left_by_scrub: bool,
     pub(super) path: PathBuf,
     pub(super) partitions: u32,
     pub(super) sizes: Sizes,
 }
 
-/// Sizes that all files of a database have.
+/// Sizes in all files of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Sizes {
-    /// Most bytes of a record's room.
+    /// The most bytes of a record's room.
     #[serde(rename = "DocMaxRoom")]
     pub max_room: u64,
-    /// Entries of a bucket.
+    /// Entries in a bucket.
     #[serde(rename = "PerBucket")]
     pub bucket_entries: u64,
-    /// Bits of a key's hash, which is the number of its first bucket.
+    /// The bits of a key's hash, which is the number of its first bucket.
     #[serde(rename = "HashBits")]
     pub hash_bits: u32,
 }
@@ -62,10 +62,10 @@ impl Default for Sizes {
 }
 
 impl Directory {
-    /// Reads what there is; no record yet. No tiedot may have it open.
+    /// Opens a database without reading records. No tiedot process may have it open.
     ///
     /// # Errors
-    /// It is no directory of tiedot's, or cannot be read.
+    /// It is not a tiedot directory, or cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let text = small_file(&path.join(PARTITIONS_FILE))?.ok_or_else(|| {
@@ -104,7 +104,7 @@ impl Directory {
     }
 }
 
-/// `scrub-NAME-NANOSECONDS`
+/// Whether the name has the form `scrub-NAME-NANOSECONDS`.
 fn is_left_by_scrub(name: &str) -> bool {
     let rest = name.strip_prefix("scrub-").and_then(|rest| rest.rsplit_once('-'));
     rest.is_some_and(|(_, time)| time.len() >= 18 && time.bytes().all(|byte| byte.is_ascii_digit()))
@@ -129,7 +129,7 @@ fn read_sizes(path: &Path, name: &str) -> Result<Sizes> {
     }
 }
 
-/// The text of a file; `None` if there is none.
+/// The text of a file; `None` if it does not exist.
 fn small_file(path: &Path) -> Result<Option<String>> {
     let failed = |error| Error::io(&path.display().to_string(), error);
     match fs::File::open(path) {
@@ -143,7 +143,7 @@ fn small_file(path: &Path) -> Result<Option<String>> {
     }
 }
 
-/// The folders within a folder, by name; links are none, as for tiedot.
+/// The folders in a folder, by name. Like tiedot, this ignores links.
 fn folders(path: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error| Error::io(&path.display().to_string(), error);
     let mut folders = Vec::new();

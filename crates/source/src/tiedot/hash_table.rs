@@ -1,17 +1,17 @@
-//! A hash table's file: its entries, bucket by bucket along their chains.
+//! A hash table's file: entries in chains of buckets.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
 use super::{Problem, directory::Sizes, varint};
 use crate::{Error, Result};
 
-/// Bytes before the entries of a bucket.
+/// The bytes before a bucket's entries.
 const BUCKET_HEADER_BYTES: u64 = 10;
 const ENTRY_BYTES: u64 = 21;
 /// Buckets that are read at once.
 const BUCKETS_AT_ONCE: u64 = 1_024;
 
-/// A hash table that is read.
+/// A hash table.
 pub(super) struct HashTable<'f> {
     name: &'f str,
     file: &'f File,
@@ -19,12 +19,12 @@ pub(super) struct HashTable<'f> {
     sizes: Sizes,
 }
 
-/// An entry that stands.
+/// A valid entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub key: i64,
     pub value: i64,
-    /// Its first byte.
+    /// The offset of its first byte.
     pub offset: u64,
 }
 
@@ -37,7 +37,7 @@ impl Sizes {
         1 << self.hash_bits
     }
 
-    /// The first bucket of a key, as tiedot smears it.
+    /// The first bucket of a key, by tiedot's hash.
     pub fn first_bucket(self, key: i64) -> u64 {
         let key = key ^ (key >> 4);
         let key = (key ^ 0xdead_beef).wrapping_add(key << 5);
@@ -52,7 +52,7 @@ impl<'f> HashTable<'f> {
         Ok(Self { name, file, bytes, sizes })
     }
 
-    /// Visits the entries of each chain of buckets, and what is wrong.
+    /// Visits the entries of each chain, and reports problems.
     pub fn chains(
         &self,
         visit: &mut dyn FnMut(u64, &[Entry]) -> Result<()>,
@@ -60,7 +60,7 @@ impl<'f> HashTable<'f> {
     ) -> Result<()> {
         let bucket_bytes = self.sizes.bucket_bytes();
         let (first_buckets, there) = (self.sizes.first_buckets(), self.bytes / bucket_bytes);
-        // A table that was never written to is empty.
+        // A table that was never written is empty.
         if there < first_buckets && self.bytes > 0 {
             let message = format!(
                 "the table of ids ends here, within its first {first_buckets} buckets: the file was cut off"
@@ -83,7 +83,7 @@ impl<'f> HashTable<'f> {
         Ok(())
     }
 
-    /// Collects the entries of the buckets that are chained to one.
+    /// Collects the entries of the buckets chained to one.
     fn follow(
         &self,
         mut bucket: u64,
@@ -95,7 +95,7 @@ impl<'f> HashTable<'f> {
         let there = self.bytes / bucket_bytes;
         while next != 0 {
             let number = u64::try_from(next).unwrap_or(0);
-            // Chains go forward, so that they end.
+            // Chains only go forward, so they end.
             if number <= bucket || number < self.sizes.first_buckets() || number >= there {
                 let message =
                     format!("bucket {bucket} is followed by bucket {next}, which cannot be");
@@ -108,7 +108,7 @@ impl<'f> HashTable<'f> {
         Ok(())
     }
 
-    /// Collects the entries of a bucket; the number of the next one.
+    /// Collects the entries of a bucket and returns the number of the next one.
     fn take_bucket(
         &self,
         number: u64,

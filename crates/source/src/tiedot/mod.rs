@@ -26,14 +26,14 @@ use std::fmt;
 pub use directory::{Collection, Directory};
 pub use read::{Found, Reader};
 
-/// What is wrong with a record or an entry, and where it stands.
+/// A damaged record or entry, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file.
     pub file: String,
-    /// The byte at which it begins.
+    /// The offset of its beginning, in bytes.
     pub offset: u64,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A signed number as Go's `binary.Varint` reads it; `None` where it has no end or does not fit.
+/// Parses a signed number like Go's `binary.Varint`; `None` if it is unterminated or too large.
 fn varint(bytes: &[u8]) -> Option<i64> {
     let mut number = 0_u64;
     for (place, &byte) in bytes.iter().enumerate().take(10) {

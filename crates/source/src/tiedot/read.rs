@@ -1,4 +1,4 @@
-//! The documents of a collection with their ids, and what is wrong with its files.
+//! Reads the documents of a collection with their ids, and reports problems of its files.
 
 use std::{fs::File, io, path::Path};
 
@@ -13,7 +13,7 @@ use crate::{
     files::{Rows, Shape, read_document},
 };
 
-/// What stands in a collection.
+/// Something found in a collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A document.
@@ -22,10 +22,10 @@ pub enum Found {
         id: i64,
         /// Its text as compact JSON.
         text: String,
-        /// The bytes that it takes in its file.
+        /// The bytes of its record in the file.
         bytes: u64,
     },
-    /// Something that cannot be read; the caller goes on or ends it.
+    /// Something unreadable; the caller decides whether to continue.
     Problem(Problem),
 }
 
@@ -42,11 +42,11 @@ impl<'c> Reader<'c> {
         Self { collection, shape }
     }
 
-    /// Visits the documents partition by partition in the order of the table of ids, then what no id leads to.
-    /// Cost: a read for each document, and a sixty-fourth of the largest file of memory.
+    /// Visits the documents partition by partition in the order of the id table, then records without an id. Cost: a
+    /// read for each document, and memory of a sixty-fourth of the largest file.
     ///
     /// # Errors
-    /// A file cannot be read, or the first error of `visit`, which ends it.
+    /// A file cannot be read, or the first error of `visit`, which stops.
     pub fn each(&self, visit: &mut dyn FnMut(Found) -> Result<()>) -> Result<()> {
         (0..self.collection.partitions)
             .try_for_each(|partition| self.partition(partition, visit))?;
@@ -61,7 +61,7 @@ impl<'c> Reader<'c> {
         let sizes = self.collection.sizes;
         let table = HashTable::new(&ids_name, &ids, sizes)?;
         let mut records = Records::new(&records_name, &file, sizes)?;
-        // Two closures tell one visitor.
+        // Two closures share one visitor.
         let visit = std::cell::RefCell::new(visit);
         let mut tell = |problem| (visit.borrow_mut())(Found::Problem(problem));
         table.chains(
@@ -83,7 +83,7 @@ impl<'c> Reader<'c> {
         records.unseen(&mut tell)
     }
 
-    /// Why tiedot would not find an id where it stands.
+    /// Why tiedot would not find an id at its place.
     fn misplaced(
         &self,
         partition: u32,
@@ -106,7 +106,7 @@ impl<'c> Reader<'c> {
             .then(|| format!("the id {id} stands twice in the table of ids: the first is taken"))
     }
 
-    /// The document that an entry leads to.
+    /// The document of an entry.
     fn document(
         &self,
         ids_name: &str,
@@ -138,7 +138,7 @@ impl<'c> Reader<'c> {
         })
     }
 
-    /// Tells of a file of records that belongs to no partition.
+    /// Reports files of records that belong to no partition.
     fn files_beyond(&self, visit: &mut dyn FnMut(Found) -> Result<()>) -> Result<()> {
         let Collection { path, partitions, .. } = self.collection;
         let failed = |error| Error::io(&path.display().to_string(), error);
@@ -153,7 +153,7 @@ impl<'c> Reader<'c> {
         Ok(())
     }
 
-    /// A file of the collection; that there is none is told.
+    /// Opens a file of the collection; a missing one is reported.
     fn open(&self, name: &str, visit: &mut dyn FnMut(Found) -> Result<()>) -> Result<Option<File>> {
         let path: &Path = &self.collection.path.join(name);
         match File::open(path) {

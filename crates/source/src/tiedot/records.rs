@@ -1,4 +1,4 @@
-//! A file of records: one by its place, and a walk over all of them.
+//! A file of records: reads one by its offset, and scans all of them.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -7,22 +7,22 @@ use crate::{Error, Result};
 
 /// Validity and room.
 const HEADER_BYTES: u64 = 11;
-/// Bytes that a walk reads at once.
+/// Bytes that a scan reads at once.
 const WINDOW_BYTES: usize = 256 << 10;
-/// Records stand further apart than so many bytes: a header and room for twice `{}`.
+/// Records are further apart than this: a header, and room for twice `{}`.
 const GRAIN_BYTES: u64 = 8;
 
-/// Records that are read.
+/// The records of a file.
 pub(super) struct Records<'f> {
     name: &'f str,
     file: &'f File,
     bytes: u64,
     sizes: Sizes,
-    /// Places of records that were read, in units of [`GRAIN_BYTES`].
+    /// The offsets of records that were read, in units of [`GRAIN_BYTES`].
     seen: Vec<u64>,
 }
 
-/// What stands at a place.
+/// What is at an offset.
 enum Header {
     There { room: u64 },
     Deleted { room: u64 },
@@ -36,7 +36,7 @@ impl<'f> Records<'f> {
         Ok(Self { name, file, bytes, sizes, seen: vec![0; grains] })
     }
 
-    /// The text of the record at a place, with its padding; or why there is none.
+    /// The text of the record at an offset, with its padding; or why there is none.
     pub fn read(&mut self, offset: i64) -> Result<std::result::Result<Vec<u8>, &'static str>> {
         let place = u64::try_from(offset).ok();
         let Some(place) = place.filter(|place| place.saturating_add(HEADER_BYTES) <= self.bytes)
@@ -60,7 +60,7 @@ impl<'f> Records<'f> {
         }
     }
 
-    /// Visits records that stand in the file and were not read, and stretches that are no records.
+    /// Visits records that were not read, and ranges that are not records.
     pub fn unseen(&self, wrong: &mut dyn FnMut(Problem) -> Result<()>) -> Result<()> {
         let (mut place, mut damaged) = (0, None);
         let (mut window, mut window_start) = (Vec::new(), 0);
@@ -118,7 +118,7 @@ impl<'f> Records<'f> {
         }
     }
 
-    /// Notes a place; false if it was noted before.
+    /// Notes an offset; false if it was noted before.
     fn see(&mut self, place: u64) -> bool {
         let (word, bit) = word_and_bit(place);
         let Some(word) = self.seen.get_mut(word) else { return false };

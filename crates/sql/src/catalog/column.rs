@@ -18,71 +18,71 @@ use super::{
 };
 use crate::{Column, Result, SqlType, parse::Tokens};
 
-/// A declared column, but for its name.
+/// A column's declaration, without its name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ColumnSpec {
     /// Its type.
     pub kind: TypeSpec,
     /// Whether NULL is refused.
     pub not_null: bool,
-    /// What it holds where nothing is given.
+    /// Its DEFAULT.
     pub default: DefaultSpec,
-    /// Whether an UPDATE sets it to the current moment.
+    /// ON UPDATE CURRENT_TIMESTAMP.
     pub on_update_now: bool,
     /// Whether it is AUTO_INCREMENT.
     pub auto_increment: bool,
-    /// How it is computed, if it is.
+    /// Its expression, if it is a generated column.
     pub generated: Option<Generated>,
-    /// Whether `*` leaves it out.
+    /// Whether `*` omits it.
     pub invisible: bool,
     /// COMMENT.
     pub comment: String,
 }
 
-/// What a column holds where nothing is given.
+/// The DEFAULT of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum DefaultSpec {
-    /// Nothing is declared: NULL where it may be, else a value must be given.
+    /// Not declared: NULL if that is permitted, else a value must be given.
     #[default]
     None,
     /// NULL, declared.
     Null,
     /// A constant, as text.
     Constant(Vec<u8>),
-    /// A constant of the type BIT or bytes, as it is spelled: `b'101'`.
+    /// A constant of type BIT or of bytes, as it is written: `b'101'`.
     Bits(String),
-    /// The current moment.
+    /// CURRENT_TIMESTAMP.
     Now,
     /// An expression, as text.
     Expression(String),
 }
 
-/// A computed column.
+/// The expression of a generated column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Generated {
     /// The expression, as text.
     pub expression: String,
-    /// Whether it is computed when the row is written; else, as MySQL has it, when it is read.
+    /// STORED: computed when the row is written. Otherwise VIRTUAL, which MySQL computes when the row is read.
     pub stored: bool,
 }
 
-/// What a column's declaration says of the table.
+/// The parts of a column's declaration that belong to the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ColumnExtras {
     /// It is the primary key.
     pub primary: bool,
     /// It is a unique key.
     pub unique: bool,
-    /// Conditions.
+    /// CHECK conditions.
     pub checks: Vec<Check>,
-    /// NULL is declared.
+    /// NULL is declared explicitly.
     pub nullable: bool,
-    /// What stands behind REFERENCES, as SHOW CREATE TABLE writes it.
+    /// The text after REFERENCES, as SHOW CREATE TABLE prints it.
     pub references: Option<String>,
 }
 
 impl ColumnSpec {
-    /// A column of a type, about which nothing else is declared.
+    /// A column with this type and no other attributes.
     pub(crate) fn plain(kind: TypeSpec) -> Self {
         Self {
             kind,
@@ -96,7 +96,7 @@ impl ColumnSpec {
         }
     }
 
-    /// The declaration of a column that holds what a query gives.
+    /// The declaration of a column for a query's results.
     pub(crate) fn of_result(column: &Column, table: Collation) -> Self {
         let collation = Collation(column.collation);
         let text = collation != Collation::BINARY;
@@ -111,7 +111,7 @@ impl ColumnSpec {
             SqlType::LongBlob => kind.length = 4_294_967_295,
             SqlType::Multi => kind = TypeSpec::of_multi(false),
             SqlType::Multi64 => kind = TypeSpec::of_multi(true),
-            // Their labels are not known here.
+            // The labels are not known here.
             SqlType::Enum | SqlType::Set => {
                 kind = TypeSpec { length: characters, ..TypeSpec::plain(SqlType::VarChar) };
             }
@@ -149,7 +149,7 @@ impl ColumnSpec {
         spec
     }
 
-    /// Reads what stands behind a column's name; `table` is the collation of the table.
+    /// Parses the declaration after a column's name. `table` is the table's collation.
     pub(crate) fn parse(
         tokens: &mut Tokens<'_>,
         name: &str,
@@ -160,7 +160,7 @@ impl ColumnSpec {
         Ok((column, extras))
     }
 
-    /// Reads one that a server has accepted.
+    /// Parses a declaration that a server has accepted.
     pub(crate) fn read(
         tokens: &mut Tokens<'_>,
         name: &str,
@@ -175,7 +175,7 @@ impl ColumnSpec {
         }
         while column.parse_attribute(tokens, &mut charset, &mut extras)? {}
         resolve_collation(&mut column.kind, &charset, table)?;
-        // What has no numbers is the empty set.
+        // A set without numbers is empty, not NULL.
         column.not_null |= extras.primary || column.kind.multi().is_some();
         Ok((column, extras))
     }
@@ -224,7 +224,7 @@ impl ColumnSpec {
         Ok(true)
     }
 
-    /// The declaration as SHOW CREATE TABLE writes it, in a table of this collation.
+    /// The declaration as SHOW CREATE TABLE prints it, in a table with this collation.
     pub(crate) fn written(&self, table: Collation) -> String {
         let mut out = self.kind.spelled();
         self.write_collation(table, &mut out);
@@ -291,7 +291,7 @@ impl ColumnSpec {
         }
     }
 
-    /// `CURRENT_TIMESTAMP` with the column's digits.
+    /// `CURRENT_TIMESTAMP` with the column's fraction digits.
     pub(crate) fn now(&self) -> String {
         match self.kind.fraction_digits() {
             0 => "CURRENT_TIMESTAMP".to_owned(),
@@ -329,7 +329,7 @@ fn parse_key_word(tokens: &mut Tokens<'_>, extras: &mut ColumnExtras) -> Result<
     Ok(true)
 }
 
-/// Words about where a column is kept, which mean nothing here.
+/// Skips storage attributes, which have no effect here.
 fn parse_storage_word(tokens: &mut Tokens<'_>) -> Result<bool> {
     if tokens.accept_any(&["COLUMN_FORMAT", "STORAGE"]) {
         tokens.name()?;
@@ -399,7 +399,7 @@ fn parse_default(tokens: &mut Tokens<'_>) -> Result<DefaultSpec> {
     }
 }
 
-/// `_utf8mb4'x'`, `DATE'…'`, and MariaDB's functions without parentheses around them.
+/// `_utf8mb4'x'`, `DATE'…'`, and MariaDB's functions without parentheses.
 fn parse_default_word(tokens: &mut Tokens<'_>) -> Result<DefaultSpec> {
     let start = tokens.place();
     let word = tokens.name()?;
@@ -416,7 +416,7 @@ fn parse_default_word(tokens: &mut Tokens<'_>) -> Result<DefaultSpec> {
     Ok(DefaultSpec::Expression(tokens.shown(start..tokens.place())))
 }
 
-/// Takes one of the names of the current moment.
+/// Consumes CURRENT_TIMESTAMP or a synonym.
 fn accept_now(tokens: &mut Tokens<'_>) -> Result<bool> {
     const NAMES: [&str; 4] = ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"];
     if !tokens.accept_any(&NAMES) {
@@ -431,7 +431,7 @@ fn accept_now(tokens: &mut Tokens<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// A text as a literal.
+/// A text as an SQL literal.
 pub(crate) fn quoted_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('\'');
@@ -459,7 +459,7 @@ fn quoted_bytes(bytes: &[u8]) -> String {
     }
 }
 
-/// A column's line in SHOW CREATE TABLE, without comma.
+/// A column's line in SHOW CREATE TABLE, without the comma.
 pub(crate) fn column_line(name: &str, declared: &str) -> String {
     format!("  {} {declared}", quoted_name(name))
 }

@@ -1,4 +1,4 @@
-//! Which databases exist, and which of them an account may see.
+//! The databases, and which of them an account may see.
 //!
 //! A database is the first part of its tables' names. A database that was created without tables is stored as a
 //! position, under a source name that begins with `#database.`; the value is its default collation.
@@ -11,33 +11,33 @@ use crate::{
     shared::InstanceState,
 };
 
-/// What the stored names of databases begin with.
+/// The prefix of stored databases' names.
 const STORED: &str = "#database.";
 
 /// Databases that exist without tables.
 pub(crate) const SYSTEM_DATABASES: [&str; 4] =
     ["information_schema", "mysql", "performance_schema", "sys"];
 
-/// The name of the position that a database is remembered as.
+/// The name of the position that stores a database.
 pub(crate) fn database_position(name: &str) -> String {
     format!("{STORED}{name}")
 }
 
-/// Databases that were created, whether they have tables or not.
+/// The created databases, with or without tables.
 fn empty_databases(shared: &InstanceState) -> Vec<String> {
     let positions = shared.database.source_positions();
     let names = positions.iter().filter_map(|(name, _)| name.strip_prefix(STORED));
     names.map(str::to_owned).collect()
 }
 
-/// The collation of a database's new tables.
+/// The default collation of a database's new tables.
 pub(crate) fn database_collation(shared: &InstanceState, database: &str) -> Collation {
     let stored = shared.database.source_position(&database_position(database));
     let stored = stored.ok().flatten().and_then(|name| Collation::by_name(&name));
     stored.unwrap_or(Collation::UTF8MB4_0900_AI_CI)
 }
 
-/// 1044 where the database's tables may not all be made, changed and dropped.
+/// Error 1044 unless the account may create, alter and drop all tables of the database.
 pub(crate) fn check_database(identity: &Identity, name: &str) -> Result<()> {
     match identity.may(name, "", Access::Define) {
         true => Ok(()),
@@ -45,21 +45,20 @@ pub(crate) fn check_database(identity: &Identity, name: &str) -> Result<()> {
     }
 }
 
-/// 1044.
+/// Error 1044.
 pub(crate) fn database_denied(identity: &Identity, name: &str) -> Error {
     let Identity { user, host, .. } = identity;
     let message = format!("Access denied for user '{user}'@'{host}' to database '{name}'");
     Error::new(ErrorCode::DatabaseAccessDenied, message)
 }
 
-/// Whether somebody may know of a database: it is the system's, or has something that it may
-/// read.
+/// Whether an account may know about a database: it is a system database, or the account may read something in it.
 pub(crate) fn may_see(identity: &Identity, name: &str) -> bool {
     let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name));
     system || identity.may_see(name)
 }
 
-/// The databases there are, sorted.
+/// All databases, sorted.
 pub(crate) fn databases(shared: &InstanceState) -> Vec<String> {
     let tables = shared.database.tables();
     let of_tables = tables.iter().map(|name| TableName::of_engine(name, shared).database);
@@ -74,14 +73,14 @@ pub(crate) fn databases(shared: &InstanceState) -> Vec<String> {
     names
 }
 
-/// Whether there is a database of this name.
+/// Whether this database exists.
 pub(crate) fn database_exists(shared: &InstanceState, name: &str) -> bool {
     let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name));
     system || databases(shared).iter().any(|known| known == name)
 }
 
-/// Whether there is a database of this name, for someone who may know of it: 1044 where nothing of
-/// it may be read, whether it is there or not; 1049.
+/// Checks that a database exists: error 1044 if the account may read nothing in it, whether it exists or not; else
+/// 1049.
 pub(crate) fn check_seen(shared: &InstanceState, identity: &Identity, name: &str) -> Result<()> {
     if !may_see(identity, name) {
         return Err(database_denied(identity, name));

@@ -1,5 +1,5 @@
-//! Keys over expressions, as queries find them. A query that repeats a key's expression reads the hidden column that
-//! holds its value.
+//! Functional keys as queries use them. A query that repeats a key's expression reads the hidden column that holds its
+//! values.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
     parse::{Source, Statement, Tokens, function_named, read, tokens},
 };
 
-/// Functions that give the same to every session for the same arguments.
+/// Functions with the same result in every session.
 #[rustfmt::skip]
 const FIXED: &[&str] = &[
     "abs", "ascii", "ceil", "ceiling", "char_length", "character_length", "coalesce", "concat",
@@ -30,8 +30,8 @@ const FIXED: &[&str] = &[
     "weekday", "year",
 ];
 
-/// Those of them that read moments: of what is none yet they give something else to sessions of other zones, which an
-/// offset in a text is told from, and of other modes, which say what dates there are.
+/// Those of them that read dates and times. For an argument that is not a date or time yet, their result depends on the
+/// session's zone, because texts may have an offset, and on its mode, which decides which dates are valid.
 const OF_MOMENTS: &[&str] = &[
     "date",
     "datediff",
@@ -51,19 +51,19 @@ const OF_MOMENTS: &[&str] = &[
     "year",
 ];
 
-/// What of a session decides what an expression gives.
+/// The session's settings that decide the value of an expression.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expressing {
     /// `collation_connection`.
     pub collation: Collation,
-    /// Whether its clocks are those of UTC.
+    /// Whether its time zone is UTC.
     is_utc: bool,
-    /// Whether the dates that there are for it are those of the default mode.
+    /// Whether its mode accepts the same dates as the default mode.
     has_usual_dates: bool,
 }
 
 impl Expressing {
-    /// That of a session with these settings.
+    /// The settings of a session.
     pub(crate) fn new(collation: Collation, zone: &TimeZone, mode: SqlMode) -> Self {
         let is_utc = *zone == TimeZone::UTC || zone.to_fixed_offset().ok() == Some(Offset::UTC);
         let of_dates =
@@ -74,23 +74,24 @@ impl Expressing {
     }
 }
 
-/// An expression that a key is over.
+/// The expression of a functional key.
 #[derive(Clone, Debug)]
 pub(crate) struct ExpressionKey {
-    /// The expression, as [`plain_text`] has it.
+    /// The expression in the form of [`plain_text`].
     pub text: String,
-    /// The place of the hidden column.
+    /// The position of the hidden column.
     pub position: usize,
-    /// The collation that a session's texts must have for it to mean the same.
+    /// The `collation_connection` that a session must have; `None` if it does not matter.
     collation: Option<Collation>,
-    /// Whether it is of moments as clocks of UTC show them.
+    /// Whether the session's time zone must be UTC.
     of_zone: bool,
-    /// Whether it is of the dates that there are in the default mode.
+    /// Whether the session's mode must accept the same dates as the default mode.
     of_dates: bool,
 }
 
 impl ExpressionKey {
-    /// Those of a table whose hidden columns the segments hold, and that mean the same to every session.
+    /// The expressions of a table's functional keys and indexed generated columns, if their values depend on nothing
+    /// else.
     pub(super) fn all(table: &SqlTable) -> Vec<Self> {
         let mut all = Vec::new();
         for key in &table.keys {
@@ -110,14 +111,14 @@ impl ExpressionKey {
         all
     }
 
-    /// One that a column is computed by, if its values are just those of the expression.
+    /// The expression of a generated column, if the column stores its values unchanged.
     fn of_generated(
         table: &SqlTable,
         expression: &str,
         position: usize,
         kind: &TypeSpec,
     ) -> Option<Self> {
-        // Who wrote the row computed it, in whatever zone and mode that was.
+        // The row was computed in the zone and mode of the session that wrote it.
         let key = Self::of(table, expression, position)?;
         let mut expr = parsed(expression)?;
         while let Expr::Nested(inner) = expr {
@@ -137,7 +138,7 @@ impl ExpressionKey {
         let Fixed { expr, follows_connection, of_zone, of_dates } =
             fixed(table, expression).ok()?;
         let spec = table.columns.get(position)?;
-        // What the engine computes it computes in UTC and in the default mode. What sessions compute they do in theirs.
+        // The engine computes in UTC and in the default mode; sessions compute in theirs.
         let is_of_engine = table.schema.is_computed(position)
             && spec.generated.as_ref().is_some_and(|generated| !generated.stored);
         if (of_zone || of_dates) && !is_of_engine {
@@ -149,7 +150,7 @@ impl ExpressionKey {
         Some(Self { text, position, collation, of_zone, of_dates })
     }
 
-    /// Whether it means in a session what it meant where rows were written.
+    /// Whether the expression has the same value in a session as in the stored rows.
     pub(crate) fn is_for(&self, session: Expressing) -> bool {
         self.collation.is_none_or(|collation| collation == session.collation)
             && (!self.of_zone || session.is_utc)
@@ -157,19 +158,19 @@ impl ExpressionKey {
     }
 }
 
-/// A column of integers that is computed by a text out of a document, which it holds rounded.
+/// A generated integer column with rounded values of a text in a JSON document.
 #[derive(Clone, Debug)]
 pub(crate) struct RoundedKey {
-    /// The expression, as [`plain_text`] has it.
+    /// The expression in the form of [`plain_text`].
     pub text: String,
-    /// The place of the column.
+    /// The position of the column.
     pub position: usize,
-    /// Between these it holds what is not cut off.
+    /// The range of values that the column stores without clamping.
     pub bounds: (i64, i64),
 }
 
 impl RoundedKey {
-    /// Those of a table that an index begins with.
+    /// The columns of a table that are the first of an index.
     pub(super) fn all(table: &SqlTable) -> Vec<Self> {
         let of = |(position, _, spec): (usize, _, &super::ColumnSpec)| {
             let expression = &spec.generated.as_ref()?.expression;
@@ -193,10 +194,10 @@ impl RoundedKey {
     }
 }
 
-/// Up to this size doubles and integers compare alike.
+/// Up to this size, every integer has an exact double.
 const MOST_EXACT: i64 = 1 << 53;
 
-/// Whether it is a text out of a document, as `->>` gives it.
+/// Whether it is a text from a document, as `->>` returns it.
 fn is_text_of_document(expr: &Expr) -> bool {
     match expr {
         Expr::BinaryOp { op: BinaryOperator::LongArrow, .. } => true,
@@ -205,7 +206,7 @@ fn is_text_of_document(expr: &Expr) -> bool {
     }
 }
 
-/// Whether an expression gives what a column of this type holds unchanged, as far as its form says so.
+/// Whether a column of this type certainly stores the values of an expression unchanged.
 fn gives(table: &SqlTable, expr: &Expr, kind: &TypeSpec) -> bool {
     let is = |sql: SqlType| kind.sql == sql;
     match expr {
@@ -248,19 +249,19 @@ fn gives(table: &SqlTable, expr: &Expr, kind: &TypeSpec) -> bool {
     }
 }
 
-/// The tree of an expression over a table that gives the same to every session, but for what is said beside it.
+/// An expression whose value depends on the row and on the settings named here only.
 pub(crate) struct Fixed {
-    /// The tree.
+    /// The syntax tree.
     pub expr: Expr,
-    /// Whether its texts have the collation of the session's connection.
+    /// Whether it has texts in `collation_connection`.
     follows_connection: bool,
-    /// Whether it is of moments as clocks show them.
+    /// Whether it depends on the session's time zone.
     of_zone: bool,
-    /// Whether it is of the dates that a mode knows.
+    /// Whether it depends on which dates the session's mode accepts.
     of_dates: bool,
 }
 
-/// What an expression over a table is if it is one of those; else why it is not.
+/// Analyzes an expression over a table. If its value depends on anything else, the error is the reason.
 pub(crate) fn fixed(table: &SqlTable, expression: &str) -> std::result::Result<Fixed, String> {
     if expression.contains('\\') || expression.contains("||") {
         return Err("it has \\ or ||, which modes of SQL read differently".to_owned());
@@ -275,14 +276,14 @@ pub(crate) fn fixed(table: &SqlTable, expression: &str) -> std::result::Result<F
     while let Expr::Nested(inner) = whole {
         whole = inner;
     }
-    // A collation that is said is that of every session.
+    // An explicit collation is the same in every session.
     let says_collation = matches!(whole, Expr::Collate { .. });
     let follows_connection = follows_connection && !says_collation;
     Ok(Fixed { expr, follows_connection, of_zone, of_dates })
 }
 
-/// An expression without what SHOW CREATE TABLE of a MySQL puts into it: the character set of each text, and that of CAST.
-/// Those that are not Unicode stay.
+/// An expression without the character sets that MySQL's SHOW CREATE TABLE adds to each text and CAST. Those that are
+/// not Unicode stay.
 fn as_asked(expression: &str) -> Option<String> {
     let asked = read(expression, |tokens| {
         let mut asked = String::with_capacity(expression.len());
@@ -299,7 +300,7 @@ fn as_asked(expression: &str) -> Option<String> {
     asked.ok()
 }
 
-/// Passes over a character set if one is next.
+/// Skips a character set if one is next.
 fn passes_charset(tokens: &mut Tokens<'_>) -> bool {
     let mut ahead = *tokens;
     let is_introducer = ahead.accept_any(&["_utf8mb4", "_utf8mb3", "_utf8"]) && ahead.is_text();
@@ -315,7 +316,7 @@ fn passes_charset(tokens: &mut Tokens<'_>) -> bool {
     is_introducer || is_of_cast
 }
 
-/// The column and the path of a key over the members of arrays, `CAST(column->'path' AS … ARRAY)`.
+/// The column and the path of a multi-valued key, `CAST(column->'path' AS … ARRAY)`.
 pub(crate) fn array_path(expression: &str) -> Option<(String, String)> {
     let mut expr = parsed(expression)?;
     while let Expr::Nested(inner) = expr {
@@ -360,8 +361,8 @@ fn parsed(expression: &str) -> Option<Expr> {
     }
 }
 
-/// An expression without parentheses around it and without the name of the table that all its columns are of, in one
-/// spelling; and that name. `None` if it is of several tables or of none.
+/// A normalized text of an expression without outer parentheses and without its table's name, and that name. `None` if
+/// its columns belong to several tables, or if it has none.
 pub(crate) fn plain_text(expr: &Expr) -> Option<(Option<String>, String)> {
     let mut expr = expr.clone();
     while let Expr::Nested(inner) = expr {
@@ -374,9 +375,9 @@ pub(crate) fn plain_text(expr: &Expr) -> Option<(Option<String>, String)> {
     Some((spelling.table?, expr.to_string()))
 }
 
-/// Gives names one spelling.
+/// Normalizes the spelling of names.
 struct Spelling {
-    /// What is before the columns' names, once there was a column.
+    /// The qualifier of the columns, once one was met.
     table: Option<Option<String>>,
 }
 
@@ -418,8 +419,8 @@ impl VisitorMut for Spelling {
     }
 }
 
-/// Gives what has several forms the one that SHOW CREATE TABLE of a MySQL has. Parentheses stand around operands that are
-/// operations, and nowhere else.
+/// Rewrites synonymous forms to the one that MySQL's SHOW CREATE TABLE prints. Operands that are operations get
+/// parentheses, others none.
 fn spell(expr: &mut Expr) {
     let call =
         |name: &str, args: Vec<Expr>| Expr::Function(function_named(ast::Ident::new(name), args));
@@ -446,7 +447,7 @@ fn spell(expr: &mut Expr) {
     };
 }
 
-/// The same of calls that SHOW CREATE TABLE has as operations.
+/// The same for calls that SHOW CREATE TABLE prints as operators.
 fn spell_call(call: ast::Function) -> Expr {
     let name = call.name.to_string().to_lowercase();
     let args = match &call.args {
@@ -486,7 +487,7 @@ fn apart(operand: Box<Expr>) -> Box<Expr> {
     }
 }
 
-/// Names for the same function.
+/// Synonyms of functions.
 const SAME: &[(&str, &str)] = &[
     ("ceil", "ceiling"),
     ("character_length", "char_length"),
@@ -498,14 +499,14 @@ const SAME: &[(&str, &str)] = &[
     ("ucase", "upper"),
 ];
 
-/// Breaks at what may give something else to another session.
+/// Stops at anything that may have another value in another session.
 struct Seeking<'t> {
     table: &'t SqlTable,
-    /// Whether there are texts that have the collation of the session's connection.
+    /// Whether there are texts in `collation_connection`.
     follows_connection: bool,
-    /// Whether clocks of its zone say what it gives.
+    /// Whether the value depends on the session's time zone.
     of_zone: bool,
-    /// Whether its mode says what dates there are.
+    /// Whether the value depends on which dates the mode accepts.
     of_dates: bool,
 }
 
@@ -516,7 +517,7 @@ impl Seeking<'_> {
         Some(spec.kind.sql)
     }
 
-    /// Whether it is a date or a moment already, without clocks and modes.
+    /// Whether it is already a date or time, independent of zone and mode.
     fn is_moment(&self, expr: &Expr) -> bool {
         match expr {
             Expr::Nested(inner) => self.is_moment(inner),
@@ -534,7 +535,7 @@ impl Seeking<'_> {
         }
     }
 
-    /// Notes what a call of a function of moments depends on.
+    /// Notes what a call of a date function depends on.
     fn note_moments(&mut self, name: &str, call: &ast::Function) {
         let FunctionArguments::List(list) = &call.args else { return };
         let is_moment = |arg: &FunctionArg| match arg {
@@ -547,14 +548,14 @@ impl Seeking<'_> {
         self.of_dates |= reads_others || name == "date";
     }
 
-    /// Whether a cast gives the same to every session, but for what it notes.
+    /// Whether a cast has the same result in every session, apart from what it notes.
     fn is_fixed_cast(&mut self, kind: &CastKind, of: &Expr, to: &DataType) -> bool {
         self.follows_connection = true;
         if matches!(to, DataType::Date | DataType::Datetime(_)) {
             self.of_dates = true;
             self.of_zone |= !self.is_moment(of);
         }
-        // Times of day are of today, and a mode says what REAL is.
+        // A TIME becomes a date and time of the current day, and a mode decides what REAL means.
         let is_known = match to {
             DataType::Signed | DataType::SignedInteger => true,
             DataType::Unsigned | DataType::UnsignedInteger => true,
@@ -576,7 +577,7 @@ impl Seeking<'_> {
     fn is_fixed(&mut self, expr: &Expr) -> bool {
         match expr {
             Expr::Identifier(name) => {
-                // Moments are shown by the clocks of a zone, and times of day become moments of today.
+                // A TIMESTAMP depends on the zone, and a TIME becomes a date and time of the current day.
                 let moves = |sql| matches!(sql, SqlType::Timestamp(_) | SqlType::Time(_));
                 self.kind(&name.value).is_some_and(|sql| !moves(sql))
             }
@@ -590,7 +591,7 @@ impl Seeking<'_> {
                     [name] => name.as_ident().map(|name| name.value.to_lowercase()),
                     _ => None,
                 };
-                // Those of numbers give texts that have it too.
+                // Results of numeric functions as texts have that collation too.
                 let keeps = name.as_deref().is_some_and(|name| KEEPING_COLLATION.contains(&name));
                 self.follows_connection |= !keeps;
                 if let Some(name) = name.as_deref().filter(|name| OF_MOMENTS.contains(name)) {
@@ -616,7 +617,7 @@ impl Seeking<'_> {
     }
 }
 
-/// Functions that give texts in the collation of their arguments alone.
+/// Functions whose result has the collation of their arguments.
 const KEEPING_COLLATION: &[&str] = &[
     "lcase",
     "left",
@@ -672,7 +673,7 @@ mod tests {
         assert_eq!(text("concat(a.x, b.y)"), None);
         assert_eq!(text("1 + 1"), None);
         assert_eq!(text("(SELECT a)"), None);
-        // As queries have it, and as a MySQL shows it.
+        // As queries write it, and as MySQL prints it.
         for (asked, shown) in [
             (
                 "CAST(doc->>'$.year' AS SIGNED)",

@@ -1,4 +1,4 @@
-//! Which index of the engine serves a declared key, and the key length that MySQL would report.
+//! The engine's index for each declared key, and the key length that MySQL would report.
 
 use remora_engine::TableIndex;
 use remora_mysql::CHARSETS;
@@ -7,8 +7,8 @@ use super::{Key, KeyKind, KeyPart, SqlTable, TypeSpec};
 use crate::SqlType;
 
 impl SqlTable {
-    /// The engine's index that a key is answered by, and how many of the key's leading columns it has; `None` of keys
-    /// that no such index is of.
+    /// The engine's index for a key, and how many of the key's leading columns it has; `None` if the key has no such
+    /// index.
     pub(crate) fn index_of(&self, key: &Key) -> Option<(TableIndex, usize)> {
         let columns: Vec<(usize, bool)> = match key.kind {
             KeyKind::Primary => return Some((TableIndex::Key, key.parts.len())),
@@ -28,14 +28,14 @@ impl SqlTable {
             is_part.then_some((TableIndex::Secondary(place), count))
         });
         begins.max_by_key(|(_, count)| *count).or_else(|| {
-            // One that the primary key begins with is stored once.
+            // An index that is a prefix of the primary key is not stored separately.
             let same = columns.iter().zip(&self.schema.primary_key);
             let count = same.take_while(|(part, position)| **part == (**position, false)).count();
             (count > 0 && self.row_number.is_none()).then_some((TableIndex::Key, count))
         })
     }
 
-    /// The key that an index of the engine answers for: of several the one that has no column more.
+    /// The key that an index of the engine serves: among several, the one with the fewest columns.
     pub(crate) fn key_of(&self, index: TableIndex) -> Option<&Key> {
         let of_index = |key: &&Key| self.index_of(key).is_some_and(|(of_key, _)| of_key == index);
         let more = |key: &&Key| {
@@ -45,7 +45,7 @@ impl SqlTable {
         self.keys.iter().filter(of_index).min_by_key(more)
     }
 
-    /// The bytes that MySQL says so many leading columns of a key have.
+    /// The length in bytes that MySQL reports for a key's leading columns.
     pub(crate) fn key_bytes(&self, key: &Key, columns: usize) -> u64 {
         let part = |(nth, part): (usize, &KeyPart)| {
             let Some(position) = self.key_part(key, nth) else { return 0 };
@@ -56,7 +56,7 @@ impl SqlTable {
         key.parts.iter().enumerate().take(columns).map(part).sum()
     }
 
-    /// Whether no two rows are equal in a key, NULLs included.
+    /// Whether all rows differ in a key. NULLs count as equal, so a nullable unique key is not unique.
     pub(crate) fn is_unique(&self, key: &Key) -> bool {
         let has_null = |part: &KeyPart| {
             let position = part.column().and_then(|name| self.column(name));
@@ -72,7 +72,7 @@ impl SqlTable {
 }
 
 impl TypeSpec {
-    /// The bytes that a value takes in a key of MySQL's, without the one of NULL; `prefix` is how much of it.
+    /// The bytes of a value in a key of MySQL's, without its NULL flag. `prefix` is the key part's prefix length.
     fn key_bytes(&self, prefix: Option<u64>) -> u64 {
         let fraction = |digits: u8| u64::from(digits.div_ceil(2));
         let charset = CHARSETS.iter().find(|charset| charset.name == self.collation.charset());
@@ -102,13 +102,13 @@ impl TypeSpec {
                 _ => 8,
             },
             SqlType::Char => prefix.unwrap_or(self.length) * of_char,
-            // Two bytes say how long it is.
+            // Two bytes for the length.
             _ => prefix.unwrap_or(self.length).saturating_mul(of_char).saturating_add(2),
         }
     }
 }
 
-/// The bytes of so many decimal digits: four for each nine.
+/// The bytes of this many decimal digits: four for every nine.
 fn decimal_bytes(digits: u8) -> u64 {
     const OF_REST: [u64; 9] = [0, 1, 1, 2, 2, 3, 3, 4, 4];
     let rest = OF_REST.get(usize::from(digits % 9)).copied().unwrap_or(0);

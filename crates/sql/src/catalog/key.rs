@@ -1,4 +1,4 @@
-//! Keys and conditions of a table: the lines below the columns in SHOW CREATE TABLE.
+//! Keys and conditions of a table: the lines after the columns in SHOW CREATE TABLE.
 //!
 //! ```text
 //! line := ["CONSTRAINT" name?] "PRIMARY" "KEY" parts words
@@ -13,35 +13,35 @@ use remora_mysql::TokenKind;
 
 use crate::{Result, parse::Tokens};
 
-/// What a key is.
+/// The kind of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
     /// The primary key.
     Primary,
-    /// No two rows are equal in it.
+    /// A unique key.
     Unique,
-    /// Any other: rows in its order.
+    /// An index that is not unique.
     Plain,
-    /// A text index.
+    /// A full-text index.
     Fulltext,
-    /// Known, and changes nothing here.
+    /// Accepted, without effect.
     Spatial,
-    /// Known, and changes nothing here.
+    /// Accepted, without effect.
     Vector,
 }
 
 /// A key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Key {
-    /// What it is.
+    /// Its kind.
     pub kind: KeyKind,
-    /// Its name, `PRIMARY` for the primary key; empty until one is given.
+    /// Its name; `PRIMARY` for the primary key, empty until it is named.
     pub name: String,
     /// What it is made of.
     pub parts: Vec<KeyPart>,
     /// COMMENT.
     pub comment: String,
-    /// Whether the optimizer is to leave it alone.
+    /// INVISIBLE: the optimizer must not use it.
     pub invisible: bool,
     /// WITH PARSER.
     pub parser: Option<String>,
@@ -52,27 +52,27 @@ pub(crate) struct Key {
 /// A part of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KeyPart {
-    /// What it is a part of.
+    /// The column or expression.
     pub of: PartOf,
-    /// So many characters or bytes of it.
+    /// Its prefix length, in characters or bytes.
     pub prefix: Option<u64>,
     /// DESC.
     pub descending: bool,
 }
 
-/// What a part of a key is taken from.
+/// The source of a key part.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PartOf {
-    /// A column, by its name.
+    /// A column's name.
     Column(String),
-    /// An expression, as text.
+    /// The text of an expression.
     Expression(String),
 }
 
-/// A condition that rows must not fail.
+/// A CHECK condition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Check {
-    /// Its name; empty until one is given.
+    /// Its name; empty until it is named.
     pub name: String,
     /// The expression, as text.
     pub expression: String,
@@ -80,27 +80,27 @@ pub(crate) struct Check {
     pub enforced: bool,
 }
 
-/// A line below the columns.
+/// A line after the columns.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Line {
     /// A key.
     Key(Key),
-    /// A condition.
+    /// A CHECK condition.
     Check(Check),
     /// A foreign key, which is not enforced: its text.
     Foreign {
         /// Its name, if it has one.
         name: Option<String>,
-        /// What the index over its columns is to be called, if it was said.
+        /// The name of the index over its columns, if one is given.
         index: Option<String>,
-        /// The columns here.
+        /// The referencing columns.
         columns: Vec<String>,
-        /// What stands behind FOREIGN KEY and its name.
+        /// The text after FOREIGN KEY and its name.
         text: String,
     },
 }
 
-/// Reads a line if one is next; else a column is.
+/// Parses a line; `None` if a column follows.
 pub(crate) fn parse_line(tokens: &mut Tokens<'_>) -> Result<Option<Line>> {
     let mut ahead = *tokens;
     let constraint = match ahead.accept("CONSTRAINT") {
@@ -149,7 +149,7 @@ pub(crate) fn parse_line(tokens: &mut Tokens<'_>) -> Result<Option<Line>> {
     Ok(Some(line))
 }
 
-/// Reads a key from its name on.
+/// Parses a key. `tokens` are at its name.
 pub(crate) fn parse_key(tokens: &mut Tokens<'_>, kind: KeyKind) -> Result<Key> {
     let mut key = Key {
         kind,
@@ -230,7 +230,7 @@ fn parse_foreign(tokens: &mut Tokens<'_>, constraint: Option<String>) -> Result<
     Ok(Line::Foreign { name: constraint, index: named, columns, text })
 }
 
-/// Reads what stands behind REFERENCES, as SHOW CREATE TABLE writes it.
+/// Parses the text after REFERENCES into the form of SHOW CREATE TABLE.
 pub(super) fn parse_references(tokens: &mut Tokens<'_>) -> Result<String> {
     let mut out = quoted_name(&tokens.name()?);
     if tokens.take(".") {
@@ -253,7 +253,7 @@ pub(super) fn parse_references(tokens: &mut Tokens<'_>) -> Result<String> {
         let actions = ["RESTRICT", "CASCADE", "SET NULL", "NO ACTION", "SET DEFAULT"];
         let action = actions.iter().find(|words| tokens.accept_all(words));
         match action.ok_or_else(|| tokens.syntax_error())? {
-            // What is meant where nothing is said.
+            // The default.
             &"NO ACTION" => {}
             action => out.push_str(&format!(" {event} {action}")),
         }
@@ -264,7 +264,7 @@ fn columns_of(parts: &[KeyPart]) -> Vec<String> {
     parts.iter().filter_map(|part| part.column().map(str::to_owned)).collect()
 }
 
-/// Columns of a foreign key, as SHOW CREATE TABLE writes them.
+/// A list of columns as SHOW CREATE TABLE prints it.
 pub(crate) fn column_list(columns: &[String]) -> String {
     let columns: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();
     format!("({})", columns.join(", "))
@@ -285,7 +285,7 @@ pub(super) fn parse_check_words(tokens: &mut Tokens<'_>) -> bool {
 }
 
 impl Line {
-    /// The line as SHOW CREATE TABLE writes it.
+    /// The line as SHOW CREATE TABLE prints it.
     pub(crate) fn written(&self) -> String {
         match self {
             Self::Key(key) => key.written(),
@@ -328,14 +328,14 @@ impl Key {
         out
     }
 
-    /// The names of its columns, where all parts are columns.
+    /// The names of its columns; `None` if a part is an expression.
     pub(crate) fn columns(&self) -> Option<Vec<&str>> {
         self.parts.iter().map(KeyPart::column).collect()
     }
 }
 
 impl KeyPart {
-    /// The column's name, if it is one.
+    /// The column's name; `None` for an expression.
     pub(crate) fn column(&self) -> Option<&str> {
         match &self.of {
             PartOf::Column(name) => Some(name),
@@ -343,7 +343,7 @@ impl KeyPart {
         }
     }
 
-    /// The expression, if it is one.
+    /// The expression; `None` for a column.
     pub(crate) fn expression(&self) -> Option<&str> {
         match &self.of {
             PartOf::Column(_) => None,

@@ -1,4 +1,4 @@
-//! A column's type as it is declared, with everything that a column may say of its values.
+//! A column's declared type, with its attributes.
 //!
 //! ```text
 //! type := name ["(" number ["," number] ")"] ("UNSIGNED" | "SIGNED" | "ZEROFILL" | "BINARY"
@@ -13,63 +13,63 @@ use remora_mysql::{CharsetInfo, Collation, ErrorCode, charset_default};
 
 use crate::{Error, Result, SqlType, multi::Multi, parse::Tokens};
 
-/// Bytes that the TEXT and BLOB types hold, by size.
+/// The most bytes of the TEXT and BLOB types, by size.
 const BLOBS: [(SqlType, u64); 4] = [
     (SqlType::TinyBlob, 255),
     (SqlType::Blob, 65_535),
     (SqlType::MediumBlob, 16_777_215),
     (SqlType::LongBlob, 4_294_967_295),
 ];
-/// Most characters of CHAR and BINARY.
+/// The most characters of CHAR and BINARY.
 const MAX_CHAR: u64 = 255;
-/// Most bytes of VARCHAR and VARBINARY.
+/// The most bytes of VARCHAR and VARBINARY.
 const MAX_VARCHAR: u64 = 65_535;
-/// Most labels of a SET.
+/// The most labels of a SET.
 const MAX_MEMBERS: usize = 64;
 
 /// A declared type.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TypeSpec {
-    /// Which it is.
+    /// The SQL type.
     pub sql: SqlType,
-    /// Whether numbers have no sign.
+    /// UNSIGNED.
     pub unsigned: bool,
-    /// Whether integers are shown with leading zeros.
+    /// ZEROFILL.
     pub zerofill: bool,
-    /// Characters of CHAR and VARCHAR, bytes of BINARY, VARBINARY and the BLOB and TEXT types,
-    /// floats of a VECTOR, the display width of integers if one was declared; else 0.
+    /// The declared length: characters of CHAR and VARCHAR, bytes of BINARY, VARBINARY, TEXT and BLOB types, floats of
+    /// a VECTOR, the display width of an integer. 0 if there is none.
     pub length: u64,
     /// FLOAT(M,D) and DOUBLE(M,D).
     pub digits: Option<(u8, u8)>,
-    /// How text compares; binary for everything else.
+    /// The collation of text; binary for all other types.
     pub collation: Collation,
-    /// Whether the column itself names its collation, which may still be the table's.
+    /// Whether the column declares its collation explicitly.
     pub collation_said: bool,
     /// The labels of an ENUM or SET.
     pub labels: Arc<[Arc<str>]>,
-    /// The name of a type that MySQL's clients know as another, such as POINT, MariaDB's UUID or Sphinx's MULTI.
+    /// The spelling of a type that clients know as another, such as POINT, MariaDB's UUID or Sphinx's MULTI.
     pub spelling: Option<&'static str>,
 }
 
-/// How YEAR(2) is spelled.
+/// The spelling of YEAR(2).
 const YEAR: &str = "year";
 
-/// How the sets of integers of 32 bits and of 64 bits are spelled.
+/// The spellings of sets of 32-bit and of 64-bit integers.
 const MULTI: [&str; 2] = ["multi", "multi64"];
 
-/// What a column's type may leave open.
+/// The character set clauses of a column.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Charset {
-    /// `CHARACTER SET` as its default collation.
+    /// The default collation of `CHARACTER SET`.
     pub(super) charset: Option<Collation>,
     /// `COLLATE`.
     pub(super) collation: Option<Collation>,
-    /// BINARY behind the type: the `_bin` collation.
+    /// BINARY after the type: the `_bin` collation.
     pub(super) binary: bool,
 }
 
 impl TypeSpec {
-    /// A type without anything declared of it.
+    /// A type without attributes.
     pub(crate) fn plain(sql: SqlType) -> Self {
         Self {
             sql,
@@ -84,7 +84,7 @@ impl TypeSpec {
         }
     }
 
-    /// The type of an engine's column about which nothing is declared.
+    /// The type of an engine's column without a declaration.
     pub(crate) fn of_engine(kind: ColumnType) -> Self {
         let integer = |bits: u8| match bits {
             8 => SqlType::TinyInt,
@@ -111,7 +111,7 @@ impl TypeSpec {
         }
     }
 
-    /// Whether it holds text in a character set.
+    /// Whether it is text with a character set.
     pub(crate) fn is_text(&self) -> bool {
         (self.is_string() && self.collation != Collation::BINARY) || self.has_labels()
     }
@@ -148,7 +148,7 @@ impl TypeSpec {
         self.integer_bits().is_some()
     }
 
-    /// Digits of a second's fraction.
+    /// The fraction digits of seconds.
     pub(crate) fn fraction_digits(&self) -> u8 {
         match self.sql {
             SqlType::Time(digits) | SqlType::DateTime(digits) | SqlType::Timestamp(digits) => {
@@ -158,7 +158,7 @@ impl TypeSpec {
         }
     }
 
-    /// The engine's type that holds it.
+    /// The engine's type of its values.
     pub(crate) fn engine_type(&self) -> ColumnType {
         if let Some(bits) = self.integer_bits() {
             return if self.unsigned { ColumnType::Uint(bits) } else { ColumnType::Int(bits) };
@@ -187,10 +187,10 @@ impl TypeSpec {
         }
     }
 
-    /// The type as information_schema's COLUMN_TYPE and SHOW CREATE TABLE spell it.
+    /// The type as information_schema's COLUMN_TYPE and SHOW CREATE TABLE print it.
     pub(crate) fn spelled(&self) -> String {
         let mut out = self.name().to_owned();
-        // Writing to a String cannot fail.
+        // Writing to a String never fails.
         let _ = match self.sql {
             SqlType::Decimal(digits, scale) => write!(out, "({digits},{scale})"),
             SqlType::Bit(bits) => write!(out, "({bits})"),
@@ -223,7 +223,7 @@ impl TypeSpec {
         out
     }
 
-    /// The type's name alone: information_schema's DATA_TYPE.
+    /// The name alone: information_schema's DATA_TYPE.
     pub(crate) fn name(&self) -> &'static str {
         if let Some(name) = self.spelling {
             return name;
@@ -267,27 +267,27 @@ impl TypeSpec {
         }
     }
 
-    /// Whether it is YEAR(2), which only followed tables have: a number of two digits wherever its
-    /// server shows it or calculates with it.
+    /// Whether it is YEAR(2), which only followed tables have. Its server shows it, and computes with it, as two
+    /// digits.
     pub(crate) fn is_short_year(&self) -> bool {
         self.spelling == Some(YEAR)
     }
 
-    /// Which set of integers it is, if it is one: those are documents.
+    /// The kind of integer set, if it is one. Sets are stored as JSON documents.
     pub(crate) fn multi(&self) -> Option<Multi> {
         let spelling = self.spelling.filter(|_| self.sql == SqlType::Json)?;
         let place = MULTI.iter().position(|name| *name == spelling)?;
         Some(Multi::new(place == 1))
     }
 
-    /// A set of integers.
+    /// A set of integers of 32 bits, or of 64 if `is_wide`.
     pub(crate) fn of_multi(is_wide: bool) -> Self {
         let [narrow, wide] = MULTI;
         let spelling = Some(if is_wide { wide } else { narrow });
         Self { spelling, ..Self::plain(SqlType::Json) }
     }
 
-    /// The width of an integer type.
+    /// The bits of an integer type.
     pub(crate) fn integer_bits(&self) -> Option<u8> {
         Some(match self.sql {
             SqlType::TinyInt => 8,
@@ -307,8 +307,7 @@ impl TypeSpec {
     }
 }
 
-/// Reads a type. `charset` gets what is said of the character set, which
-/// [`resolve_collation`] makes use of when all of the column is read.
+/// Parses a type. Its character set clauses go to `charset`, for [`resolve_collation`] at the end of the column.
 pub(super) fn parse_type(
     tokens: &mut Tokens<'_>,
     column: &str,
@@ -354,7 +353,7 @@ fn parse_type_words(
     }
 }
 
-/// Reads `CHARACTER SET x` or `COLLATE x` if it is next.
+/// Parses `CHARACTER SET x` or `COLLATE x` if it is next.
 pub(super) fn parse_charset(tokens: &mut Tokens<'_>, charset: &mut Charset) -> Result<bool> {
     if tokens.accept_any(&["CHARSET"]) || tokens.accept_all("CHARACTER SET") {
         tokens.take("=");
@@ -369,12 +368,12 @@ pub(super) fn parse_charset(tokens: &mut Tokens<'_>, charset: &mut Charset) -> R
     Ok(false)
 }
 
-/// Reads a name that may be written as a text.
+/// Parses a name that may also be written as a text.
 pub(super) fn text_or_name(tokens: &mut Tokens<'_>) -> Result<String> {
     if tokens.is_text() { tokens.utf8() } else { tokens.name() }
 }
 
-/// Gives a text type its collation: what the column says, else the table's.
+/// Sets the collation of a text type: the column's, else the table's.
 pub(super) fn resolve_collation(
     kind: &mut TypeSpec,
     said: &Charset,
@@ -408,7 +407,7 @@ pub(super) fn resolve_collation(
     Ok(())
 }
 
-/// 1074 for a VARCHAR that is longer in bytes than a row may be.
+/// Error 1074 for a VARCHAR with more bytes than a row may have.
 pub(super) fn check_length(kind: &TypeSpec, column: &str) -> Result<()> {
     if kind.sql != SqlType::VarChar || kind.spelling.is_some() {
         return Ok(());
@@ -418,14 +417,14 @@ pub(super) fn check_length(kind: &TypeSpec, column: &str) -> Result<()> {
     limited(kind.length, MAX_VARCHAR / bytes, column).map(|_| ())
 }
 
-/// The default collation of a character set; 1115 if it is not known.
+/// The default collation of a character set; error 1115 if it is unknown.
 pub(crate) fn named_charset(name: &str) -> Result<Collation> {
     charset_default(name).ok_or_else(|| {
         Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))
     })
 }
 
-/// A collation; 1273 if it is not known.
+/// A collation; error 1273 if it is unknown.
 pub(crate) fn named_collation(name: &str) -> Result<Collation> {
     Collation::by_name(name).ok_or_else(|| {
         Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
@@ -436,7 +435,7 @@ fn labelled(tokens: &mut Tokens<'_>, name: &str, column: &str) -> Result<TypeSpe
     tokens.need("(")?;
     let mut labels: Vec<Arc<str>> = Vec::new();
     loop {
-        // Trailing spaces of labels are taken away.
+        // Trailing spaces of labels are removed.
         labels.push(tokens.utf8()?.trim_end_matches(' ').into());
         if !tokens.take(",") {
             break;
@@ -451,7 +450,7 @@ fn labelled(tokens: &mut Tokens<'_>, name: &str, column: &str) -> Result<TypeSpe
     Ok(TypeSpec { labels: labels.into(), ..TypeSpec::plain(sql) })
 }
 
-/// A type by its name, with the numbers in parentheses behind it.
+/// A type by its name, with the numbers in parentheses after it.
 fn sized(
     tokens: &mut Tokens<'_>,
     name: &str,
@@ -516,7 +515,7 @@ fn sized(
     })
 }
 
-/// Types that only MariaDB has: text of a known length.
+/// MariaDB's own types, stored as text of a fixed length.
 fn foreign(name: &str) -> TypeSpec {
     let (spelling, length) = match name {
         "uuid" => ("uuid", 36),
@@ -527,7 +526,7 @@ fn foreign(name: &str) -> TypeSpec {
     TypeSpec { length, collation, spelling: Some(spelling), ..TypeSpec::plain(SqlType::Char) }
 }
 
-/// Names of more than one word become those of one.
+/// Replaces a name of several words by that of one word.
 fn long_name(tokens: &mut Tokens<'_>, name: &str, charset: &mut Charset) -> Result<String> {
     let national = name == "national" || name == "nchar" || name == "nvarchar";
     if national {
@@ -563,7 +562,7 @@ fn size(tokens: &mut Tokens<'_>) -> Result<Option<(u64, Option<u64>)>> {
     if !tokens.take("(") {
         return Ok(None);
     }
-    // `varchar(30,2)` does not come; `float(7,2)` is `7` `,` `2`.
+    // `varchar(30,2)` does not occur; `float(7,2)` is `7` `,` `2`.
     let first = tokens.number()?;
     let second = tokens.take(",").then(|| tokens.number()).transpose()?;
     tokens.need(")")?;
@@ -626,7 +625,7 @@ fn limited(length: u64, most: u64, column: &str) -> Result<u64> {
     Err(Error::new(ErrorCode::TooBigColumn, message))
 }
 
-/// The smallest of the TEXT or BLOB types that holds so many bytes.
+/// The smallest TEXT or BLOB type that holds this many bytes.
 fn blob(bytes: Option<u64>, make: &dyn Fn(SqlType, u64) -> TypeSpec) -> TypeSpec {
     let bytes = bytes.unwrap_or(BLOBS[1].1);
     let (sql, most) = BLOBS.into_iter().find(|(_, most)| bytes <= *most).unwrap_or(BLOBS[3]);
@@ -649,7 +648,7 @@ fn geometry(name: &str) -> Option<TypeSpec> {
     Some(TypeSpec { spelling: Some(spelling), ..TypeSpec::plain(SqlType::Geometry) })
 }
 
-/// The display width that an integer type has where none is declared.
+/// The default display width of an integer type.
 fn default_width(kind: &TypeSpec) -> u64 {
     let signed = u64::from(!kind.unsigned);
     match kind.sql {

@@ -1,5 +1,4 @@
-//! The catalog: databases, tables by name and by account, and what SQL declares of a table beyond the engine's
-//! definition.
+//! The catalog: databases, tables by name and account, and SQL declarations that go beyond the engine's definitions.
 
 mod column;
 mod databases;
@@ -33,5 +32,5 @@ pub(crate) use origin::Origin;
 pub(crate) use table::{ROW_NUMBER, SqlTable, key_column, parse_column, row_number_column};
 pub(crate) use view::{View, ViewHead, not_a_table, not_a_view};
 
-/// The tables of one moment, as statements read them.
+/// A snapshot that statements read.
 pub(crate) type Reader = remora_engine::Reader;

@@ -1,7 +1,7 @@
-//! Which table a name means, and who may read it.
+//! Resolves names to tables and checks the right to use them.
 //!
-//! Tables of the engine are called `database.table`, or `table` alone, which appears in the default database. Names of
-//! databases and tables are case-sensitive, as in MySQL on Linux; names of columns and aliases are not.
+//! The engine calls a table `database.table`, or `table` alone if it is in the default database. Names of databases and
+//! tables are case-sensitive, as in MySQL on Linux; names of columns and aliases are not.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::{
     shared::InstanceState,
 };
 
-/// What a statement does to a table, in the words that a refusal has for it.
+/// What a statement does to a table, with the word for it in error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     /// Reading.
@@ -57,7 +57,7 @@ impl Verb {
         }
     }
 
-    /// Its words.
+    /// The word in error messages.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Select => "SELECT",
@@ -76,13 +76,12 @@ impl Verb {
     }
 }
 
-/// A table by its names; several of one database that are read as one have all their names in one
-/// ([`united_name`]).
+/// A table's qualified name. Several tables of one database that are read as one share a single name ([`united_name`]).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TableName {
     /// The database.
     pub database: String,
-    /// The table in it.
+    /// The table's name in the database.
     pub table: String,
 }
 
@@ -97,13 +96,13 @@ impl TableName {
         Self { database: database.into(), table: table.into() }
     }
 
-    /// The tables that it means: one, but for several that are read as one.
+    /// The tables of this name: one, or several that are read as one.
     pub(crate) fn each(&self) -> impl Iterator<Item = Self> + '_ {
         united_names(&self.table).map(move |table| Self::new(self.database.as_str(), table))
     }
 
-    /// The name the engine knows it by, or those that are read as one. A table of the default database whose name has a point in
-    /// it keeps its database: without one it would be a table of another.
+    /// The engine's name, or those of tables read as one. A table in the default database whose name has a point keeps
+    /// its database: without it the name would be taken for one in another database.
     pub(crate) fn engine_name(&self, shared: &InstanceState) -> String {
         let database = self.database.replace('.', STORED_POINT);
         let name = |table: &str| {
@@ -117,7 +116,7 @@ impl TableName {
         united_name(names.iter().map(String::as_str))
     }
 
-    /// What an engine's table is called in SQL.
+    /// The SQL name of a table of the engine.
     pub(crate) fn of_engine(name: &str, shared: &InstanceState) -> Self {
         match name.split_once('.') {
             Some((database, table)) => Self::new(database.replace(STORED_POINT, "."), table),
@@ -125,24 +124,23 @@ impl TableName {
         }
     }
 
-    /// 1146.
+    /// Error 1146.
     pub(crate) fn missing(&self) -> Error {
         let message = format!("Table '{}.{}' doesn't exist", self.database, self.shown());
         Error::new(ErrorCode::NoSuchTable, message)
     }
 
-    /// The table's name, with commas between several.
+    /// The table's name; several are separated by commas.
     pub(crate) fn shown(&self) -> String {
         united_names(&self.table).collect::<Vec<_>>().join(",")
     }
 
-    /// 1142 if this may not be done to it; 1146 for what is hidden, such as the tables of unique
-    /// keys.
+    /// Error 1142 if the account may not do this; 1146 for hidden tables, such as those of unique keys.
     pub(crate) fn check(&self, identity: &Identity, verb: Verb) -> Result<()> {
         self.each().try_for_each(|table| table.check_one(identity, verb))
     }
 
-    /// 1142 if the tables may not be read whose rows a distributed one has.
+    /// Error 1142 if the account may not read the parts of a distributed table.
     pub(crate) fn check_parts(
         schema: &Schema,
         shared: &InstanceState,

@@ -1,4 +1,4 @@
-//! Options of a table, as they stand after the closing parenthesis in SHOW CREATE TABLE.
+//! A table's options, as they are after the closing parenthesis in SHOW CREATE TABLE.
 //!
 //! ```text
 //! options := (option [","])*
@@ -21,17 +21,17 @@ use crate::{Error, Result, parse::Tokens};
 /// A table's options.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableOptions {
-    /// The collation of text columns that name none.
+    /// The default collation of text columns.
     pub collation: Collation,
-    /// Whether it was named.
+    /// Whether it was given explicitly.
     pub collation_said: bool,
     /// The next AUTO_INCREMENT value, if one was given.
     pub auto_increment: Option<u64>,
     /// COMMENT.
     pub comment: String,
-    /// Others, as written: ROW_FORMAT=DYNAMIC.
+    /// Other options, as written: ROW_FORMAT=DYNAMIC.
     pub others: Vec<String>,
-    /// The settings of its words, and `words`, the columns that they are of.
+    /// The settings of ranked search, and `words`, its columns.
     pub words: Vec<(String, String)>,
 }
 
@@ -49,7 +49,7 @@ impl Default for TableOptions {
 }
 
 impl TableOptions {
-    /// Reads options as long as there are some.
+    /// Parses all options that follow.
     pub(crate) fn parse(&mut self, tokens: &mut Tokens<'_>) -> Result<()> {
         let mut charset = None;
         while self.parse_one(tokens, &mut charset)? {
@@ -58,7 +58,7 @@ impl TableOptions {
         Ok(())
     }
 
-    /// Reads one option if one is next.
+    /// Parses an option if one is next.
     pub(crate) fn parse_one(
         &mut self,
         tokens: &mut Tokens<'_>,
@@ -130,7 +130,7 @@ impl TableOptions {
         Ok(true)
     }
 
-    /// The options of a table whose words are these, and of which nothing else is known.
+    /// The settings of ranked search as options.
     pub(crate) fn of_words(words: &WordsDef, columns: &[ColumnDef]) -> Vec<(String, String)> {
         let names = words.columns.iter().filter_map(|&place| columns.get(place));
         let names: Vec<&str> = names.map(|column| column.name.as_str()).collect();
@@ -138,7 +138,7 @@ impl TableOptions {
         std::iter::once(columns).chain(words.settings.iter().cloned()).collect()
     }
 
-    /// Reads a setting of the table's words if one is next.
+    /// Parses a setting of ranked search if one is next.
     pub(crate) fn word_setting(&mut self, tokens: &mut Tokens<'_>) -> Result<bool> {
         let mut ahead = *tokens;
         let Some(name) = ahead.accept_name().map(|name| name.to_lowercase()) else {
@@ -157,7 +157,7 @@ impl TableOptions {
             return Err(Error::new(ErrorCode::NotSupported, message));
         }
         if name == WORDS && value.trim().is_empty() {
-            // None any more; what is set behind it declares words again.
+            // Removes ranked search. Settings after this declare it anew.
             self.words.clear();
             *tokens = ahead;
             return Ok(true);
@@ -171,10 +171,10 @@ impl TableOptions {
         Ok(true)
     }
 
-    /// The settings of the words.
+    /// The settings of ranked search.
     ///
     /// # Errors
-    /// 1064 if they do not go together.
+    /// 1064 if they contradict each other.
     pub(crate) fn word_settings(&self) -> Result<Settings> {
         let mut settings = Settings::default();
         for (name, value) in self.words.iter().filter(|(name, _)| name != WORDS) {
@@ -183,8 +183,8 @@ impl TableOptions {
         Ok(settings)
     }
 
-    /// As SHOW CREATE TABLE writes them; `auto_increment` is the next value where the table has
-    /// such a column.
+    /// The options as SHOW CREATE TABLE prints them. `auto_increment` is the next value, if the table has such a
+    /// column.
     pub(crate) fn written(&self, auto_increment: Option<u64>) -> String {
         let mut out = "ENGINE=InnoDB".to_owned();
         if let Some(next) = auto_increment.filter(|next| *next > 1) {
@@ -209,14 +209,14 @@ impl TableOptions {
     }
 }
 
-/// The type of a table that has the rows of others.
+/// The type of a distributed table.
 pub(crate) const DISTRIBUTED: &str = "distributed";
-/// The option that names the columns whose words are searched.
+/// The option with the columns of ranked search.
 pub(crate) const WORDS: &str = "words";
-/// Settings that name files.
+/// Settings with file names.
 const FILES: [&str; 3] = ["stopwords", "wordforms", "exceptions"];
 
-/// 1064, with what is wrong.
+/// Error 1064 with the reason.
 fn wrong_setting(error: &WordsError) -> Error {
     Error::new(ErrorCode::ParseError, error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The table column from which an expression comes, kept in the metadata of Arrow fields, so that clients can be told.
+//! The table column from which an expression comes, kept in the metadata of Arrow fields for result descriptions.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct Origin {
     pub primary_key: bool,
     /// Whether it is AUTO_INCREMENT.
     pub auto_increment: bool,
-    /// Whether `*` leaves it out.
+    /// Whether `*` omits it.
     pub invisible: bool,
 }
 
@@ -30,7 +30,7 @@ impl Origin {
         metadata.insert(KEY.to_owned(), format!("{flags}\0{database}\0{table}\0{column}"));
     }
 
-    /// What says, over what was written before, that there is none.
+    /// Metadata that overrides an inherited origin with none.
     pub(crate) fn none() -> HashMap<String, String> {
         HashMap::from([(KEY.to_owned(), String::new())])
     }

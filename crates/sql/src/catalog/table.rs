@@ -1,8 +1,8 @@
-//! What SQL declares of a table beyond the engine's definition: types with their lengths, signs and collations,
-//! defaults, keys, options.
+//! The SQL declaration of a table beyond the engine's definition: types with lengths, signs and collations, defaults,
+//! keys, options.
 //!
 //! The engine stores it as text, in the form of SHOW CREATE TABLE. It is parsed once for each schema. For a table that
-//! SQL did not make, it is derived from the engine's types.
+//! was not created by SQL, it is derived from the engine's types.
 
 use std::sync::{Arc, LazyLock, Weak};
 
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{Result, identity::STORED_POINT, parse::read};
 
-/// The name of the key column that a table without a primary key gets. It is never shown.
+/// The name of the hidden key column of a table without a primary key.
 pub(crate) const ROW_NUMBER: &str = remora_engine::HIDDEN_KEY;
 
-/// The name of the hidden column of what a part of a key gives that is an expression.
+/// The name of the hidden column for an expression in a key.
 pub(crate) fn key_column(key: &str, part: usize) -> String {
     format!("{}{part}.{key}", remora_engine::HIDDEN_PREFIX)
 }
@@ -37,31 +37,31 @@ pub(crate) fn row_number_column(id: u32) -> ColumnDef {
     }
 }
 
-/// A table as SQL knows it.
+/// A table with its SQL declaration.
 #[derive(Clone, Debug)]
 pub(crate) struct SqlTable {
     /// The engine's definition.
     pub schema: Arc<Schema>,
-    /// What is declared of each column, in the schema's order.
+    /// The declaration of each column, in the schema's order.
     pub columns: Vec<ColumnSpec>,
     /// The position of the hidden row number, if it has one.
     pub row_number: Option<usize>,
     /// Its keys, the primary key first if it has one.
     pub keys: Vec<Key>,
-    /// Conditions.
+    /// CHECK conditions.
     pub checks: Vec<Check>,
     /// Foreign keys, which are not enforced, as lines.
     pub foreign: Vec<Line>,
     /// Its options.
     pub options: TableOptions,
-    /// Expressions that its keys are over.
+    /// The expressions of its functional keys.
     pub expressions: Vec<ExpressionKey>,
-    /// Expressions that its keys have rounded.
+    /// Columns with rounded values of expressions.
     pub rounded: Vec<RoundedKey>,
 }
 
 impl SqlTable {
-    /// What SQL knows of the table. Cheap after the first call for a schema.
+    /// The declaration of a table. Cheap after the first call for a schema.
     pub(crate) fn of(schema: &Arc<Schema>) -> Arc<Self> {
         type Known = FxHashMap<usize, (Weak<Schema>, Arc<SqlTable>)>;
         static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
@@ -74,23 +74,23 @@ impl SqlTable {
         }
         let table = Arc::new(Self::read(schema));
         let mut known = KNOWN.write();
-        // A schema that nobody holds any more leaves its address to another.
+        // Entries of schemas that nobody else holds are dropped, because their addresses may be reused.
         known.retain(|_, (schema, _)| schema.strong_count() > 1);
         known.insert(address, (Arc::downgrade(schema), Arc::clone(&table)));
         table
     }
 
-    /// The same of a definition that is looked at once: it is not kept for others.
+    /// The same without caching, for a definition that is needed only once.
     pub(crate) fn once(schema: Schema) -> Arc<Self> {
         Arc::new(Self::read(&Arc::new(schema)))
     }
 
-    /// Reads what is declared; what cannot be read is taken for not declared.
+    /// Parses the declaration. Anything that cannot be parsed counts as not declared.
     fn read(schema: &Arc<Schema>) -> Self {
         let declared = schema.declared.as_ref();
         let (lines, mut options) = declared.map(read_table).unwrap_or_default();
         if let Some(words) = schema.words.as_ref().filter(|_| options.words.is_empty()) {
-            // Declared elsewhere: for a followed table, or in settings.
+            // Declared elsewhere: by a followed table's settings.
             options.words = TableOptions::of_words(words, &schema.columns);
         }
         let columns = schema.columns.iter().map(|column| read_column(column, options.collation));
@@ -112,7 +112,7 @@ impl SqlTable {
                 foreign @ Line::Foreign { .. } => table.foreign.push(foreign),
             }
         }
-        // Of tables as one nothing may be declared but which they are.
+        // A distributed table has nothing declared but its parts.
         if declared.is_none_or(|it| it.options.is_empty() && it.keys.is_empty()) {
             table.derive_keys();
         }
@@ -121,7 +121,7 @@ impl SqlTable {
         table
     }
 
-    /// Keys as the engine has them.
+    /// Derives the keys from the engine's definition.
     fn derive_keys(&mut self) {
         let schema = Arc::clone(&self.schema);
         let name = |&column: &usize| schema.columns.get(column).map(|column| column.name.clone());
@@ -143,16 +143,14 @@ impl SqlTable {
         }
     }
 
-    /// Columns as SQL sees them: positions in the schema, with their definitions, without the
-    /// hidden ones.
+    /// The columns that SQL shows, with their positions in the schema. Hidden columns are left out.
     pub(crate) fn visible(&self) -> impl Iterator<Item = (usize, &ColumnDef, &ColumnSpec)> {
         let pairs = self.schema.columns.iter().zip(&self.columns).enumerate();
         let shown = pairs.filter(|(position, _)| !self.schema.is_hidden(*position));
         shown.map(|(position, (column, spec))| (position, column, spec))
     }
 
-    /// Columns that a statement may name: those that SQL sees, and the hidden row number behind
-    /// them, which `*` leaves out.
+    /// The columns that a statement may name: those that SQL shows, and the hidden row number, which `*` omits.
     pub(crate) fn nameable(&self) -> impl Iterator<Item = (usize, &ColumnDef, &ColumnSpec)> {
         let hidden = self.row_number.and_then(|position| {
             Some((position, self.schema.columns.get(position)?, self.columns.get(position)?))
@@ -160,7 +158,7 @@ impl SqlTable {
         self.visible().chain(hidden)
     }
 
-    /// The position of a column by its name, in any case.
+    /// The position of a column by its case-insensitive name.
     pub(crate) fn column(&self, name: &str) -> Option<usize> {
         let mut visible = self.visible();
         let lower = name.to_lowercase();
@@ -171,8 +169,7 @@ impl SqlTable {
             .map(|(position, ..)| position)
     }
 
-    /// The position of the column that has what a part of a key gives: a hidden one if that is an
-    /// expression, which keys that are not checked here do not have.
+    /// The position of a key part's column. An expression has a hidden column, unless its key is not checked here.
     pub(crate) fn key_part(&self, key: &Key, part: usize) -> Option<usize> {
         match &key.parts.get(part)?.of {
             PartOf::Column(name) => self.column(name),
@@ -183,7 +180,7 @@ impl SqlTable {
         }
     }
 
-    /// Whether an index begins with a column.
+    /// Whether a column is the first one of an index.
     pub(crate) fn leads_index(&self, position: usize) -> bool {
         let mut firsts = self.schema.indexes.iter().filter_map(|index| index.columns.first());
         firsts.any(|first| first.column == position)
@@ -194,8 +191,7 @@ impl SqlTable {
         self.columns.iter().position(|column| column.auto_increment)
     }
 
-    /// The statement that makes the table, under this name: SHOW CREATE TABLE. `next` is the next
-    /// AUTO_INCREMENT value.
+    /// The CREATE TABLE statement with this name. `next` is the next AUTO_INCREMENT value.
     pub(crate) fn create_statement(
         &self,
         name: &str,
@@ -224,7 +220,7 @@ impl SqlTable {
         )
     }
 
-    /// The same of a table that has the rows of others.
+    /// The statement of a distributed table.
     fn distributed_statement(&self, name: &str) -> String {
         let database = |name: &str| name.split_once('.').map(|(database, _)| database.to_owned());
         let own = database(&self.schema.name);
@@ -246,7 +242,7 @@ impl SqlTable {
         statement
     }
 
-    /// The lines below the columns, in the order they are shown in.
+    /// The lines after the columns, in the order in which they are printed.
     pub(crate) fn lines(&self) -> Vec<Line> {
         let keys = self.keys.iter().cloned().map(Line::Key);
         let foreign = self.foreign.iter().cloned();
@@ -255,7 +251,7 @@ impl SqlTable {
 }
 
 impl Key {
-    /// A key over columns, about which nothing else is said.
+    /// A key over columns without other attributes.
     pub(crate) fn over(kind: KeyKind, name: &str, columns: &[String]) -> Self {
         let part = |column: &String| KeyPart {
             of: PartOf::Column(column.clone()),
@@ -276,7 +272,7 @@ impl Key {
 
 fn read_column(column: &ColumnDef, collation: Collation) -> ColumnSpec {
     let declared = column.declared.as_deref().and_then(|text| parse_column(text, collation));
-    // A declaration that the engine's type contradicts is not of this column.
+    // A declaration that contradicts the engine's type belongs to another column.
     match declared.filter(|spec| spec.kind.engine_type() == column.kind) {
         Some(spec) => spec,
         None => ColumnSpec {
@@ -286,7 +282,7 @@ fn read_column(column: &ColumnDef, collation: Collation) -> ColumnSpec {
     }
 }
 
-/// Reads a column's declaration, in a table of this collation.
+/// Parses a column's declaration, in a table with this collation.
 pub(crate) fn parse_column(text: &str, collation: Collation) -> Option<ColumnSpec> {
     let parsed = read(text, |tokens| {
         let (spec, _) = ColumnSpec::read(tokens, "", collation)?;
@@ -296,11 +292,11 @@ pub(crate) fn parse_column(text: &str, collation: Collation) -> Option<ColumnSpe
     parsed.ok()
 }
 
-/// Reads what is declared of a table; lines that are not known are passed over.
+/// Parses the declaration of a table. Unknown lines are skipped.
 fn read_table(declared: &DeclaredTable) -> (Vec<Line>, TableOptions) {
     let lines = declared.keys.iter().filter_map(|line| read(line, parse_line).ok().flatten());
     let mut options = TableOptions::default();
-    // What is not known, such as partitions, ends the options.
+    // Unknown text, such as partitioning, ends the options.
     let _: Result<()> = read(&declared.options, |tokens| options.parse(tokens));
     (lines.collect(), options)
 }

@@ -1,4 +1,4 @@
-//! Views: the clauses around their SELECT, where they are stored, and which exist.
+//! Views: the clauses around their SELECT, and where they are stored.
 //!
 //! ```text
 //! view := ["OR" "REPLACE"] ["ALGORITHM" "=" word] ["DEFINER" "=" user] ["SQL" "SECURITY" word]
@@ -6,8 +6,8 @@
 //!         ["WITH" ["CASCADED" | "LOCAL"] "CHECK" "OPTION"]
 //! ```
 //!
-//! A view is stored as a position, under a source name that begins with `#view.`, beside the tables and in the same
-//! commits.
+//! A view is stored as a position, under a source name that begins with `#view.`, in the same commits as table
+//! definitions.
 
 use std::ops::Range;
 
@@ -21,37 +21,37 @@ use crate::{
     parse::{Tokens, read},
 };
 
-/// What a definition says of a view besides its SELECT.
+/// A view's definition without its SELECT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ViewHead {
-    /// Whether it takes another's place.
+    /// OR REPLACE.
     pub replaces: bool,
-    /// Whether one that is there stays.
+    /// IF NOT EXISTS.
     pub lenient: bool,
-    /// UNDEFINED, MERGE or TEMPTABLE: kept, and of no meaning here.
+    /// UNDEFINED, MERGE or TEMPTABLE: stored, without effect.
     pub algorithm: Option<&'static str>,
-    /// Whose it is: user and host. None is whoever makes it.
+    /// The definer's user and host; `None` for the user who creates the view.
     pub definer: Option<(String, String)>,
-    /// DEFINER or INVOKER: kept, while those who read need their own rights.
+    /// DEFINER or INVOKER: stored, but readers always need their own rights.
     pub security: Option<&'static str>,
-    /// Its name. The database is empty where none is said.
+    /// Its name, with the database if one is given.
     pub name: (Option<String>, String),
-    /// What its columns are called, if that is said.
+    /// The names of its columns, if they are listed.
     pub columns: Vec<String>,
     /// CASCADED or LOCAL.
     pub check: Option<&'static str>,
 }
 
-/// A view as it is kept.
+/// A stored view.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     /// Its name.
     pub name: TableName,
-    /// The text of its SELECT, as the default `sql_mode` reads it.
+    /// The text of its SELECT, in the default `sql_mode`.
     pub select: String,
-    /// What stands around it.
+    /// The rest of its definition.
     pub head: ViewHead,
-    /// What was kept.
+    /// The stored declaration.
     pub declared: DeclaredView,
 }
 
@@ -59,7 +59,7 @@ const ALGORITHMS: [&str; 3] = ["UNDEFINED", "MERGE", "TEMPTABLE"];
 const SECURITIES: [&str; 2] = ["DEFINER", "INVOKER"];
 
 impl ViewHead {
-    /// Whether a view's definition goes on, behind CREATE or ALTER.
+    /// Whether a view's definition follows, after CREATE or ALTER.
     pub(crate) fn is_next(tokens: &Tokens<'_>) -> bool {
         let mut ahead = *tokens;
         ahead.accept_all("OR REPLACE");
@@ -67,7 +67,7 @@ impl ViewHead {
         words.iter().any(|word| ahead.is_word(word)) && Self::read_options(&mut ahead).is_ok()
     }
 
-    /// Reads a definition behind CREATE or ALTER; gives the place of the SELECT too.
+    /// Parses a definition after CREATE or ALTER. Also returns the tokens of the SELECT.
     pub(crate) fn read(tokens: &mut Tokens<'_>) -> Result<(Self, Range<usize>)> {
         let replaces = tokens.accept_all("OR REPLACE");
         let mut head = Self { replaces, ..Self::read_options(tokens)? };
@@ -97,7 +97,7 @@ impl ViewHead {
         Ok((head, select))
     }
 
-    /// Reads what stands before the name.
+    /// Parses the clauses before the name.
     fn read_options(tokens: &mut Tokens<'_>) -> Result<Self> {
         let one_of = |tokens: &mut Tokens<'_>, words: &[&'static str]| {
             let found = words.iter().find(|word| tokens.accept(word)).copied();
@@ -119,7 +119,7 @@ impl ViewHead {
         Ok(head)
     }
 
-    /// The whole statement, as SHOW CREATE VIEW has it where `database` is chosen.
+    /// The whole statement as SHOW CREATE VIEW prints it when `database` is the current one.
     pub(crate) fn written(&self, name: &TableName, select: &str, database: Option<&str>) -> String {
         let (user, host) = self.definer.clone().unwrap_or_default();
         let mut called = quoted_name(&name.table);
@@ -152,7 +152,7 @@ fn read_check(tokens: &mut Tokens<'_>) -> Option<&'static str> {
     forms.into_iter().find(|(words, _)| tokens.accept_all(words)).map(|(_, meant)| meant)
 }
 
-/// A user with a host; `None` is whoever makes the view.
+/// Parses a user with a host; `None` for the current user.
 fn read_user(tokens: &mut Tokens<'_>) -> Result<Option<(String, String)>> {
     if tokens.accept("CURRENT_USER") {
         if tokens.take("(") {
@@ -172,18 +172,18 @@ fn read_user(tokens: &mut Tokens<'_>) -> Result<Option<(String, String)>> {
 }
 
 impl View {
-    /// The view of this name, if there is one; 1356 if what is kept of it is not understood.
+    /// The view of this name, if there is one; error 1356 if its stored declaration cannot be parsed.
     pub(crate) fn find(reader: &Reader, name: &TableName) -> Result<Option<Self>> {
         let kept = reader.sources().get(&position(name));
         kept.map(|kept| Self::read(name, kept)).transpose()
     }
 
-    /// Whether there is a view of this name.
+    /// Whether a view of this name exists.
     pub(crate) fn is_there(reader: &Reader, name: &TableName) -> bool {
         Self::kept(reader, name).is_some()
     }
 
-    /// What is kept of the view of this name.
+    /// The stored declaration of the view of this name.
     pub(crate) fn kept<'r>(reader: &'r Reader, name: &TableName) -> Option<&'r str> {
         reader.sources().get(&position(name))
     }
@@ -194,7 +194,7 @@ impl View {
         positions.filter_map(|(position, _)| named(DeclaredView::name_of(position)?))
     }
 
-    /// Whether there are any.
+    /// Whether there are any views.
     pub(crate) fn are_there(reader: &Reader) -> bool {
         reader.sources().iter().any(|(position, _)| DeclaredView::name_of(position).is_some())
     }
@@ -218,7 +218,7 @@ impl View {
         Ok(Self { name: name.clone(), select, head, declared })
     }
 
-    /// A view that is made here, in a session with these variables.
+    /// A view that is created in a session with these variables.
     pub(crate) fn new(
         name: TableName,
         head: ViewHead,
@@ -241,12 +241,12 @@ impl View {
         Self { name, declared: DeclaredView { statement, ..self.declared }, ..self }
     }
 
-    /// The position and what it is to keep.
+    /// The position and the value that store it.
     pub(crate) fn to_keep(&self) -> (String, String) {
         (position(&self.name), self.declared.written())
     }
 
-    /// The position that forgets the view of this name.
+    /// The position and the value that delete the view of this name.
     pub(crate) fn to_forget(name: &TableName) -> (String, String) {
         (position(name), String::new())
     }
@@ -262,12 +262,12 @@ fn named(stored: &str) -> Option<TableName> {
     Some(TableName::new(database.replace(STORED_POINT, "."), table))
 }
 
-/// 1347 for a table where a view is meant.
+/// Error 1347 for a table in place of a view.
 pub(crate) fn not_a_view(name: &TableName) -> Error {
     Error::new(ErrorCode::WrongObject, format!("'{name}' is not VIEW"))
 }
 
-/// 1347 for a view where a table is meant.
+/// Error 1347 for a view in place of a table.
 pub(crate) fn not_a_table(name: &TableName) -> Error {
     Error::new(ErrorCode::WrongObject, format!("'{name}' is not BASE TABLE"))
 }

@@ -11,56 +11,56 @@ use crate::{
     scan::paths::declared,
 };
 
-/// One table's part in the answer to EXPLAIN.
+/// The access path of one table: one row of EXPLAIN's answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Access {
-    /// The number of the SELECT, from 1.
+    /// The number of its SELECT, from 1.
     pub select: usize,
-    /// What that is to the statement.
+    /// The role of that SELECT in the statement.
     pub select_kind: SelectKind,
-    /// Whether it runs for each row around it.
+    /// Whether that SELECT is correlated: it runs once for each outer row.
     pub is_dependent: bool,
-    /// What the statement calls the table; `None` where none is read.
+    /// The table's name or alias in the statement; `None` if no table is read.
     pub table: Option<String>,
-    /// The tables whose rows it has, if it is distributed, with commas between them.
+    /// The names of a distributed table's parts, separated by commas.
     pub parts: Option<String>,
-    /// MySQL's word for the way: `const`, `ref`, `range`, `ALL`.
+    /// MySQL's access type: `const`, `ref`, `range`, `ALL`, …
     pub kind: Option<&'static str>,
-    /// The keys that the condition says something of.
+    /// The keys that the condition could use.
     pub possible: Vec<String>,
-    /// The key that answers, or several.
+    /// The key or keys that are used.
     pub key: Option<String>,
-    /// Bytes of the key's columns that are used.
+    /// The number of bytes of the key's columns that are used.
     pub key_len: Option<String>,
-    /// What they are compared with.
+    /// What the key's columns are compared with.
     pub compared: Option<String>,
-    /// How many rows are looked at, for each row of the tables before.
+    /// The estimated number of rows read per row of the preceding tables.
     pub rows: Option<u64>,
-    /// Of 100 of those how many the condition leaves.
+    /// The estimated percentage of those rows that pass the condition.
     pub filtered: f64,
-    /// What else happens, the words of MySQL first.
+    /// The Extra column; MySQL's own words come first.
     pub extra: Vec<String>,
-    /// What it took, where that was measured.
+    /// Measured rows and times, if the statement ran.
     pub measured: Option<Figures>,
 }
 
-/// The tables whose rows a distributed one has, with commas between them.
+/// The names of a distributed table's parts, separated by commas.
 fn parts(table: &SqlTable) -> Option<String> {
     let parts = [table.schema.parts(), table.schema.agents()].concat();
     (!parts.is_empty()).then(|| parts.join(","))
 }
 
-/// How the rows of a table are asked for.
+/// Properties of the read that are not part of its access path.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Wanted {
-    /// Whether they are to be in an order that is not the table's own.
+    /// Whether the rows must be in an order that is not the table's own.
     pub in_order: bool,
     /// Whether there is a condition.
     pub has_condition: bool,
 }
 
 impl Access {
-    /// A table that is read by this path.
+    /// The access of a table that is read by this path.
     pub fn of(table: &SqlTable, called: &str, path: &AccessPath, wanted: Wanted) -> Self {
         let mut this = Self {
             select: 1,
@@ -90,7 +90,7 @@ impl Access {
         this
     }
 
-    /// Says by which key the rows are found.
+    /// Fills in the type, the keys and their length.
     fn find(&mut self, table: &SqlTable, path: &AccessPath, wanted: Wanted) {
         if path.by_text {
             self.kind = Some("fulltext");
@@ -135,7 +135,7 @@ impl Access {
         }
     }
 
-    /// Names the keys that answer, and how many columns of each are used.
+    /// Fills in the used keys and how many bytes of each are used.
     fn by(&mut self, table: &SqlTable, used: &[(TableIndex, usize)]) {
         let names = used.iter().map(|(index, _)| name_of(table, *index));
         self.key = Some(names.collect::<Vec<_>>().join(","));
@@ -145,7 +145,7 @@ impl Access {
         self.key_len = Some(bytes.collect::<Vec<_>>().join(","));
     }
 
-    /// Rows that are looked up by a whole key or by several.
+    /// Rows looked up by one or several whole keys.
     pub fn by_keys(table: &SqlTable, called: &str, kind: &'static str, keys: u64) -> Self {
         let mut this = Self {
             select: 1,
@@ -164,7 +164,7 @@ impl Access {
         this
     }
 
-    /// A table of which every row is looked at.
+    /// A full table scan.
     pub fn every(called: &str, rows: u64) -> Self {
         Self {
             select: 1,
@@ -176,7 +176,7 @@ impl Access {
         }
     }
 
-    /// The table that rows are put into.
+    /// The target table of an INSERT.
     pub fn of_inserted(called: Option<&String>) -> Self {
         Self { select: 1, table: called.cloned(), kind: Some("ALL"), ..Self::default() }
     }
@@ -186,17 +186,17 @@ impl Access {
         Self { select: 1, extra: vec![why.into()], ..Self::default() }
     }
 
-    /// Says something in the last column.
+    /// Appends to the Extra column.
     pub fn say(&mut self, what: impl Into<String>) {
         self.extra.push(what.into());
     }
 
-    /// Says it there before all else.
+    /// Prepends to the Extra column.
     pub fn say_first(&mut self, what: impl Into<String>) {
         self.extra.insert(0, what.into());
     }
 
-    /// The same in its place in the statement.
+    /// Sets its SELECT from the table's place in the statement.
     pub fn placed(mut self, place: Option<&Place>) -> Self {
         if let Some(place) = place {
             (self.select, self.select_kind) = (place.select, place.kind);
@@ -205,7 +205,7 @@ impl Access {
         self
     }
 
-    /// MySQL's word for the SELECT, of a statement that has so many.
+    /// MySQL's `select_type`, for a statement with this many SELECTs.
     pub fn select_type(&self, selects: usize) -> &'static str {
         match (self.select_kind, self.is_dependent) {
             (SelectKind::Primary, _) if selects <= 1 => "SIMPLE",
@@ -219,7 +219,7 @@ impl Access {
         }
     }
 
-    /// The same with how many rows are looked at, and what else happens.
+    /// Its line in FORMAT=TREE with the estimated number of rows and Extra.
     pub fn estimated_line(&self) -> String {
         let extra = match self.extra.is_empty() {
             true => String::new(),
@@ -229,7 +229,7 @@ impl Access {
         format!("{}{extra} {rows}", self.line())
     }
 
-    /// What of it a tree says.
+    /// Its line in FORMAT=TREE, without estimates.
     pub fn line(&self) -> String {
         let table = self.table.as_deref().unwrap_or("<none>");
         let key = self.key.as_deref().unwrap_or_default();
@@ -248,7 +248,7 @@ impl Access {
     }
 }
 
-/// Whether one row is found, or all of a value, or those of a range.
+/// MySQL's access type of an index access: one row, all rows of a value, or a range.
 fn kind(table: &SqlTable, found_by: &FoundBy) -> &'static str {
     if found_by.is_bounded || !found_by.is_single {
         return "range";
@@ -268,7 +268,7 @@ fn possible(table: &SqlTable, indexes: &[TableIndex]) -> Vec<String> {
     table.keys.iter().filter(helps).map(|key| key.name.clone()).collect()
 }
 
-/// What SQL calls the index of a path: the key that declares it, or how it is asked.
+/// The name of a path's index in SQL: that of the key that declares it, or the path's expression.
 fn path_name(table: &SqlTable, place: usize) -> Option<String> {
     let path = table.schema.paths.get(place)?;
     let column = &table.schema.columns.get(path.column)?.name;
@@ -283,7 +283,7 @@ fn path_name(table: &SqlTable, place: usize) -> Option<String> {
     }))
 }
 
-/// The keys over expressions of which no rows here have what they give.
+/// The names of functional keys that cannot be used, because no column here holds the values of their expressions.
 fn unused(table: &SqlTable) -> Vec<&str> {
     let is_unused = |key: &&Key| {
         matches!(key.kind, KeyKind::Unique | KeyKind::Plain)
@@ -296,7 +296,7 @@ fn unused(table: &SqlTable) -> Vec<&str> {
     table.keys.iter().filter(is_unused).map(|key| key.name.as_str()).collect()
 }
 
-/// What SQL calls an index. One that the library declared has no name: it is called as its first column.
+/// An index's name in SQL. An index that the library declared has no name and is called by its first column.
 fn name_of(table: &SqlTable, index: TableIndex) -> String {
     if let Some(key) = table.key_of(index) {
         return key.name.clone();
@@ -312,7 +312,7 @@ fn name_of(table: &SqlTable, index: TableIndex) -> String {
     column.map(|column| column.name.clone()).unwrap_or_default()
 }
 
-/// So many of 100.
+/// `some` as a percentage of `all`.
 fn share(some: u64, all: u64) -> f64 {
     match all {
         0 => 100.0,

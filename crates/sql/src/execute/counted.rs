@@ -1,8 +1,8 @@
-//! A reply that counts rows and keeps none.
+//! A reply that counts rows and discards them.
 
 use crate::{Cell, Column, Outcome, Reply, Result};
 
-/// How many rows were sent.
+/// The number of rows received.
 #[derive(Default)]
 pub(super) struct Counted {
     pub rows: u64,

@@ -18,7 +18,7 @@ use crate::{
     state::SessionState,
 };
 
-/// In which form it is asked for.
+/// The output format.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Format {
     Traditional,
@@ -26,34 +26,34 @@ pub(crate) enum Format {
     Json,
 }
 
-/// What EXPLAIN is asked of, and how it is to tell it.
+/// A parsed EXPLAIN.
 pub(crate) struct Asked<'a> {
-    /// The statement.
+    /// The statement to explain.
     pub statement: Statement<'a>,
-    /// In which form.
+    /// The output format.
     pub format: Format,
-    /// Whether it runs.
+    /// Whether the statement is run and measured (EXPLAIN ANALYZE).
     pub is_analysis: bool,
 }
 
-/// How a statement that writes finds its rows.
+/// A statement that writes, and how it finds its rows.
 pub(crate) struct Writing<'w> {
     /// INSERT, REPLACE, UPDATE or DELETE.
     pub verb: &'static str,
-    /// What the tables are called whose rows it changes.
+    /// The names or aliases of the tables that it changes.
     pub targets: Vec<String>,
-    /// The SELECT of its rows, unless they stand in its text.
+    /// The SELECT that finds its rows; `None` if its text holds them (VALUES).
     pub select: Option<Statement<'w>>,
 }
 
-/// How the tables of a SELECT are read.
+/// The answer: steps of the plan and accesses of tables.
 struct Told {
     accesses: Vec<Access>,
     tree: Vec<String>,
     selects: usize,
 }
 
-/// Reads an EXPLAIN.
+/// Parses an EXPLAIN.
 pub(crate) fn explained<'a>(statement: &Statement<'a>) -> Result<Asked<'a>> {
     let source = &statement.source;
     let mut from = 1;
@@ -127,7 +127,7 @@ pub(crate) async fn explain_write<R: Reply>(
     let below = told.tree.iter().map(|line| format!("    {line}"));
     told.tree = std::iter::once(head).chain(below).collect();
     if writing.inserts() {
-        // The SELECT of expressions reads no table, the queries in them do.
+        // The outer SELECT of constants reads no table; only its subqueries do.
         told.accesses.retain(|access| access.select > 1 || access.table.is_some());
         told.accesses.insert(0, Access::of_inserted(writing.targets.first()));
     }
@@ -150,18 +150,18 @@ impl Writing<'_> {
         match self.verb {
             "INSERT" => format!("Insert into {targets}"),
             "REPLACE" => format!("Replace into {targets}"),
-            // All rows are found before the first changes.
+            // Buffered: all rows are found before the first one is changed.
             "DELETE" => format!("Delete from {} (buffered)", self.targets.join(" (buffered), ")),
             _ => format!("Update {} (buffered)", self.targets.join(" (buffered), ")),
         }
     }
 
-    /// Whether the rows are those of the text.
+    /// Whether all rows are literals of the text.
     fn reads_no_table(&self, told: &Told) -> bool {
         self.inserts() && told.accesses.iter().all(|access| access.table.is_none())
     }
 
-    /// The verb, for a table that changes.
+    /// The verb, if this table is one that changes.
     fn verb_of(&self, nth: usize, access: &Access) -> Option<&'static str> {
         let is_target = match &access.table {
             _ if self.inserts() => nth == 0,
@@ -172,7 +172,7 @@ impl Writing<'_> {
     }
 }
 
-/// How a SELECT would read its tables.
+/// Finds out how a SELECT would read its tables.
 async fn tell(session: &mut SessionState, statement: &Statement<'_>) -> Result<Told> {
     let answered = shapes::explain(session, &statement.source, statement.parameters).await?;
     Ok(match answered {
@@ -188,7 +188,7 @@ async fn tell(session: &mut SessionState, statement: &Statement<'_>) -> Result<T
     })
 }
 
-/// The statement that stands from a place of the text on.
+/// The statement that begins at a position of the text.
 fn inner<'a>(statement: &Statement<'a>, start: usize) -> Result<Statement<'a>> {
     let source = &statement.source;
     let text = source.text.get(start..).unwrap_or_default();
@@ -203,7 +203,7 @@ fn shown(text: &Option<String>) -> Cell<'_> {
     text.as_deref().map_or(Cell::Null, Cell::Text)
 }
 
-/// MySQL's table of twelve columns.
+/// MySQL's traditional table of twelve columns.
 fn traditional<R: Reply>(reply: &mut R, told: &Told, writing: Option<&Writing<'_>>) -> Result<()> {
     const NAMES: [&str; 12] = [
         "id",

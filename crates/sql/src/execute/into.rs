@@ -10,7 +10,7 @@ use crate::{
     state::SessionState,
 };
 
-/// The statement without INTO, and the variables behind it; `None` if it has none.
+/// The statement without its INTO clause, and the clause's variables; `None` if it has no such clause.
 pub(super) fn taken(source: &Source) -> Result<Option<(Source, Vec<String>)>> {
     let mut depth = 0_usize;
     let mut found = None;
@@ -48,8 +48,8 @@ pub(super) fn taken(source: &Source) -> Result<Option<(Source, Vec<String>)>> {
     Ok(Some((Source::new(source.text.clone(), tokens, source.mode), names)))
 }
 
-/// Runs the statement and sets the variables; 1172 if there are several rows, of which the first
-/// one is taken then.
+/// Runs the statement and sets the variables. If it has several rows, the variables get the first row and the result is
+/// error 1172.
 pub(super) async fn run(
     session: &mut SessionState,
     statement: &Statement<'_>,

@@ -1,5 +1,5 @@
-//! `SELECT … FOR UPDATE` and `FOR SHARE`: the rows that are read must not be written by another
-//! before the transaction commits.
+//! `SELECT … FOR UPDATE` and `FOR SHARE`: the transaction conflicts with any other that writes the rows read here
+//! before it commits.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableFactor, TableWithJoins,
@@ -13,7 +13,7 @@ use crate::{
     state::SessionState,
 };
 
-/// Protects the rows that a query reads, if it says so and a transaction is open.
+/// Protects the rows that a query reads, if it has a locking clause and a transaction is open.
 pub(super) async fn protect(
     session: &mut SessionState,
     query: &Query,
@@ -50,12 +50,12 @@ pub(super) async fn protect(
     Ok(())
 }
 
-/// What OF calls a table.
+/// The table name that an OF clause gives.
 fn named(name: &ObjectName) -> Option<String> {
     name.0.last()?.as_ident().map(|name| name.value.clone())
 }
 
-/// The tables of FROM, by what the query calls them.
+/// The tables of FROM, with their names or aliases in the query.
 fn tables(from: &[TableWithJoins], session: &SessionState) -> Vec<(String, TableName)> {
     let joined = from.iter().flat_map(|from| {
         std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation))
@@ -74,7 +74,7 @@ fn tables(from: &[TableWithJoins], session: &SessionState) -> Vec<(String, Table
     named.collect()
 }
 
-/// The same query, giving the keys of one of its tables.
+/// The same query, but selecting the key of one of its tables.
 fn keys_of(query: &Query, called: &str, table: &SqlTable) -> Query {
     let mut query = query.clone();
     query.locks.clear();

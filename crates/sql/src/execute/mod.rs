@@ -31,14 +31,14 @@ pub(crate) use run::collect;
 pub(crate) use shapes::{PreparedShape, named_keys, prepare, run_prepared, run_text};
 pub(crate) use views::describe_shown;
 
-/// Runs a SELECT whose rows are kept from others already, if it asks for that.
+/// Runs a SELECT. If it has a locking clause, its rows are protected already.
 pub(crate) async fn run<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
     reply: &mut R,
 ) -> Result<Outcome> {
     let limit = session.variables.max_execution_time_ms;
-    // A part of a statement has what the others have left.
+    // Each part of a statement gets the time that the parts before it left.
     session.variables.max_execution_time_ms = session.left_of(limit)?;
     let shaped = run_shaped(session, statement, reply).await;
     session.variables.max_execution_time_ms = limit;
@@ -48,7 +48,7 @@ pub(crate) async fn run<R: Reply>(
     }
 }
 
-/// Answers a SELECT by our own operators; `None` if it has none of the shapes.
+/// Answers a SELECT by our own operators; `None` if it has no known shape.
 async fn run_shaped<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -60,7 +60,7 @@ async fn run_shaped<R: Reply>(
     }
 }
 
-/// Runs a SELECT as a plan of DataFusion, whatever shape it has.
+/// Runs a SELECT as a DataFusion plan, whatever its shape.
 pub(crate) async fn run_planned<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -89,7 +89,7 @@ pub(crate) async fn run_planned<R: Reply>(
     Ok(Outcome::default())
 }
 
-/// The milliseconds that `SELECT /*+ MAX_EXECUTION_TIME(n) */` gives itself.
+/// The time limit in milliseconds of `SELECT /*+ MAX_EXECUTION_TIME(n) */`.
 fn hinted_limit(source: &Source) -> Option<u64> {
     const NAME: &[u8] = b"MAX_EXECUTION_TIME";
     let (select, next) = (source.tokens.first()?, source.tokens.get(1)?);
@@ -101,12 +101,12 @@ fn hinted_limit(source: &Source) -> Option<u64> {
     std::str::from_utf8(behind.get(..end)?).ok()?.trim().parse().ok()
 }
 
-/// Warns of each `!` that stands for NOT, and of each `BINARY` that stands for CAST.
+/// Adds a deprecation warning for each `!` used as NOT and each `BINARY` used as a cast.
 pub(crate) fn warn_of_marks(session: &SessionState, source: &Source) {
     marks(source).for_each(|said| session.warn(ErrorCode::DeprecatedSyntax, said));
 }
 
-/// What is said of each of them.
+/// The warning for each of them.
 fn marks(source: &Source) -> impl Iterator<Item = &'static str> {
     const NOT: &str =
         "'!' is deprecated and will be removed in a future release. Please use NOT instead";
@@ -119,7 +119,7 @@ fn marks(source: &Source) -> impl Iterator<Item = &'static str> {
     source.tokens.iter().enumerate().filter_map(said)
 }
 
-/// Whether a token is BINARY before an expression, and not a type or a collation.
+/// Whether a token is the BINARY operator, and not a type or a collation.
 fn is_binary_operator(source: &Source, at: usize) -> bool {
     if !source.is_word(at, "BINARY") {
         return false;
@@ -131,7 +131,7 @@ fn is_binary_operator(source: &Source, at: usize) -> bool {
     !is_type && !names.iter().any(|word| before(word)) && at + 1 < source.tokens.len()
 }
 
-/// What a SELECT would do, a line for each step, and how it would read its tables, of how many SELECTs.
+/// The lines of a SELECT's plan, the accesses of its tables, and its number of SELECTs.
 async fn planned_accesses(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -141,12 +141,12 @@ async fn planned_accesses(
     Ok((lines, accesses, query.places().1))
 }
 
-/// Runs a SELECT and says what each of its steps took.
+/// Runs a SELECT and returns the measured steps, one line each.
 async fn analyzed(session: &mut SessionState, statement: &Statement<'_>) -> Result<Vec<String>> {
     run::Query::to_explain(session, statement).await?.analyzed(session).await
 }
 
-/// Runs DO: a SELECT whose rows nobody wants.
+/// Runs DO: a SELECT whose rows are discarded.
 pub(crate) async fn run_do(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -156,13 +156,13 @@ pub(crate) async fn run_do(
     Ok(Outcome::default())
 }
 
-/// The value of a SELECT of one expression.
+/// The value of a SELECT with one expression.
 pub(crate) async fn value(session: &mut SessionState, statement: &Statement<'_>) -> Result<Value> {
     let rows = run::Query::of(session, statement).await?.collect(session).await?;
     Ok(rows.value(0, 0))
 }
 
-/// How many rows a statement finds whose rows are limited.
+/// Counts the rows of a statement without its LIMIT.
 pub(crate) async fn counted_rows(session: &SessionState, counting: &Counting) -> Result<u64> {
     let made = split(counting.text.as_bytes(), false, session.lex_mode())?.pop();
     let Some(made) = made else { return Err(Error::unsupported(&counting.text)) };
@@ -177,7 +177,7 @@ pub(crate) async fn counted_rows(session: &SessionState, counting: &Counting) ->
     }
 }
 
-/// The columns that a SELECT will have, its parameters being unknown.
+/// The columns that a SELECT will have; its parameters are still unknown.
 pub(crate) async fn columns(
     session: &mut SessionState,
     statement: &Statement<'_>,

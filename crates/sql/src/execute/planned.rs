@@ -30,13 +30,13 @@ use crate::{
     scan::ScanExec,
 };
 
-/// What a join's keys leave of the rows, in words: it is known only when the other side was read.
+/// EXPLAIN's words for a dynamic filter from a join: its keys are known only after the other side was read.
 const OF_A_JOIN: &str = "of which only those whose keys the other side of the join has";
 
-/// Rows that a document has, in MySQL's guess.
+/// MySQL's estimate of the rows that JSON_TABLE makes of a document.
 const ROWS_OF_DOCUMENT: u64 = 2;
 
-/// The tables of a plan whose relations stand at these places.
+/// The accesses of a plan's tables, given the places of its relations in the statement.
 pub(super) fn accesses(
     plan: &Arc<dyn ExecutionPlan>,
     places: &[Place],
@@ -53,7 +53,7 @@ pub(super) fn accesses(
     Ok(made)
 }
 
-/// What a step of a plan does, in MySQL's words where it has some.
+/// What a step of a plan does, in MySQL's words where it has any.
 pub(super) fn step(
     plan: &Arc<dyn ExecutionPlan>,
     places: &[Place],
@@ -75,7 +75,7 @@ pub(super) fn step(
     format!("{}{rest}", known.map_or(name, |(_, ours)| *ours))
 }
 
-/// The names of steps.
+/// DataFusion's names of operators, with the name that EXPLAIN shows.
 const STEPS: [(&str, &str); 18] = [
     ("AggregateExec", "Aggregate"),
     ("BoundedWindowAggExec", "Window aggregate"),
@@ -97,13 +97,13 @@ const STEPS: [(&str, &str); 18] = [
     ("WindowAggExec", "Window aggregate"),
 ];
 
-/// What is done with the rows of the table that is read first.
+/// What the operators above do with the rows of the first table read.
 #[derive(Clone, Copy, Default)]
 struct Above {
     is_filtered: bool,
     is_sorted: bool,
     is_grouped: bool,
-    /// Whether they are joined with those of tables that were read before.
+    /// Whether its rows are joined with those of tables read before.
     is_joined: bool,
 }
 
@@ -111,9 +111,9 @@ struct Walk<'a> {
     places: &'a [Place],
     options: &'a ConfigOptions,
     made: Vec<Access>,
-    /// Whether it is within a query that runs for each row around it.
+    /// Whether it is inside a correlated subquery.
     is_dependent: bool,
-    /// The system's tables that were not met yet, the last first.
+    /// The system tables not met yet, last first.
     of_system: Vec<&'a Place>,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The rows of documents, as many for each as MySQL guesses.
+    /// JSON_TABLE, with MySQL's estimate of rows per document.
     fn json_table(&mut self, called: &str) {
         let place = self.places.iter().find(|place| place.unique == called);
         let mut access = Access::every(called, ROWS_OF_DOCUMENT);
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
         self.made.push(access.placed(place));
     }
 
-    /// The plans of queries that functions of a plan run.
+    /// The plans of subqueries that run inside functions of a plan.
     fn within(
         &self,
         plan: &Arc<dyn ExecutionPlan>,

@@ -32,46 +32,46 @@ use crate::{
     state::SessionState,
 };
 
-/// A query that is ready to be planned.
+/// A resolved query, ready to be planned.
 pub(super) struct Query {
     query: ast::Query,
     planner: Arc<Planner>,
     shown: Vec<Shown>,
-    /// Rows to pass over and to show, of a query that gives them all to be counted.
+    /// OFFSET and LIMIT of a query that reads all rows because they are counted (SQL_CALC_FOUND_ROWS).
     window: Option<(u64, u64)>,
-    /// Whether it runs here instead of where queries run.
+    /// Whether it runs in the connection's thread instead of the planning threads.
     is_light: bool,
-    /// Whether planning it may take so long that others should not wait for the thread.
+    /// Whether planning may take so long that it must not block the thread for others.
     is_long: bool,
-    /// Where its tables stand.
+    /// The places of its tables in the statement.
     places: Vec<Place>,
-    /// How many SELECTs it has.
+    /// The number of its SELECTs.
     selects: usize,
-    /// Its queries by keywords, with the engine's names of their tables.
+    /// Its keyword queries, with the engine's names of their tables.
     searched: Vec<(String, TextQuery)>,
 }
 
-/// For whom a query is resolved.
+/// The purpose for which a query is resolved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// A client's SELECT runs.
+    /// A client's SELECT.
     Run,
-    /// Another statement holds it.
+    /// A SELECT inside another statement.
     Within,
     Keep,
     Explain,
 }
 
-/// All rows of a query.
+/// All rows of a query, in memory.
 pub(crate) struct Rows {
-    /// What clients are told of its columns.
+    /// The columns as clients are told of them.
     pub columns: Vec<Column>,
     /// The rows.
     pub batches: Vec<RecordBatch>,
 }
 
 impl Rows {
-    /// How many rows there are.
+    /// The number of rows.
     pub(crate) fn count(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
@@ -91,19 +91,19 @@ impl Rows {
     }
 }
 
-/// What a running query sends.
+/// A message from a running query.
 enum Part {
     Schema(SchemaRef),
     Batch(RecordBatch),
 }
 
 impl Query {
-    /// Resolves a SELECT that some other statement holds.
+    /// Resolves a SELECT that is part of another statement.
     pub(super) async fn of(session: &SessionState, statement: &Statement<'_>) -> Result<Self> {
         Self::reading(session, parsed(statement)?, &statement.source, Purpose::Within).await
     }
 
-    /// Resolves a client's query.
+    /// Resolves a client's SELECT.
     pub(super) async fn new(
         session: &SessionState,
         query: ast::Query,
@@ -112,7 +112,7 @@ impl Query {
         Self::reading(session, query, source, Purpose::Run).await
     }
 
-    /// Resolves a query that is to be explained.
+    /// Resolves a query for EXPLAIN.
     pub(super) async fn to_explain(
         session: &SessionState,
         statement: &Statement<'_>,
@@ -120,7 +120,7 @@ impl Query {
         Self::reading(session, parsed(statement)?, &statement.source, Purpose::Explain).await
     }
 
-    /// Resolves a query of few rows, whose plan is kept.
+    /// Resolves a query over few rows, for a cached plan.
     pub(super) async fn of_few(
         session: &SessionState,
         query: ast::Query,
@@ -140,7 +140,7 @@ impl Query {
         }
         let is_light = is_light(&query);
         Box::pin(views::describe_for(session, &query)).await?;
-        // Before what is sought for is read, which may be of other servers too.
+        // Before the argument of AGAINST is evaluated: that may read tables of other servers too.
         if let Some(asked) = asked_of_agents(&query) {
             session.ask_agents(asked);
         }
@@ -161,18 +161,18 @@ impl Query {
         });
         let Resolved { query, columns, tables, places, selects, searched, window } = resolved?;
         if !searched.is_empty() && purpose == Purpose::Keep {
-            // SHOW META tells of each run.
+            // SHOW META reports each run, so such a plan cannot be cached.
             return Err(Error::unsupported("a plan of MATCH('…') that is kept"));
         }
         if catalog.is_elsewhere() && purpose == Purpose::Keep {
-            // Each run is of other moments.
+            // Each run needs new snapshots of the other servers.
             return Err(Error::unsupported("a plan over other servers that is kept"));
         }
         let is_light = is_light && !catalog.is_elsewhere();
         let memory = session.shared.settings.max_query_memory_bytes;
         let extent = if purpose == Purpose::Keep { Extent::Kept } else { Extent::of(&query) };
         let tables = match has_joins(&query) {
-            // None of which says what its key is.
+            // A cached plan must not depend on a table's key.
             true => altered(tables, |_, table| table.without_key()),
             false => tables,
         };
@@ -190,7 +190,7 @@ impl Query {
         Ok(Self { query, planner, shown, window, is_light, is_long, places, selects, searched })
     }
 
-    /// Sends the columns and the rows.
+    /// Runs the query and sends its columns and rows.
     pub(super) async fn send<R: Reply>(
         &mut self,
         session: &mut SessionState,
@@ -198,7 +198,7 @@ impl Query {
     ) -> Result<()> {
         let searched = std::mem::take(&mut self.searched);
         let is_sphinx = session.variables.is_sphinx;
-        // Sphinx tells of every SELECT.
+        // In Sphinx's dialect SHOW META reports every SELECT.
         let is_search = is_sphinx || !searched.is_empty();
         if is_search {
             session.note_keywords(searched)?;
@@ -238,7 +238,7 @@ impl Query {
         Ok(())
     }
 
-    /// The same for a light query, in this thread.
+    /// Runs a light query in this thread and sends its columns and rows.
     async fn send_at_once<R: Reply>(
         &mut self,
         session: &mut SessionState,
@@ -256,7 +256,7 @@ impl Query {
         Ok(())
     }
 
-    /// All rows.
+    /// Runs the query and collects its rows. Fails with error 1038 if they exceed `max_query_memory_bytes`.
     pub(super) async fn collect(&mut self, session: &SessionState) -> Result<Rows> {
         let most_bytes = session.shared.settings.max_query_memory_bytes;
         let mut running = self.start(session)?;
@@ -281,7 +281,7 @@ impl Query {
         rows.ok_or_else(nothing_given)
     }
 
-    /// The columns, without running it.
+    /// The columns, found by planning without running.
     pub(super) async fn columns(&mut self, session: &SessionState) -> Result<Vec<Column>> {
         let is_long = self.is_long;
         let schema = self.planned(session, move |planner, query| async move {
@@ -294,7 +294,7 @@ impl Query {
         Ok(self.described(&schema.await?))
     }
 
-    /// Its plan for many runs and its columns; `None` if it counts rows that are not shown.
+    /// A plan for many runs, with its columns; `None` if the query counts rows that it does not return.
     pub(super) async fn to_keep(
         &self,
         session: &SessionState,
@@ -309,12 +309,12 @@ impl Query {
         Ok(Some((plan, columns)))
     }
 
-    /// Where its tables stand, and how many SELECTs it has.
+    /// The places of its tables in the statement, and its number of SELECTs.
     pub(super) fn places(&self) -> (&[Place], usize) {
         (&self.places, self.selects)
     }
 
-    /// What it would do, a line for each step, and how it would read its tables.
+    /// Its plan, a line for each step, and the accesses of its tables.
     pub(super) async fn explained(
         &self,
         session: &SessionState,
@@ -329,7 +329,7 @@ impl Query {
         Ok((lines.lines().map(str::to_owned).collect(), accesses))
     }
 
-    /// Runs it and says of each step what it took, a line each.
+    /// Runs it and returns the measured steps, one line each.
     pub(super) async fn analyzed(&self, session: &SessionState) -> Result<Vec<String>> {
         let places = self.places.clone();
         let lines = self.planned(session, |planner, query| async move {
@@ -345,7 +345,7 @@ impl Query {
         lines.await
     }
 
-    /// What `work` makes of the query, where queries are planned.
+    /// Runs `work` on the query in the planning threads.
     async fn planned<T, F>(
         &self,
         session: &SessionState,
@@ -357,7 +357,7 @@ impl Query {
     {
         let made = work(Arc::clone(&self.planner), self.query.clone());
         let mut running = Running::start(session, self.planner.ended(), |sender| async move {
-            // Nobody waits for it where the session has ended.
+            // The send fails only if the session has ended.
             let _ = sender.send(made.await).await;
         })?;
         let planned = running.next(session).await?;
@@ -368,7 +368,7 @@ impl Query {
         let pairs = schema.fields().iter().zip(&self.shown);
         let column = |(field, shown): (&Arc<Field>, &Shown)| {
             let mut told = output::column(field, &shown.name, &shown.table);
-            // Also of a derived table, or of a UNION.
+            // Also for columns of a derived table or of a UNION.
             let is_one = !shown.table.is_empty() || told.original_name.is_empty();
             if is_one && !shown.column.is_empty() {
                 told.table.clone_from(&shown.table);
@@ -379,7 +379,7 @@ impl Query {
         pairs.map(column).collect()
     }
 
-    /// Starts planning and running where queries run.
+    /// Plans and runs the query in the planning threads.
     fn start(&mut self, session: &SessionState) -> Result<Running<Part>> {
         let (planner, query) = (Arc::clone(&self.planner), self.query.clone());
         let is_long = self.is_long;
@@ -396,9 +396,9 @@ impl Query {
                 Err(error) => Err(error),
             };
             if let Err(error) = sent {
-                // What planning fails with where the statement is to end says nothing.
+                // An error that planning reports after an interruption is a consequence of it.
                 let error = if planner.is_over() { Error::interrupted() } else { error };
-                // Nobody waits for it where the session has ended.
+                // The send fails only if the session has ended.
                 let _ = sender.send(Err(error)).await;
             }
         })
@@ -407,7 +407,7 @@ impl Query {
 
 type Tables = Vec<(String, Arc<dyn TableProvider>)>;
 
-/// The tables of a query, those of the engine otherwise.
+/// The tables of a query, with the engine's tables replaced by `alter`.
 fn altered(tables: Tables, alter: fn(&str, &EngineTable) -> EngineTable) -> Tables {
     let altered = |(name, table): (String, Arc<dyn TableProvider>)| {
         let any: &dyn std::any::Any = table.as_ref();
@@ -418,12 +418,12 @@ fn altered(tables: Tables, alter: fn(&str, &EngineTable) -> EngineTable) -> Tabl
     tables.into_iter().map(altered).collect()
 }
 
-/// A query that ended before it had columns.
+/// The query ended before it sent its columns.
 fn nothing_given() -> Error {
     Error::new(ErrorCode::Unknown, "The query gave nothing")
 }
 
-/// 1038 for rows that a statement has to hold at once.
+/// Error 1038: a statement's rows do not fit into its memory limit.
 fn too_many_rows(most_bytes: u64) -> Error {
     let message = format!(
         "the rows that this statement works on take more than {most_bytes} bytes: raise \
@@ -440,8 +440,7 @@ pub(super) fn parsed(statement: &Statement<'_>) -> Result<ast::Query> {
     }
 }
 
-/// The rows of a plan. The parts of a UNION come one after the other, unless several threads make
-/// them.
+/// Streams the rows of a plan. The inputs of a UNION run one after the other, unless several threads run them.
 fn stream_of(
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
@@ -458,7 +457,7 @@ fn analyzed_line(step: &MeasuredStep) -> String {
     format!("{indent}-> {} {}", step.what, step.figures())
 }
 
-/// Sends a plan's columns and rows.
+/// Runs a plan and sends its columns and rows.
 async fn run(
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
@@ -469,7 +468,7 @@ async fn run(
     let mut begun = false;
     while let Some(batch) = stream.next().await {
         let batch = batch.map_err(from_plan)?;
-        // An error in the first batch comes before the columns do.
+        // Columns are sent after the first batch, so that an error in that batch comes before them.
         if !begun {
             begun = true;
             if sender.send(Ok(Part::Schema(Arc::clone(&schema)))).await.is_err() {
@@ -486,7 +485,7 @@ async fn run(
     Ok(())
 }
 
-/// The rows of a batch that are shown, `passed` having come before it.
+/// The rows of a batch inside the window, given the number of rows before the batch.
 fn within(window: Option<(u64, u64)>, passed: u64, batch: RecordBatch) -> RecordBatch {
     let Some((offset, limit)) = window else { return batch };
     let rows = batch.num_rows() as u64;
@@ -495,7 +494,7 @@ fn within(window: Option<(u64, u64)>, passed: u64, batch: RecordBatch) -> Record
     batch.slice(from as usize, end.saturating_sub(from) as usize)
 }
 
-/// All rows of a query that some other statement holds.
+/// Collects all rows of a query that is part of another statement.
 pub(crate) async fn collect(
     session: &SessionState,
     query: ast::Query,
@@ -504,7 +503,7 @@ pub(crate) async fn collect(
     Query::reading(session, query, source, Purpose::Within).await?.collect(session).await
 }
 
-/// DO as a SELECT.
+/// Parses DO as a SELECT.
 pub(super) fn parse_do(statement: &Statement<'_>) -> Result<ast::Query> {
     let source = &statement.source;
     let mut text = source.text.clone();

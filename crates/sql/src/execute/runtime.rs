@@ -22,15 +22,15 @@ use crate::{Error, Result, state::SessionState};
 
 /// Batches that may wait for the client.
 const QUEUED: usize = 2;
-/// A stack for the deepest statement that is let through: conditions joined by AND, of which plans make
-/// a chain.
+/// The stack of a thread that plans: enough for the deepest accepted statement. Plans of conditions joined by AND are
+/// deep chains.
 const STACK_BYTES: usize = 64 << 20;
-/// Threads of queries that wait in SLEEP or for a lock.
+/// The most threads blocked in SLEEP or on a lock.
 const MAX_WAITING: usize = 4_096;
-/// How soon a statement notices that it was killed.
+/// The interval at which a statement checks whether it was killed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The threads; `None` where none can be made.
+/// The runtime with its threads; `None` if the threads cannot be created.
 static RUNTIME: LazyLock<Option<Runtime>> = LazyLock::new(|| {
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let built = Builder::new_multi_thread()
@@ -43,18 +43,17 @@ static RUNTIME: LazyLock<Option<Runtime>> = LazyLock::new(|| {
     built.inspect_err(|error| tracing::error!(%error, "no threads for queries")).ok()
 });
 
-/// A running plan: what it sends, until it is dropped.
+/// A running plan, whose results arrive in a channel. Dropping it ends the plan.
 pub(super) struct Running<T> {
     receiver: Receiver<Result<T>>,
     task: JoinHandle<()>,
     deadline: Option<Instant>,
-    /// Tells functions that wait that nobody waits for them.
+    /// Set when this is dropped, so that waiting functions give up.
     ended: Arc<AtomicBool>,
 }
 
 impl<T: Send + 'static> Running<T> {
-    /// Starts what `make` gives, which sends its results and then ends; `ended` is set when this is
-    /// dropped.
+    /// Starts the future that `make` returns. It sends its results and ends. `ended` is set when this is dropped.
     pub(super) fn start<F>(
         session: &SessionState,
         ended: Arc<AtomicBool>,
@@ -76,7 +75,7 @@ impl<T: Send + 'static> Running<T> {
         Ok(Self { receiver, task, deadline, ended })
     }
 
-    /// What it sends next, `None` when it has ended; 1317 and 3024 if it took too long.
+    /// The next result; `None` at the end. Error 1317 if the statement was killed, 3024 if it took too long.
     pub(super) async fn next(&mut self, session: &SessionState) -> Result<Option<T>> {
         loop {
             session.check_interrupted()?;
@@ -88,7 +87,7 @@ impl<T: Send + 'static> Running<T> {
             let received = tokio::time::timeout(patience, self.receiver.recv()).await;
             let Ok(received) = received else { continue };
             if received.is_none() && self.task.is_finished() {
-                // It ended without a word only if it was broken off.
+                // The channel closed. Report the interruption, if there was one.
                 self.check_end().await?;
             }
             return received.transpose();

@@ -19,7 +19,7 @@ use crate::{
     state::SessionState,
 };
 
-/// Evaluates what is sought; 1210 where it is not the same for all rows.
+/// Evaluates the arguments of AGAINST. Error 1210 if one is not constant for all rows.
 pub(super) async fn settle(
     session: &SessionState,
     query: &mut ast::Query,
@@ -53,12 +53,12 @@ async fn evaluated(session: &SessionState, expr: Expr, source: &Source) -> Resul
     })
 }
 
-/// 1210.
+/// Error 1210.
 fn wrong_arguments() -> Error {
     Error::new(ErrorCode::WrongArguments, "Incorrect arguments to AGAINST")
 }
 
-/// Takes out what is sought, and leaves a mark with its number.
+/// Replaces each argument of AGAINST by a numbered marker.
 struct Taken {
     sought: Vec<Expr>,
 }
@@ -126,9 +126,9 @@ fn modifier(mode: &Expr) -> Option<SearchModifier> {
     all.into_iter().find(|modifier| modifier.to_string() == *mode)
 }
 
-/// Looks for what may be another value for each row: columns, and functions such as RAND().
+/// Looks for anything that may differ from row to row: columns, and functions such as RAND().
 struct Varying {
-    /// How deep in subqueries, which have columns of their own.
+    /// The nesting depth of subqueries, which have columns of their own.
     depth: usize,
 }
 
@@ -158,7 +158,7 @@ impl Visitor for Varying {
     }
 }
 
-/// Puts the values in the places of the marks.
+/// Replaces the markers by the values.
 struct Given {
     texts: Vec<String>,
 }

@@ -15,7 +15,7 @@ use crate::{
     state::SessionState,
 };
 
-/// Finds out the columns of the view whose columns SHOW or DESCRIBE asks for.
+/// Determines the columns of the view that a SHOW or DESCRIBE statement names.
 pub(crate) async fn describe_shown(session: &SessionState, source: &Source) -> Result<()> {
     let reader = session.reader();
     if !View::are_there(&reader) {
@@ -27,7 +27,7 @@ pub(crate) async fn describe_shown(session: &SessionState, source: &Source) -> R
     }
 }
 
-/// Finds out the columns of all views, if a query reads them from `information_schema`.
+/// Determines the columns of all views, if a query reads them from `information_schema`.
 pub(super) async fn describe_for(session: &SessionState, query: &Query) -> Result<()> {
     let reader = session.reader();
     if !View::are_there(&reader) || query.visit(&mut Seeking).is_continue() {
@@ -55,7 +55,7 @@ async fn describe(session: &SessionState, names: Vec<TableName>) -> Result<()> {
     {
         let mut described = session.described_views.lock();
         if described.is_busy {
-            // A view reads the columns of views.
+            // The SELECT of a view may itself read the columns of views.
             return Ok(());
         }
         described.columns.clear();

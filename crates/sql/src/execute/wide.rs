@@ -23,22 +23,22 @@ use crate::{
     state::SessionState,
 };
 
-/// Most columns of such a row: as many as a statement can have parameters.
+/// The most columns of such a row: the largest number of parameters of a statement.
 const MOST: usize = 65_535;
-/// Columns that are planned at once.
+/// Columns planned at once.
 const AT_ONCE: usize = 64;
 
-/// A row in parts.
+/// A wide row, split into parts.
 pub(super) struct Wide {
     parts: Vec<ast::Query>,
-    /// For each column its name and its place in all parts together.
+    /// The name of each column, and its index among the columns of all parts.
     columns: Vec<(String, usize)>,
-    /// What the parts are planned as the text of: a long one would be gone through for each.
+    /// The source with which parts are planned. It is short, because planning a part scans it.
     source: Source,
 }
 
 impl Wide {
-    /// Takes a query apart, if it is such a row; else gives it back.
+    /// Splits a query, if it is such a row; otherwise gives it back.
     pub(super) fn of(
         mut query: ast::Query,
         source: &Source,
@@ -59,10 +59,10 @@ impl Wide {
         let is_expression = |item: &SelectItem| {
             matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
         };
-        // Assignments are seen by what stands behind them.
+        // User variable assignments are recognized by their `:=`.
         let assigns = source.tokens.iter().any(|token| source.bytes(token) == b":=");
         let made = split(b"SELECT 1", false, source.mode).ok().and_then(|mut made| made.pop());
-        // All queries of a statement read one moment; each part has its own.
+        // All queries of a statement must read one snapshot, but each part has its own.
         let has_query = |item: &SelectItem| item.visit(&mut SeekingQuery).is_break();
         let is_wide = query.to_string().trim_end() == "SELECT"
             && items.iter().all(is_expression)
@@ -95,7 +95,7 @@ impl Wide {
         Ok(Self { parts, columns, source })
     }
 
-    /// Sends the columns and the row. Leaves what is left of `max_execution_time` in its place.
+    /// Sends the columns and the row. Leaves the remaining time in `max_execution_time`.
     pub(super) async fn send<R: Reply>(
         self,
         session: &mut SessionState,
@@ -133,7 +133,7 @@ impl Wide {
         Ok(())
     }
 
-    /// The columns, without running it.
+    /// The columns, found without running.
     pub(super) async fn columns(self, session: &SessionState) -> Result<Vec<Column>> {
         let mut told = Vec::new();
         for part in self.parts {

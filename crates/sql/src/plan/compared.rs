@@ -1,12 +1,11 @@
-//! Comparisons of a value with all values of a subquery: `x IN (query)`, `x op ANY (query)`, `x op ALL (query)`, when
-//! they are not joins.
+//! Quantified comparisons with a subquery that are not joins: `x IN (query)`, `x op ANY (query)`, `x op ALL (query)`.
 //!
 //! ```text
 //! ANY    one comparison holds: 1; else one is NULL: NULL; else 0      (IN is = ANY)
 //! ALL    one comparison fails: 0; else one is NULL: NULL; else 1
 //! ```
-//! Each comparison follows the rules of both types. If both are numbers, moments or texts that compare alike, a set of
-//! keys, or the least and greatest value, answers at once.
+//! Each comparison follows the rules of both types. If both are numbers, moments or texts of one collation, a hash set
+//! of keys, or the least and greatest value, decides without comparing each value.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -31,10 +30,10 @@ use crate::{
     meaning::{collation, types::ExprType},
 };
 
-/// What an element of a set of keys takes besides what it holds.
+/// The memory of an element in a hash set of keys, without the key's own data.
 const SET_BYTES: usize = 128;
 
-/// How a value is compared with those of a subquery.
+/// A quantified comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Quantified {
     /// `= <> < <= > >=`.
@@ -43,19 +42,19 @@ pub(super) struct Quantified {
     pub all: bool,
 }
 
-/// What a subquery gave.
+/// The values of a subquery.
 pub(super) struct Members {
-    /// Its values but NULL.
+    /// Its values.
     values: ArrayRef,
     field: FieldRef,
     has_null: bool,
-    /// How they compare, if keys tell their order.
+    /// How the values compare, if by keys.
     class: Option<Class>,
-    /// Their keys, where equality is all that is asked.
+    /// Their keys, if only equality matters.
     set: Option<FxHashSet<ScalarValue>>,
-    /// The smallest and the greatest of `values` where another order is asked.
+    /// The least and the greatest value, for the other operators.
     ends: Option<ArrayRef>,
-    /// The memory that they take of the statement's.
+    /// The memory reserved for them.
     _reserved: MemoryReservation,
 }
 
@@ -71,7 +70,7 @@ impl Quantified {
         }
     }
 
-    /// Whether only equal values are sought, or only unequal ones refuse.
+    /// Whether only equality decides: `= ANY` or `<> ALL`.
     fn seeks_equal(self) -> bool {
         match self.all {
             true => self.op == Operator::NotEq,
@@ -81,7 +80,7 @@ impl Quantified {
 }
 
 impl Members {
-    /// The first column of what a plan gives.
+    /// Runs the plan and collects its first column. Fails if the statement's memory does not suffice.
     pub(super) async fn of(
         plan: Arc<dyn ExecutionPlan>,
         task: Arc<TaskContext>,
@@ -95,7 +94,7 @@ impl Members {
         let mut arrays: Vec<ArrayRef> = Vec::new();
         while let Some(batch) = stream.try_next().await? {
             let Some(column) = batch.columns().first() else { continue };
-            // They are copied into one array, and their keys put into a set.
+            // Counts the arrays, their concatenation and the set.
             let set_bytes = column.len().saturating_mul(SET_BYTES);
             let copied = column.get_array_memory_size().saturating_mul(3);
             reserved.try_grow(copied.saturating_add(set_bytes))?;
@@ -129,8 +128,7 @@ impl Members {
         Ok(Self { values, field, has_null, class, set, ends, _reserved: reserved })
     }
 
-    /// What comparing a value with all of them says. `order` is the function that tells the order of two
-    /// values.
+    /// The result of comparing a value with all of them. `order` is the function that orders two values.
     pub(super) fn compare(
         &self,
         quantified: Quantified,
@@ -169,7 +167,7 @@ impl Members {
         Ok(if unknown { None } else { otherwise })
     }
 
-    /// How the value is ordered beside each of some values.
+    /// The ordering of the value relative to each of `values`.
     fn orders(
         &self,
         among: &ArrayRef,
@@ -191,17 +189,17 @@ impl Members {
     }
 }
 
-/// Types whose values compare by their keys, with each other.
+/// Classes of types whose values compare by keys with each other.
 #[derive(Clone, Debug, PartialEq)]
 enum Class {
     /// Integers of any width.
     Integer,
-    /// Decimals of so many digits behind the point.
+    /// Decimals with this scale.
     Decimal(u8),
     Float,
-    /// Moments of one type.
+    /// Dates or times of one type.
     Moment(SqlType),
-    /// Texts and bytes by their sort keys.
+    /// Texts and bytes, by their collation keys.
     Text(Collation),
 }
 
@@ -222,12 +220,12 @@ impl Class {
         })
     }
 
-    /// What is equal, and in the same order, where values are; `None` for what is not held as expected.
+    /// A key that is equal and ordered as the values are; `None` if the array's type is not the expected one.
     fn key(&self, value: &ScalarValue) -> Option<ScalarValue> {
         Some(match self {
             Self::Integer | Self::Decimal(_) => number_key(value)?,
             Self::Float => match value {
-                // There are two zeros.
+                // Adding 0.0 turns -0 into +0.
                 ScalarValue::Float64(Some(number)) => ScalarValue::Float64(Some(number + 0.0)),
                 ScalarValue::Float32(Some(number)) => {
                     ScalarValue::Float64(Some(f64::from(*number) + 0.0))
@@ -248,7 +246,7 @@ impl Class {
     }
 }
 
-/// A number of any width as one of the widest.
+/// An integer or decimal widened to the widest type.
 fn number_key(value: &ScalarValue) -> Option<ScalarValue> {
     let (number, scale) = match value {
         ScalarValue::Int8(number) => (i128::from((*number)?), 0),
@@ -267,7 +265,7 @@ fn number_key(value: &ScalarValue) -> Option<ScalarValue> {
     Some(ScalarValue::Decimal128(Some(number), 38, scale))
 }
 
-/// The keys of all values but NULL, with their places; `None` if one has none.
+/// The keys of all values that are not NULL, with their positions; `None` if a value has no key.
 fn keys_of(class: &Class, all: &ArrayRef) -> PlanResult<Option<Vec<(ScalarValue, usize)>>> {
     let mut keys = Vec::with_capacity(all.len());
     for place in (0..all.len()).filter(|place| !all.is_null(*place)) {
@@ -279,7 +277,7 @@ fn keys_of(class: &Class, all: &ArrayRef) -> PlanResult<Option<Vec<(ScalarValue,
     Ok(Some(keys))
 }
 
-/// The values with the smallest and the greatest key, if there are any.
+/// The values with the least and the greatest key, if there are any.
 fn ends_of(all: &ArrayRef, keys: Vec<(ScalarValue, usize)>) -> PlanResult<Option<ArrayRef>> {
     let mut ends: Option<[(ScalarValue, usize); 2]> = None;
     for found in keys {
@@ -294,7 +292,7 @@ fn ends_of(all: &ArrayRef, keys: Vec<(ScalarValue, usize)>) -> PlanResult<Option
     Ok(Some(concat(&[all.slice(least, 1).as_ref(), all.slice(most, 1).as_ref()])?))
 }
 
-/// Whether values of two types compare by keys: then so many of them are asked for at once.
+/// Whether values of two types compare by keys, so that a value is found in a set without comparing each.
 pub(super) fn compare_by_keys(a: &ExprType, b: &ExprType) -> bool {
     Class::of(a).is_some_and(|class| Class::of(b) == Some(class))
 }

@@ -55,7 +55,7 @@ use crate::{
     state::Context,
 };
 
-/// The plan as it runs; `None` if it needs an optimizer.
+/// The physical plan; `None` if it needs an optimizer or reads too many rows.
 pub(super) fn planned(
     plan: &LogicalPlan,
     state: &PlanState,
@@ -67,7 +67,7 @@ pub(super) fn planned(
     made(plan, state)
 }
 
-/// The same of however many rows.
+/// The same for any number of rows.
 pub(super) fn made(
     plan: &LogicalPlan,
     state: &PlanState,
@@ -77,19 +77,19 @@ pub(super) fn made(
     Ok(direct.node(plan, every, None)?.map(|made| made.plan))
 }
 
-/// Most rows of a table whose statements are planned so: of more, several threads read it.
+/// The most rows of a table whose statements are planned here. Larger tables are read by several threads.
 pub(super) fn most_rows(options: &ConfigOptions) -> usize {
     let context = Context::of_options(options);
     context.map_or(0, |context| context.shared.settings.max_direct_rows)
 }
 
-/// A part of a plan, and the fields that it gives.
+/// A physical plan and its fields.
 struct Made {
     plan: Arc<dyn ExecutionPlan>,
     schema: Arc<DFSchema>,
 }
 
-/// Which columns of a node's schema those above it name.
+/// For each column of a node's schema, whether the nodes above need it.
 struct Needed(Vec<bool>);
 
 impl Needed {
@@ -102,7 +102,7 @@ impl Needed {
         exprs.into_iter().all(|expr| needed.add(schema, expr)).then_some(needed)
     }
 
-    /// Adds the columns of an expression; whether all of them are the schema's.
+    /// Marks the columns of an expression as needed; false if one is not in the schema.
     fn add(&mut self, schema: &DFSchema, expr: &Expr) -> bool {
         expr.column_refs().into_iter().all(|column| self.add_column(schema, column))
     }
@@ -119,15 +119,15 @@ impl Needed {
     }
 }
 
-/// The conditions of a filter.
+/// The conditions of a filter, by who evaluates them.
 struct Divided {
-    /// By the names of columns alone.
+    /// Pushed down to the engine, with unqualified column names.
     asked: Vec<Expr>,
     kept: Vec<Expr>,
 }
 
-/// How many rows the table has that a plan is of, or what it reads is of: 1 for a row of constants. `None` for
-/// what [`planned`] does not make.
+/// The number of rows in the table that a plan reads; 1 for a row of constants. `None` for plans that [`planned`]
+/// cannot make.
 pub(super) fn rows_below(plan: &LogicalPlan) -> Option<usize> {
     match plan {
         LogicalPlan::EmptyRelation(_) => Some(1),
@@ -154,7 +154,7 @@ struct Direct<'s> {
 }
 
 impl Direct<'_> {
-    /// A node of which at most `fetch` rows are wanted.
+    /// Plans a node, of which at most `fetch` rows are needed.
     fn node(
         &self,
         node: &LogicalPlan,
@@ -180,7 +180,7 @@ impl Direct<'_> {
         }
     }
 
-    /// The rows of one document.
+    /// Plans JSON_TABLE of one document.
     fn json_rows(&self, extension: &Extension) -> PlanResult<Option<Made>> {
         let Some(rows) = json_table::of_one_document(extension) else { return Ok(None) };
         let below = self.node(&rows.input, Needed::every(rows.input.schema()), None)?;
@@ -234,7 +234,7 @@ impl Direct<'_> {
             return self.node(&moved, needed, fetch);
         }
         if let LogicalPlan::Filter(below) = filter.input.as_ref() {
-            // As of a view with conditions of its own: the engine is asked for both.
+            // A view may have a filter of its own; both filters are pushed down together.
             let both = below.predicate.clone().and(filter.predicate.clone());
             let both = LogicalPlan::Filter(Filter::try_new(both, Arc::clone(&below.input))?);
             return self.node(&both, needed, fetch);
@@ -258,7 +258,7 @@ impl Direct<'_> {
         Ok(Some(Made { plan, schema }))
     }
 
-    /// Which conditions of a filter the engine answers, and which are tested behind it.
+    /// Divides the conditions of a filter into those pushed down and those evaluated above the scan.
     fn divided(&self, filter: &Filter) -> PlanResult<Divided> {
         let mut divided = Divided { asked: Vec::new(), kept: Vec::new() };
         let Some(scan) = scanned(&filter.input) else {
@@ -283,7 +283,7 @@ impl Direct<'_> {
         Ok(divided)
     }
 
-    /// The conditions of a filter, with constants for what is calculated of constants alone.
+    /// The conjuncts of a filter, with constant expressions evaluated.
     fn parts_of(&self, filter: &Filter) -> PlanResult<Vec<Expr>> {
         let parts = split_conjunction(&filter.predicate).into_iter();
         let parts = parts.map(|part| {
@@ -299,7 +299,7 @@ impl Direct<'_> {
         parts.collect()
     }
 
-    /// A table, perhaps renamed, of which the engine answers conditions.
+    /// A table scan, aliased or not, with these conditions pushed down.
     fn answered(
         &self,
         node: &LogicalPlan,
@@ -320,7 +320,7 @@ impl Direct<'_> {
         }
     }
 
-    /// What nobody names is not calculated: it may be an error, or take long.
+    /// Only needed expressions are evaluated: others might fail or be slow.
     fn projected(
         &self,
         projection: &Projection,
@@ -428,7 +428,7 @@ impl Direct<'_> {
         };
         let own = own.into_iter().chain(fetch).min();
         if own == Some(0) {
-            // Nothing is calculated for no rows, and no order is made of them.
+            // LIMIT 0: nothing below is evaluated.
             let schema = Arc::clone(limit.input.schema());
             let plan = Arc::new(EmptyExec::new(Arc::clone(schema.inner())));
             return Ok(Some(Made { plan, schema }));
@@ -445,7 +445,7 @@ impl Direct<'_> {
     }
 }
 
-/// Whether a node's own expressions hold queries.
+/// Whether a node's own expressions contain subqueries.
 pub(super) fn has_queries(node: &LogicalPlan) -> PlanResult<bool> {
     let mut found = false;
     node.apply_expressions(|expr| {
@@ -466,8 +466,8 @@ pub(super) fn has_queries(node: &LogicalPlan) -> PlanResult<bool> {
     Ok(found)
 }
 
-/// The filter with its conditions below the projection that it is of, under whatever names: so they are
-/// asked of the table. Those that calculate anew for each row stay. `None` if none can be moved.
+/// Moves the conditions of a filter below projections and aliases, so that they can be pushed down to the table.
+/// Volatile conditions stay. `None` if none can be moved.
 fn moved_below(filter: &Filter) -> PlanResult<Option<LogicalPlan>> {
     match filter.input.as_ref() {
         LogicalPlan::SubqueryAlias(alias) => {
@@ -517,7 +517,7 @@ fn moved_below_projection(
     }))
 }
 
-/// An expression with others in the places of its columns; `None` if one has none.
+/// Replaces the columns of an expression; `None` if a column has no replacement.
 fn replaced(expr: &Expr, by: &dyn Fn(&Column) -> Option<Expr>) -> PlanResult<Option<Expr>> {
     let mut missing = false;
     let made = expr.clone().transform_up(|each| {
@@ -533,7 +533,7 @@ fn replaced(expr: &Expr, by: &dyn Fn(&Column) -> Option<Expr>) -> PlanResult<Opt
     Ok((!missing).then_some(made.data))
 }
 
-/// Whether a condition asks for constants that are still to be calculated, which the engine knows only as
+/// Whether a condition contains constant expressions that must be evaluated first, because the engine accepts only
 /// values.
 fn calculates_constants(condition: &Expr) -> bool {
     let is_one = |expr: &Expr| {
@@ -561,7 +561,7 @@ fn one_row(empty: &EmptyRelation) -> Made {
     Made { plan, schema: Arc::clone(&empty.schema) }
 }
 
-/// The table that a node is, by whatever name.
+/// The table scan below a node's aliases.
 fn scanned(node: &LogicalPlan) -> Option<&TableScan> {
     match node {
         LogicalPlan::TableScan(scan) => Some(scan),
@@ -570,7 +570,7 @@ fn scanned(node: &LogicalPlan) -> Option<&TableScan> {
     }
 }
 
-/// The fields of these places.
+/// The fields at these positions.
 fn narrowed(schema: &DFSchema, places: &[usize]) -> PlanResult<DFSchema> {
     let fields = places.iter().map(|place| {
         let (relation, field) = schema.qualified_field(*place);
@@ -579,7 +579,7 @@ fn narrowed(schema: &DFSchema, places: &[usize]) -> PlanResult<DFSchema> {
     DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
 }
 
-/// The fields under another name of their relation.
+/// The fields, requalified with an alias.
 fn under(alias: &SubqueryAlias, schema: &DFSchema) -> PlanResult<Arc<DFSchema>> {
     let schema = DFSchema::try_from_qualified_schema(alias.alias.clone(), schema.as_arrow())?;
     Ok(Arc::new(schema))

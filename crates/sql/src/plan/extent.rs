@@ -21,20 +21,20 @@ use super::{
     rules,
 };
 
-/// What a query is made of, as far as the rules that it needs go.
+/// The kind of a query, which decides the rules it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// Expressions: one row, and nothing is read.
+    /// A SELECT of expressions without a table.
     Constants,
     /// One SELECT of one table.
     OneTable,
     /// Anything.
     Any,
-    /// Anything, as a plan that is kept: joins and orders stay where they were written.
+    /// Anything, for a cached plan: joins and sorts stay where they were written.
     Kept,
 }
 
-/// Rules about several tables, queries within queries, and UNION.
+/// Logical rules for joins, subqueries and UNION.
 const OF_SEVERAL: [&str; 11] = [
     "rewrite_set_comparison",
     "optimize_unions",
@@ -48,7 +48,7 @@ const OF_SEVERAL: [&str; 11] = [
     "filter_null_join_keys",
     "eliminate_outer_join",
 ];
-/// The same of plans that run, and those for windows above a limit.
+/// Physical rules for the same, and for windows above a limit.
 const RUNNING_OF_SEVERAL: [&str; 5] = [
     "join_selection",
     "WindowTopN",
@@ -56,15 +56,15 @@ const RUNNING_OF_SEVERAL: [&str; 5] = [
     "HashJoinBuffering",
     "TopKRepartition",
 ];
-/// Rules that move the reading of fields of structures, which no column here is.
+/// Rules that push down field access of structs. No column is a struct.
 const OF_STRUCTURES: [&str; 2] = ["extract_leaf_expressions", "push_down_leaf_projections"];
-/// What a plan that is kept needs: groups are made in one step.
+/// The physical rule that cached plans need: it merges two-step aggregation into one step.
 const OF_KEPT: [&str; 1] = ["CombinePartialFinalAggregate"];
-/// What expressions need: some functions are others by the time they run.
+/// The rule that expressions need: it replaces some functions by others.
 const OF_CONSTANTS: [&str; 1] = ["simplify_expressions"];
 
 impl Extent {
-    /// The extent of a query as it is planned.
+    /// The kind of a query.
     pub(crate) fn of(query: &Query) -> Self {
         let SetExpr::Select(select) = query.body.as_ref() else { return Self::Any };
         let mut seen = Seen { queries: 0, tables: 0, aggregates: false };
@@ -85,7 +85,7 @@ impl Extent {
         }
     }
 
-    /// What plans of this extent are made by, given the rules for any.
+    /// The rules for this kind of query, selected from the rules for any.
     pub(crate) fn rules_of(self, any: PlanState) -> PlanState {
         let logical = |name: &str| match self {
             Self::Constants => OF_CONSTANTS.contains(&name),
@@ -100,7 +100,7 @@ impl Extent {
         };
         let mut logical_rules = Optimizer::new().rules;
         logical_rules.retain(|rule| logical(rule.name()));
-        // It takes two equalities of a column that are not the same for a contradiction.
+        // This rule takes two different equalities of one column for a contradiction.
         let place = logical_rules.iter().position(|rule| rule.name() == "push_down_filter");
         if let Some(place) = place {
             logical_rules.insert(place, Arc::new(BareLiterals));
@@ -113,7 +113,7 @@ impl Extent {
         }
         let mut config = any.config().clone();
         if matches!(self, Self::Constants | Self::OneTable) {
-            // The second time finds nothing more in so small a plan.
+            // In so small a plan the second pass finds nothing.
             config.options_mut().optimizer.max_passes = 1;
         }
         SessionStateBuilder::new_from_existing(any)
@@ -143,7 +143,7 @@ impl Visitor for SeekingJoins {
     }
 }
 
-/// Functions of a session and a clock: they neither wait nor compute.
+/// Functions of the session and the clock, which neither wait nor compute.
 const LIGHT: [&str; 27] = [
     "CONCAT",
     "CONNECTION_ID",
@@ -173,18 +173,18 @@ const LIGHT: [&str; 27] = [
     "UTC_TIMESTAMP",
     "VERSION",
 ];
-/// Most expressions of what is light.
+/// The most expressions of a light query.
 const MAX_LIGHT: usize = 64;
 
-/// Whether a query, as it was read, is answered sooner than another thread would be woken: what
-/// connection pools and drivers ask.
+/// Whether a query is answered faster than another thread could be woken, like the queries of connection pools and
+/// drivers.
 pub(crate) fn is_light(query: &Query) -> bool {
     let SetExpr::Select(select) = query.body.as_ref() else { return false };
     let mut weighed = Weighed { count: 0 };
     query.with.is_none() && select.from.is_empty() && query.visit(&mut weighed).is_continue()
 }
 
-/// Counts expressions for as long as they are light.
+/// Counts expressions and stops at one that is not light.
 struct Weighed {
     count: usize,
 }
@@ -217,7 +217,7 @@ fn is_plain(operator: &BinaryOperator) -> bool {
     matches!(operator, Plus | Minus | Multiply | Divide | Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
-/// What a query names.
+/// What a query contains.
 struct Seen {
     queries: usize,
     tables: usize,

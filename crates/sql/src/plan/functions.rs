@@ -23,7 +23,7 @@ static WINDOWS: ByName<WindowUDF> = LazyLock::new(|| {
     all.into_iter().map(|function| (function.name().to_owned(), function)).collect()
 });
 
-/// A scalar function.
+/// The scalar function of this name.
 pub(super) fn scalar(name: &str, context: &Context) -> Option<Arc<ScalarUDF>> {
     let name = name.to_lowercase();
     match name.as_str() {
@@ -34,13 +34,13 @@ pub(super) fn scalar(name: &str, context: &Context) -> Option<Arc<ScalarUDF>> {
     meaning::scalar_function_in(&name, context)
 }
 
-/// An aggregate function.
+/// The aggregate function of this name.
 pub(super) fn aggregate(name: &str) -> Option<Arc<AggregateUDF>> {
     let name = name.to_lowercase();
     meaning::aggregate_function(&name).or_else(|| AGGREGATES.get(&name).cloned())
 }
 
-/// A window function.
+/// The window function of this name.
 pub(super) fn window(name: &str) -> Option<Arc<WindowUDF>> {
     WINDOWS.get(&name.to_lowercase()).cloned()
 }

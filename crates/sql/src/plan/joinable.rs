@@ -17,8 +17,8 @@ use datafusion::{
 
 use super::subquery::SubqueryPosition;
 
-/// Whether `IN` becomes a join. One that is negated must know of NULL, which a join does for columns, in a
-/// whole condition, and for a query that names no outer columns; a constant is no key of a join.
+/// Whether `IN` becomes a join. NOT IN must treat NULL correctly, which a join does only for a column, as a whole
+/// condition, with a subquery that is not correlated. A constant cannot be the key of a join.
 pub(super) fn in_joins(
     within: &InSubquery,
     place: SubqueryPosition,
@@ -35,7 +35,7 @@ pub(super) fn in_joins(
     Ok(stands && !(is_constant && is_alone) && is_simple(&within.subquery.subquery)?)
 }
 
-/// Whether what a query selects is a column of what it is of.
+/// Whether a query selects a column of its input.
 fn gives_column(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(selected) => {
@@ -48,13 +48,13 @@ fn gives_column(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// Whether the only column of a plan can be NULL.
+/// Whether the only column of a plan is nullable.
 pub(super) fn has_null(plan: &LogicalPlan) -> bool {
     plan.schema().fields().first().is_none_or(|field| field.is_nullable())
 }
 
-/// The columns of outer queries that a plan names. What a query within it names of the plan itself is
-/// none of them; no two relations of a statement have one name.
+/// The columns of outer queries that a plan names. A nested subquery's references to the plan's own relations are not
+/// among them. No two relations of a statement have the same name.
 pub(super) fn outer_columns(plan: &LogicalPlan) -> PlanResult<Vec<(FieldRef, Column)>> {
     let mut found: Vec<(FieldRef, Column)> = Vec::new();
     plan.apply_with_subqueries(|node| {
@@ -78,7 +78,7 @@ pub(super) fn outer_columns(plan: &LogicalPlan) -> PlanResult<Vec<(FieldRef, Col
     Ok(found)
 }
 
-/// Whether a scalar subquery is one aggregate over rows that are chosen by equalities alone.
+/// Whether a scalar subquery is one aggregate, correlated by equalities only.
 pub(super) fn has_simple_aggregate(plan: &LogicalPlan) -> PlanResult<bool> {
     match plan {
         LogicalPlan::Projection(inner) if !has_outer(&inner.expr) => {
@@ -92,22 +92,21 @@ pub(super) fn has_simple_aggregate(plan: &LogicalPlan) -> PlanResult<bool> {
     }
 }
 
-/// Whether outer columns are in equalities of filters alone, below nothing but what leaves rows as
-/// they are.
+/// Whether outer columns occur only in equalities of filters, and only row-preserving nodes are above those.
 fn is_simple(plan: &LogicalPlan) -> PlanResult<bool> {
     correlates(plan, &|parts| parts.iter().copied().all(is_equality))
 }
 
-/// Whether EXISTS becomes a semi-join: beside an equality, which is its key, any condition of a row and an
-/// outer one may stand (`l2.supplier <> l1.supplier`).
+/// Whether EXISTS becomes a semi-join. Besides an equality, which is the join key, it may have any condition on an
+/// inner and an outer row (`l2.supplier <> l1.supplier`).
 pub(super) fn exists_joins(plan: &LogicalPlan) -> PlanResult<bool> {
     correlates(plan, &|parts| {
         parts.iter().copied().any(is_equality) && !parts.iter().any(|part| part.is_volatile())
     })
 }
 
-/// Whether outer columns are in conditions of filters alone that may be there together, below nothing but what
-/// leaves rows as they are.
+/// Whether outer columns occur only in filters whose correlated conditions `may` accepts, and only row-preserving nodes
+/// are above those.
 fn correlates(plan: &LogicalPlan, may: &dyn Fn(&[&Expr]) -> bool) -> PlanResult<bool> {
     match plan {
         LogicalPlan::Projection(inner) if !has_outer(&inner.expr) => correlates(&inner.input, may),
@@ -124,7 +123,7 @@ fn has_outer(exprs: &[Expr]) -> bool {
     exprs.iter().any(Expr::contains_outer)
 }
 
-/// An outer column is an inner one.
+/// Whether an expression equates an outer column with an inner one.
 fn is_equality(expr: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = expr else {
         return false;

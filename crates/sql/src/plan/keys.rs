@@ -1,6 +1,6 @@
-//! Hides functional dependencies from joins. DataFusion takes the groups of a query for a key of it, and above a join
-//! it still drops from GROUP BY and ORDER BY what depends on such a key, although the other side has many rows for each
-//! key. A column that comes through a function is not a key.
+//! Hides functional dependencies from joins. DataFusion treats the group keys of a subquery as a unique key, and above
+//! a join it still removes GROUP BY and ORDER BY columns that depend on this key, although the join may repeat it. A
+//! column that is the result of a function is not a key.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl AnalyzerRule for SidesWithoutKeys {
                 join.right = right.unwrap_or(join.right);
                 LogicalPlan::Join(join).recompute_schema().map(Transformed::yes)
             }
-            // What is above has the schema of what was below.
+            // The node above needs the original schema.
             plan => plan.recompute_schema().map(Transformed::no),
         })?;
         Ok(done.data)
@@ -50,7 +50,7 @@ impl AnalyzerRule for SidesWithoutKeys {
     }
 }
 
-/// Whether a side of a join has a key.
+/// Whether an input of a join has a key.
 fn has_keyed_sides(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|plan| {
@@ -63,7 +63,7 @@ fn has_keyed_sides(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-/// The plan with its columns through a function, if it has a key.
+/// The plan with its columns wrapped in a function, if it has a key.
 fn without_key(plan: &Arc<LogicalPlan>) -> Result<Option<Arc<LogicalPlan>>> {
     let schema = plan.schema();
     if schema.functional_dependencies().is_empty() {
@@ -80,7 +80,7 @@ fn without_key(plan: &Arc<LogicalPlan>) -> Result<Option<Arc<LogicalPlan>>> {
     Ok(Some(Arc::new(LogicalPlan::Projection(plan))))
 }
 
-/// A planned expression without the function, which says nothing once the plan is made.
+/// A physical expression without that function, which has no effect once the plan is made.
 pub(crate) fn without_same(of: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
     let done = Arc::clone(of).transform_up(|each| {
         let call = each.downcast_ref::<ScalarFunctionExpr>();
@@ -94,7 +94,7 @@ pub(crate) fn without_same(of: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn Physica
 
 const SAME: &str = "same";
 
-/// Gives its argument.
+/// The identity function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Same {
     signature: Signature,

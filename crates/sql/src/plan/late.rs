@@ -1,5 +1,5 @@
-//! Late materialization of excerpts: they are made of the rows that an order and a limit leave, not of all rows found.
-//! Their texts are read late too, by the keys of those rows, so that a sort holds keys and no texts.
+//! Late materialization of excerpts: they are made only for the rows that remain after ORDER BY and LIMIT. Their texts
+//! are read late too, by the keys of those rows, so that a sort holds keys instead of texts.
 //!
 //! ```text
 //! Limit, Sort with a limit                        Late: excerpts of the texts of these keys
@@ -8,7 +8,7 @@
 //!                                                       Scan: id, key
 //! ```
 //! A plan in which anything else reads the texts or uses the excerpts is not changed. PACKEDFACTORS() is made late too:
-//! otherwise it is a column of the scan, which weighs all rows found.
+//! as a column of the scan it would be computed for all matching rows.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -46,17 +46,17 @@ use super::watch;
 use crate::scan::{LateColumns, ScanExec};
 
 type Plan = Arc<dyn ExecutionPlan>;
-/// An expression of a projection, and what it is called.
+/// An expression of a projection and its name.
 type Named = (Arc<dyn PhysicalExpr>, String);
 
 /// The functions that are evaluated late.
 const LATE: [&str; 2] = ["#highlight", "#snippet"];
 /// Rows whose texts are in memory at once.
 const ROWS: usize = 16;
-/// The same where factors alone are made: a query is planned anew for each so many.
+/// The same for factors alone. The keyword query is planned anew for each batch, so batches are larger.
 const FACTOR_ROWS: usize = 256;
 
-/// The plan with excerpts made of the rows that limits leave.
+/// The plan with late excerpts and factors.
 pub(super) fn late(plan: Plan) -> Result<Plan> {
     let plan = projecting(plan)?;
     let done = plan.transform_down(|node| match Moving::of(&node)? {
@@ -66,8 +66,8 @@ pub(super) fn late(plan: Plan) -> Result<Plan> {
     done.map(|done| done.data)
 }
 
-/// The plan with a projection above each scan that tells factors and whose rows are put in order or cut: factors are made
-/// late where a projection makes them.
+/// Adds a projection above each scan that computes factors and whose rows are sorted or limited. Late evaluation needs
+/// a projection.
 fn projecting(plan: Plan) -> Result<Plan> {
     let done = plan.transform_up(|node| {
         let below = match node.children().as_slice() {
@@ -88,7 +88,7 @@ fn projecting(plan: Plan) -> Result<Plan> {
     done.map(|done| done.data)
 }
 
-/// The places of a scan's columns that tell factors, behind conditions too; none of another plan.
+/// The positions of a scan's factor columns, also through filters; empty for other plans.
 fn told_by(plan: &Plan) -> BTreeSet<usize> {
     if let Some(scan) = plan.downcast_ref::<ScanExec>() {
         return (0..plan.schema().fields().len())
@@ -109,17 +109,17 @@ fn told_by(plan: &Plan) -> BTreeSet<usize> {
     }
 }
 
-/// Nodes that rows pass as they are, down to a projection that makes excerpts.
+/// Nodes that pass rows unchanged, down to a projection that makes excerpts.
 struct Moving<'p> {
-    /// From above; one of them has a limit.
+    /// From the top down. One of them has a limit.
     above: Vec<&'p Plan>,
     projection: &'p ProjectionExec,
-    /// The places of what is made late.
+    /// The positions of the projection's late expressions.
     late: BTreeSet<usize>,
 }
 
 impl<'p> Moving<'p> {
-    /// The plan otherwise; `None` if it stays as it is.
+    /// The rewritten plan; `None` if it is not changed.
     fn of(top: &'p Plan) -> Result<Option<Plan>> {
         let Some(moving) = Self::find(top) else { return Ok(None) };
         let Some((below, late)) = moving.read_late()? else { return Ok(None) };
@@ -154,15 +154,15 @@ impl<'p> Moving<'p> {
         }
     }
 
-    /// The places of the projection's input that its expressions read which are made late, or the others.
+    /// The input columns that the projection's late expressions read, or those that its other expressions read.
     fn columns(&self, of_late: bool) -> BTreeSet<usize> {
         let exprs = self.projection.expr().iter().enumerate();
         let exprs = exprs.filter(|(place, _)| self.late.contains(place) == of_late);
         exprs.flat_map(|(_, each)| places_of(&each.expr)).collect()
     }
 
-    /// What the projection is of, with keys in the place of what is read late; `None` if texts would have to be held
-    /// that were not.
+    /// The projection's input, with keys instead of the columns read late; `None` if the late columns cannot be
+    /// replaced.
     fn read_late(&self) -> Result<Option<(Plan, Option<LateRead>)>> {
         let held = self.columns(false);
         let places: Vec<usize> = self.columns(true).difference(&held).copied().collect();
@@ -174,8 +174,8 @@ impl<'p> Moving<'p> {
         Ok(Some((below, Some(LateRead { places, columns }))))
     }
 
-    /// The projection without what is made late: a key, or whatever stands first, in its place, and behind all the columns
-    /// that it reads too.
+    /// The projection with a placeholder instead of each late expression: the key, or the first column. The columns
+    /// that both late and other expressions read are appended.
     fn projected(&self, below: Plan, key: usize, carried: &[usize]) -> Result<Plan> {
         let schema = below.schema();
         let column = |place: usize| {
@@ -192,8 +192,8 @@ impl<'p> Moving<'p> {
         Ok(Arc::new(ProjectionExec::try_new(exprs, below)?))
     }
 
-    /// The nodes above the projection, above a plan in its stead, and for each of their columns the one of the projection
-    /// that it is; `None` where they read what is made late.
+    /// The nodes above the projection, rebuilt on `plan`. For each of their columns, the projection's column that it
+    /// is. `None` if a sort uses a late expression.
     fn raised(&self, mut plan: Plan) -> Result<Option<(Plan, Vec<usize>)>> {
         let mut origins: Vec<usize> = (0..self.projection.expr().len()).collect();
         for &node in self.above.iter().rev() {
@@ -249,18 +249,18 @@ impl<'p> Moving<'p> {
     }
 }
 
-/// What is read late of a plan.
+/// The columns that are read late.
 struct LateRead {
-    /// Where it stood.
+    /// Their positions in the projection's input.
     places: Vec<usize>,
     columns: LateColumns,
 }
 
-/// Whether an expression has a function that is evaluated late, or one of these columns, which tell factors, and nothing
-/// beside it whose value depends on when it is evaluated.
+/// Whether an expression has a function to evaluate late, or reads a factor column in `told`, and has no volatile
+/// parts.
 fn is_late(expr: &Arc<dyn PhysicalExpr>, told: &BTreeSet<usize>) -> bool {
     let (mut has_late, mut has_others) = (!places_of(expr).is_disjoint(told), false);
-    // Nothing fails on the way.
+    // The closure never fails.
     let _ = expr.apply(|each| {
         if let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() {
             let is_late = LATE.contains(&call.fun().name());
@@ -276,7 +276,7 @@ fn is_late(expr: &Arc<dyn PhysicalExpr>, told: &BTreeSet<usize>) -> bool {
 /// Whether an expression makes an excerpt of a text.
 fn makes_excerpt(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let mut makes = false;
-    // Nothing fails on the way.
+    // The closure never fails.
     let _ = expr.apply(|each| {
         if let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() {
             makes |= LATE.contains(&call.fun().name());
@@ -294,7 +294,7 @@ fn passes_rows(node: &Plan) -> bool {
         || node.is::<CoalescePartitionsExec>()
 }
 
-/// What rows are put in order by.
+/// The expressions that a node sorts by.
 fn ordered_by(node: &Plan) -> Vec<Arc<dyn PhysicalExpr>> {
     let order = node.downcast_ref::<SortExec>().map(SortExec::expr);
     let merged = || node.downcast_ref::<SortPreservingMergeExec>().map(|it| it.expr());
@@ -306,7 +306,8 @@ fn places_of(expr: &Arc<dyn PhysicalExpr>) -> BTreeSet<usize> {
     collect_columns(expr).iter().map(Column::index).collect()
 }
 
-/// The columns that a projection chooses of a plan's first ones, with all that the plan has behind those, and their places.
+/// The columns that a projection selects from the plan's first `count` ones, followed by all later columns, and their
+/// positions.
 fn chosen_columns(chosen: &ProjectionExec, plan: &Plan, count: usize) -> (Vec<Named>, Vec<usize>) {
     let (mut exprs, mut places) = (Vec::new(), Vec::new());
     for each in chosen.expr() {
@@ -320,7 +321,7 @@ fn chosen_columns(chosen: &ProjectionExec, plan: &Plan, count: usize) -> (Vec<Na
     (exprs, places)
 }
 
-/// An expression with its columns at other places; `None` if one has none.
+/// An expression with its columns moved; `None` if a column has no new position.
 fn moved(
     expr: &Arc<dyn PhysicalExpr>,
     place: &dyn Fn(usize) -> Option<usize>,
@@ -337,12 +338,12 @@ fn moved(
     Ok((!is_missing).then_some(made.data))
 }
 
-/// The plan with keys in these places, and what reads what stood there; `None` where it is more than a scan, or where
-/// something within reads what stands there.
+/// The plan with keys at these positions, and the reader of the replaced columns; `None` if the plan is more than a
+/// filtered scan, or its own expressions read these columns.
 fn keyed(plan: &Plan, places: &[usize]) -> Result<Option<(Plan, LateColumns)>> {
     let filter = plan.downcast_ref::<FilterExec>();
     let below: Vec<usize> = match filter.and_then(|filter| filter.projection().as_ref()) {
-        // It gives some of its input's columns.
+        // The filter selects some of its input's columns.
         Some(chosen) => places.iter().filter_map(|place| chosen.get(*place).copied()).collect(),
         None => places.to_vec(),
     };
@@ -368,16 +369,16 @@ fn keyed(plan: &Plan, places: &[usize]) -> Result<Option<(Plan, LateColumns)>> {
     Ok(Some((Arc::clone(plan).replace_children(vec![below], options)?, late)))
 }
 
-/// Evaluates expressions of rows and of columns that it reads by their keys.
+/// Evaluates expressions over its input's rows and over columns that it reads by key.
 #[derive(Clone)]
 struct LateExec {
     input: Plan,
-    /// The place of the key, and what is read by it: behind the input's columns.
+    /// The position of the key column, and the columns read by it, which follow the input's columns.
     read: Option<(usize, LateColumns)>,
     outputs: Vec<Arc<dyn PhysicalExpr>>,
-    /// Of the input's columns and what is read.
+    /// The input's columns followed by the columns read late.
     within: SchemaRef,
-    /// Of so many rows at once.
+    /// The most rows evaluated at once.
     rows: usize,
     properties: Arc<PlanProperties>,
 }
@@ -404,7 +405,7 @@ impl LateExec {
         Self { input, read, outputs, within, rows, properties }
     }
 
-    /// What becomes of some rows.
+    /// Evaluates the expressions for a batch.
     fn made(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = batch.columns().to_vec();
         if let Some((key, late)) = &self.read

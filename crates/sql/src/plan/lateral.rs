@@ -36,7 +36,7 @@ impl AnalyzerRule for Laterals {
     }
 }
 
-/// A join with a LATERAL of a row.
+/// A join with a LATERAL subquery that has no FROM.
 struct Lateral<'p> {
     alias: &'p TableReference,
     selected: &'p Projection,

@@ -1,8 +1,7 @@
-//! Evaluates conditions only for rows that earlier conditions let through, as MySQL does: `a REGEXP '^[0-9]+$' AND a >
-//! 5` does not warn of texts that are not numbers, and `b = 0 OR 1 / b > 2` does not divide by zero.
+//! Evaluates conditions only for rows that passed the conditions before, as MySQL does. So `a REGEXP '^[0-9]+$' AND a >
+//! 5` does not warn about texts that are not numbers, and `b = 0 OR 1 / b > 2` does not divide by zero.
 //!
-//! This is the last step: a condition is pushed down while it stands alone, and conditions that stayed behind become a
-//! CASE.
+//! This runs last: conditions have been pushed down by then, and each filter that remains becomes a CASE.
 
 use datafusion::{
     common::tree_node::{Transformed, TreeNode, TreeNodeRecursion},
@@ -15,11 +14,11 @@ use datafusion::{
 
 use crate::scan::settled;
 
-/// Functions that warn of nothing and fail never, and cost little.
+/// Cheap functions that never warn or fail.
 const HARMLESS: [&str; 6] =
     ["collation_key", "sort_key", "row_key", "typed", "truth", settled::NAME];
 
-/// The plan with its filters' conditions in turn.
+/// The plan with short-circuit conditions in its filters.
 pub(super) fn in_turn(plan: LogicalPlan) -> Result<LogicalPlan> {
     let done = plan.transform_up_with_subqueries(|plan| match plan {
         LogicalPlan::Filter(filter) => {
@@ -32,7 +31,7 @@ pub(super) fn in_turn(plan: LogicalPlan) -> Result<LogicalPlan> {
     done.map(|done| done.data)
 }
 
-/// A condition of which only counts where it is true.
+/// Makes a condition short-circuit. NULL may become false.
 pub(super) fn turned(condition: Expr) -> Expr {
     match condition {
         condition @ Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => any_of(condition),
@@ -44,9 +43,10 @@ pub(super) fn turned(condition: Expr) -> Expr {
 /// ```text
 /// CASE WHEN first THEN true WHEN second THEN true … ELSE last END
 /// ```
-/// It is as deep as it was before, however many there are: what plans cost grows with the cube of its depth.
+/// The expression does not get deeper, whatever the number of conditions: planning time grows with the cube of the
+/// depth.
 fn any_of(condition: Expr) -> Expr {
-    // Those that are evaluated together.
+    // Runs of conditions that are evaluated together.
     let mut runs: Vec<Vec<Expr>> = Vec::new();
     for part in split_binary_owned(condition, Operator::Or) {
         let part = turned(part);
@@ -60,7 +60,7 @@ fn any_of(condition: Expr) -> Expr {
     decided(parts, true, last)
 }
 
-/// Conditions joined by OR, as a tree that is not deep; `None` if there are none.
+/// Conditions joined by OR, as a balanced tree; `None` if there are none.
 fn either(mut conditions: Vec<Expr>) -> Option<Expr> {
     if conditions.len() <= 1 {
         return conditions.pop();
@@ -81,7 +81,7 @@ fn all_of(condition: Expr) -> Expr {
     decided(parts.collect(), false, last)
 }
 
-/// `value` where one of the conditions holds, else what the last one says.
+/// `value` if one of the conditions is true, else the value of the last.
 fn decided(conditions: Vec<Expr>, value: bool, last: Expr) -> Expr {
     if conditions.is_empty() {
         return last;
@@ -91,10 +91,10 @@ fn decided(conditions: Vec<Expr>, value: bool, last: Expr) -> Expr {
     Expr::Case(Case::new(None, when, Some(Box::new(last))))
 }
 
-/// Whether evaluating it for more rows than it must be does no harm.
+/// Whether it may be evaluated for more rows than necessary.
 fn is_harmless(expr: &Expr) -> bool {
     let mut harmless = true;
-    // Nothing fails on the way.
+    // The closure never fails.
     let _ = expr.apply(|each| {
         if let Expr::ScalarFunction(call) = each
             && !HARMLESS.contains(&call.name())

@@ -25,27 +25,27 @@ use futures::{Stream, StreamExt};
 
 use super::operator::over_one_input;
 
-/// A step of a plan, and what was measured of it.
+/// A step of a plan with its measurements.
 pub(crate) struct MeasuredStep {
-    /// How many steps are around it.
+    /// Its depth in the plan.
     pub depth: usize,
-    /// What it does.
+    /// Its description.
     pub what: String,
     taken: Arc<Taken>,
 }
 
-/// What a step took, its inputs included.
+/// The measurements of a step, including its inputs.
 #[derive(Debug, Default)]
 struct Taken {
     rows: AtomicU64,
-    /// How often it ran.
+    /// The number of runs.
     loops: AtomicU64,
-    /// Nanoseconds until the first rows of each run, and until the last.
+    /// Nanoseconds until the first rows and until the last rows, summed over all runs.
     first: AtomicU64,
     last: AtomicU64,
 }
 
-/// What one thing took: the mean of its runs.
+/// Mean measurements per run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Figures {
     pub first: Duration,
@@ -67,7 +67,7 @@ impl fmt::Display for Figures {
 }
 
 impl MeasuredStep {
-    /// What it took.
+    /// The measurements so far.
     pub(crate) fn figures(&self) -> Figures {
         let loops = self.taken.loops.load(Relaxed);
         let mean = |sum: &AtomicU64| sum.load(Relaxed).checked_div(loops).unwrap_or(0);
@@ -77,7 +77,7 @@ impl MeasuredStep {
     }
 }
 
-/// The plan, each step of it measured; `describe` says what a step does.
+/// Wraps each step of a plan to measure it. `describe` gives the description of a step.
 pub(super) fn measured(
     plan: &Arc<dyn ExecutionPlan>,
     describe: &dyn Fn(&Arc<dyn ExecutionPlan>) -> String,
@@ -107,7 +107,7 @@ fn step(
     Ok(Arc::new(Measured { input, taken }))
 }
 
-/// A step that is measured.
+/// A measured step.
 #[derive(Clone, Debug)]
 struct Measured {
     input: Arc<dyn ExecutionPlan>,
@@ -162,7 +162,7 @@ impl ExecutionPlan for Measured {
 struct MeasuredStream {
     input: SendableRecordBatchStream,
     taken: Arc<Taken>,
-    /// How long it took so far.
+    /// The time spent in it so far.
     spent: Duration,
     has_rows: bool,
 }

@@ -1,7 +1,6 @@
-//! The methods that operators over one input have in common, if they evaluate no expressions of their own.
+//! Common methods of operators that have one input and no expressions of their own.
 
-/// Methods of an `ExecutionPlan` whose only child is in the named field. Beside them such an operator has
-/// `replace_children`.
+/// Methods of an `ExecutionPlan` whose only child is in the named field. The operator adds `replace_children` itself.
 macro_rules! over_one_input {
     ($input:ident) => {
         fn children(

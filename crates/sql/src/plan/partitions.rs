@@ -1,5 +1,5 @@
-//! Window rows come partition by partition, the partition of NULL first, as in MySQL when no other order is asked for.
-//! DataFusion, which may choose the order of partitions, sorts NULL last.
+//! Window functions return rows partition by partition, with the NULL partition first, as MySQL does when there is no
+//! ORDER BY. DataFusion, free to choose the order of partitions, sorts NULL last.
 
 use std::{any::Any, sync::Arc};
 
@@ -21,11 +21,11 @@ use datafusion::{
     },
 };
 
-/// The rule. It comes behind the one that sorts.
+/// The rule. It runs after the rule that adds sorts.
 #[derive(Debug)]
 pub(super) struct PartitionsOfNull;
 
-/// Where the rule comes.
+/// The rule that this one follows.
 pub(super) const BEHIND: &str = "EnsureRequirements";
 
 impl PhysicalOptimizerRule for PartitionsOfNull {
@@ -53,7 +53,8 @@ impl PhysicalOptimizerRule for PartitionsOfNull {
     }
 }
 
-/// What is below a window, sorted with NULL first where the window lets it choose; `None` of other plans.
+/// The input of a window operator, sorted with NULL first by the keys whose order the operator leaves open; `None` for
+/// other plans.
 fn sorted(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     let any: &dyn Any = plan.as_ref();
     if !any.is::<WindowAggExec>() && !any.is::<BoundedWindowAggExec>() {
@@ -67,7 +68,7 @@ fn sorted(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     nulls_first(below, free.map(|it| Arc::clone(&it.expr)).collect())
 }
 
-/// A sort with NULL first by those of its keys that are `free`; it may stand below what selects columns.
+/// The sort with NULL first for its `free` keys. It may be below a projection of columns.
 fn nulls_first(
     plan: &Arc<dyn ExecutionPlan>,
     free: Vec<Arc<dyn PhysicalExpr>>,

@@ -1,4 +1,4 @@
-//! From a resolved query to a plan: what DataFusion's planner asks for, and the rules that run.
+//! From a resolved query to a physical plan: the context of DataFusion's planner, and the rules that run.
 
 use std::sync::{Arc, LazyLock, atomic::AtomicBool};
 
@@ -40,36 +40,36 @@ use super::{
 };
 use crate::{MAX_DIRECT_ROWS, Result, error::from_plan, meaning, state::Context};
 
-/// Rows of a batch.
+/// Rows in a batch.
 const BATCH_ROWS: usize = 8_192;
-/// A join's side of at most so many keys tells them to the other; of more where all tables together
-/// have so many rows for each key that a look-up costs less than reading them. Each is held as a literal.
+/// A join pushes at most this many keys of one side down to the other side. It pushes more if the tables have so many
+/// rows per key that lookups cost less than reading them. Each key is held as a literal.
 const MIN_JOIN_KEYS: usize = 20_000;
 const MAX_JOIN_KEYS: usize = 1_000_000;
 const ROWS_OF_JOIN_KEY: usize = 16;
 const MAX_JOIN_KEY_BYTES: usize = 64 << 20;
-/// The rules for each extent.
+/// The planner states for each extent.
 static CONSTANTS: LazyLock<PlanState> = LazyLock::new(|| Extent::Constants.rules_of(base()));
 static ONE_TABLE: LazyLock<PlanState> = LazyLock::new(|| Extent::OneTable.rules_of(base()));
 static ANY: LazyLock<PlanState> = LazyLock::new(|| Extent::Any.rules_of(base()));
 static KEPT: LazyLock<PlanState> = LazyLock::new(|| Extent::Kept.rules_of(base()));
 
-/// A plan for many runs, and the constants that it reads by their numbers.
+/// A plan for many runs, with the constants that each run computes first, by number.
 pub(crate) struct KeptPlan {
     pub plan: Arc<dyn ExecutionPlan>,
     pub settled: Vec<Settled<Arc<dyn ExecutionPlan>>>,
-    /// The queries that run for one row after the other, by their numbers.
+    /// The correlated subqueries, by number.
     pub queries: Vec<RowQuery<Arc<dyn ExecutionPlan>>>,
 }
 
-/// Makes plans of one statement.
+/// Plans one statement.
 pub(crate) struct Planner {
     state: PlanState,
     context: Context,
     tables: FxHashMap<String, Arc<dyn TableSource>>,
 }
 
-/// What all statements share: rules, without functions and tables.
+/// The state that all statements share: rules, without functions and tables.
 fn base() -> PlanState {
     let mut config = SessionConfig::new()
         .with_create_default_catalog_and_schema(false)
@@ -98,8 +98,8 @@ fn base() -> PlanState {
 }
 
 impl Planner {
-    /// A planner for a statement of this extent that may take so much memory, with the tables that it
-    /// names and how many rows they have.
+    /// A planner for a statement of this extent with a memory limit, the tables that it names and their total number of
+    /// rows.
     pub(crate) fn new(
         context: Context,
         memory_bytes: u64,
@@ -129,14 +129,14 @@ impl Planner {
         let limited = resources.environment(state.runtime_env(), memory_bytes);
         let mut state =
             SessionStateBuilder::new_from_existing(state).with_runtime_env(limited).build();
-        // Functions that run ask the context that plans carry from here on.
+        // Functions get the context from the options that are fixed here.
         state.mark_start_execution();
         let sources = tables.into_iter();
         let tables = sources.map(|(name, table)| (name, provider_as_source(table))).collect();
         Self { state, context, tables }
     }
 
-    /// The plan of a query, not optimised.
+    /// The unoptimized logical plan.
     pub(crate) fn plan(&self, query: ast::Query) -> Result<LogicalPlan> {
         let options = ParserOptions::new()
             .with_enable_ident_normalization(false)
@@ -147,7 +147,7 @@ impl Planner {
         planner.sql_statement_to_plan(statement).map_err(from_plan)
     }
 
-    /// The plan of a query, ready to run.
+    /// The physical plan.
     pub(crate) async fn physical_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
         let _planning = self.context.planning.begin();
         let plan = self.plan(query)?;
@@ -155,8 +155,8 @@ impl Planner {
         late::late(plan).map_err(from_plan)
     }
 
-    /// The plan of a query for many runs, made without an optimizer where it is of one table however many rows that
-    /// has, and the constants that are settled for each run.
+    /// The plan of a query for the cache. A query of one table is planned without an optimizer, whatever the number of
+    /// its rows.
     pub(crate) async fn kept_plan(&self, query: ast::Query) -> Result<KeptPlan> {
         let _planning = self.context.planning.begin();
         let plan = analysed(&self.state, self.plan(query)?).map_err(from_plan)?;
@@ -177,7 +177,7 @@ impl Planner {
         Ok(KeptPlan { plan: self.made(plan).await?, settled, queries })
     }
 
-    /// The plan of one table made at once, of several by way of an optimizer.
+    /// The physical plan: made directly for one table, by the optimizer otherwise.
     async fn made(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         match direct::made(&plan, &self.state).map_err(from_plan)? {
             Some(made) => Ok(made),
@@ -185,13 +185,13 @@ impl Planner {
         }
     }
 
-    /// A plan that is to be run: it ends when the statement does.
+    /// A physical plan that stops when the statement is interrupted.
     pub(crate) async fn watched_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = self.physical_plan(query).await?;
         watch::watched(plan, &self.context).map_err(from_plan)
     }
 
-    /// The same, each of its steps measured.
+    /// The same, with each step measured.
     pub(crate) async fn measured_plan(
         &self,
         query: ast::Query,
@@ -202,23 +202,23 @@ impl Planner {
         Ok((watch::watched(plan, &self.context).map_err(from_plan)?, steps))
     }
 
-    /// Whether the statement is to end.
+    /// Whether the statement must stop.
     pub(crate) fn is_over(&self) -> bool {
         self.context.is_over()
     }
 
-    /// What tells the statement's functions that it has ended.
+    /// A flag that tells the statement's functions that it has ended.
     pub(crate) fn ended(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.context.ended)
     }
 
-    /// What plans run by.
+    /// The planner state.
     pub(crate) fn state(&self) -> &PlanState {
         &self.state
     }
 }
 
-/// The plan as it runs: made at once where it is of one table, else by DataFusion's optimizer.
+/// The physical plan: made directly for a small table, by the optimizer otherwise.
 pub(crate) async fn physical(
     state: &PlanState,
     plan: LogicalPlan,
@@ -230,12 +230,12 @@ pub(crate) async fn physical(
     optimised(state, plan).await
 }
 
-/// The plan with MySQL's meaning in it.
+/// The plan after the analyzer rules, which give it MySQL's meaning.
 pub(crate) fn analysed(state: &PlanState, plan: LogicalPlan) -> PlanResult<LogicalPlan> {
     state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})
 }
 
-/// The plan as it runs, by way of an optimizer.
+/// The physical plan by way of the optimizer.
 pub(crate) async fn optimised(
     state: &PlanState,
     plan: LogicalPlan,
@@ -245,13 +245,13 @@ pub(crate) async fn optimised(
     watch::check(state.config_options())?;
     let plan = state.query_planner().create_physical_plan(&optimised, state).await?;
     match state.config().target_partitions() {
-        // Parts are one partition each.
+        // With one target partition, each input of a UNION is still a partition of its own.
         1 => united::in_order(plan),
         _ => Ok(plan),
     }
 }
 
-/// What a plan within a running plan runs by.
+/// The planner state for a plan that is made inside a running plan.
 pub(crate) fn state_of(options: &ConfigOptions) -> PlanState {
     let mut state = ANY.clone();
     let mut config = state.config().clone().with_target_partitions(1);
@@ -288,7 +288,7 @@ impl ContextProvider for Planner {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        // That there is none ends the planning.
+        // An interrupted statement gets no table, which ends its planning.
         if self.is_over() {
             return None;
         }

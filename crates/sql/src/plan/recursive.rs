@@ -1,5 +1,5 @@
-//! Recursive common table expressions: the first and the later rows must have exactly the same types, so each column
-//! gets the plainest type of its kind. Iterations are counted; too many end the statement.
+//! Recursive common table expressions. DataFusion requires the initial and the recursive rows to have exactly the same
+//! types, so each column is converted to the plainest type of its kind. Iterations are counted and limited.
 
 use std::{
     fmt,
@@ -32,17 +32,17 @@ use remora_mysql::ErrorCode;
 use super::operator::over_one_input;
 use crate::{Error, SqlType, meaning::types::ExprType, parse::function_call};
 
-/// The name of the function that does it.
+/// The name of the conversion function.
 pub(super) const NAME: &str = "recursive_value";
 
-/// The function.
+/// The conversion function.
 pub(super) fn function() -> Arc<ScalarUDF> {
     static FUNCTION: LazyLock<Arc<ScalarUDF>> =
         LazyLock::new(|| Arc::new(ScalarUDF::from(RecursiveValue::new())));
     Arc::clone(&FUNCTION)
 }
 
-/// Puts the function around the columns of recursive common table expressions.
+/// Wraps the columns of recursive common table expressions in the conversion function.
 pub(crate) fn normalise_recursive(query: &mut Query) {
     let walked: ControlFlow<()> = query.visit(&mut Walk);
     debug_assert!(walked.is_continue());
@@ -83,7 +83,7 @@ fn wrap(body: &mut SetExpr) {
     }
 }
 
-/// The rows of the last round, as the next one reads them.
+/// The rows of the last iteration, as the next one reads them.
 #[derive(Debug)]
 pub(super) struct LastRound {
     rows: CteWorkTable,
@@ -91,7 +91,7 @@ pub(super) struct LastRound {
 }
 
 impl LastRound {
-    /// Those of the expression of this name, which may have so many rounds.
+    /// For the expression of this name, which may have `most_rounds` iterations.
     pub(super) fn new(name: &str, schema: SchemaRef, most_rounds: u64) -> Self {
         Self { rows: CteWorkTable::new(name, schema), most_rounds }
     }
@@ -120,7 +120,7 @@ impl TableProvider for LastRound {
     }
 }
 
-/// Reads the rows of the last round, once in each; 3636 in one too many.
+/// Reads the last iteration's rows. Error 3636 after too many iterations.
 #[derive(Debug)]
 struct Rounds {
     rows: Arc<dyn ExecutionPlan>,
@@ -187,7 +187,7 @@ impl RecursiveValue {
     }
 }
 
-/// The plainest type of a kind.
+/// The plainest type of a field's kind.
 fn plainest(field: &Field) -> ExprType {
     let kind = ExprType::of_field(field);
     let mut plain = match kind.kind {

@@ -1,5 +1,5 @@
-//! Wraps each planning rule so that it checks, before it runs, whether the statement was ended: dozens of rules walk a
-//! large plan.
+//! Wraps each planning rule so that it first checks whether the statement was interrupted. Dozens of rules may each
+//! walk a large plan.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use datafusion::{
 
 use super::watch::check;
 
-/// A rule of any kind.
+/// A wrapped rule of any kind.
 #[derive(Debug)]
 struct Asking<R: ?Sized>(Arc<R>);
 
@@ -22,17 +22,17 @@ type Analyzing = dyn AnalyzerRule + Send + Sync;
 type Optimizing = dyn OptimizerRule + Send + Sync;
 type Running = dyn PhysicalOptimizerRule + Send + Sync;
 
-/// Rules for plans as they were written.
+/// Analyzer rules.
 pub(super) fn analyzing(rules: Vec<Arc<Analyzing>>) -> Vec<Arc<Analyzing>> {
     rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<Analyzing>).collect()
 }
 
-/// Rules that make plans better.
+/// Logical optimizer rules.
 pub(super) fn optimizing(rules: Vec<Arc<Optimizing>>) -> Vec<Arc<Optimizing>> {
     rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<Optimizing>).collect()
 }
 
-/// Rules for plans as they run.
+/// Physical optimizer rules.
 pub(super) fn running(rules: Vec<Arc<Running>>) -> Vec<Arc<Running>> {
     rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<Running>).collect()
 }

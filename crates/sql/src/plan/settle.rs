@@ -1,6 +1,6 @@
-//! Takes values out of a cached plan that differ in each run: clock values (`NOW() - INTERVAL 7 DAY`) and uncorrelated
-//! scalar subqueries (`(SELECT MAX(id) FROM t)`, `EXISTS (…)`). Functions in their places read the values of the run
-//! ([`crate::scan::settled`]). Correlated subqueries that do not become joins get such values for their outer columns,
+//! Replaces values in a cached plan that differ in each run: clock values (`NOW() - INTERVAL 7 DAY`) and uncorrelated
+//! subqueries (`(SELECT MAX(id) FROM t)`, `EXISTS (…)`). Functions in their place read the values of the current run
+//! ([`crate::scan::settled`]). Correlated subqueries that do not become joins read their outer columns in the same way
 //! and run once for each outer row.
 
 use std::{ops::Range, sync::Arc};
@@ -25,37 +25,37 @@ use super::{
 };
 use crate::scan::settled::{self, Slot};
 
-/// Functions that ask when the statement began.
+/// Functions that read the statement's start time.
 const OF_A_CLOCK: [&str; 5] =
     ["now", "current_date", "utc_date", "utc_timestamp", "unix_timestamp"];
 
-/// A constant that is settled for each run. It may read those before it.
+/// A constant that each run computes first. It may read earlier ones.
 pub(crate) enum Settled<P> {
     Constant(Arc<dyn PhysicalExpr>),
-    /// The only value of a query, or whether it has rows.
+    /// The value of a scalar subquery, or whether EXISTS (`true`) has rows.
     Query(P, bool),
 }
 
-/// A query of the rows around it, as one of the values of slots.
+/// A correlated subquery, which reads its outer row from slots.
 pub(crate) struct RowQuery<P> {
     pub plan: P,
-    /// Whether it is asked for rows rather than its only value.
+    /// Whether it is EXISTS; otherwise its only value is wanted.
     pub is_exists: bool,
-    /// The slots of the values that it is given, in their order.
+    /// The slots of its outer columns, in order.
     pub slots: Range<usize>,
 }
 
-/// What a plan reads that each run, or each row, decides.
+/// The values of a plan that each run, or each row, computes.
 #[derive(Default)]
 pub(super) struct Decided {
     /// In the order of their numbers.
     pub constants: Vec<Settled<LogicalPlan>>,
     pub queries: Vec<RowQuery<LogicalPlan>>,
-    /// How many slots those have.
+    /// The number of slots of all queries.
     pub slots: usize,
 }
 
-/// The plan, and what its functions read.
+/// Replaces these values in a plan and returns them beside it.
 pub(super) fn settle(plan: LogicalPlan, state: &PlanState) -> PlanResult<(LogicalPlan, Decided)> {
     let mut decided = Decided::default();
     let plan = decided.taken_of(plan, state)?;
@@ -93,14 +93,14 @@ impl Decided {
         })
     }
 
-    /// What reads the newest of the constants.
+    /// A function that reads the last constant.
     fn newest(&self, expr: &Expr) -> PlanResult<Expr> {
         let field = expr.to_field(&DFSchema::empty())?.1;
         Ok(settled::value(Slot::Run(self.constants.len() - 1), &field))
     }
 }
 
-/// The plan with the greatest expressions replaced in whose places `new` gives others.
+/// The plan with each outermost expression replaced for which `new` returns another.
 fn replaced(
     plan: LogicalPlan,
     new: &mut dyn FnMut(&Expr) -> PlanResult<Option<Expr>>,
@@ -120,10 +120,10 @@ fn replaced(
     Ok(done.data)
 }
 
-/// Whether an expression asks a clock, and nothing else but constants.
+/// Whether an expression reads the clock and is constant otherwise.
 fn asks_a_clock(expr: &Expr) -> bool {
     let (mut asks, mut is_constant) = (false, true);
-    // Nothing fails on the way.
+    // The closure never fails.
     let _ = expr.apply(|each| {
         match each {
             Expr::ScalarFunction(call) => {

@@ -1,6 +1,6 @@
-//! Subqueries that do not become joins, because DataFusion cannot make them joins or the tables are so small that
-//! planning a join costs more. Each becomes a function of its outer columns that runs the query for each distinct set
-//! of their values; a query of one table is planned once ([`super::direct`]).
+//! Subqueries that do not become joins, either because DataFusion cannot convert them, or because the tables are so
+//! small that planning a join costs more. Each becomes a function of its outer columns that runs the query for each
+//! distinct set of their values. A query of one table is planned only once ([`super::direct`]).
 
 mod explained;
 
@@ -57,15 +57,15 @@ use crate::{
     state::Context,
 };
 
-/// Most results that are kept of one subquery, and most bytes of them.
+/// The most cached results of a subquery, and their most bytes.
 const MAX_KEPT: usize = 65_536;
 const MAX_KEPT_BYTES: usize = 16 << 20;
 
-/// Most rows of a table for each of which a query of one table runs that names columns of it, and most of
-/// both tables' rows multiplied. A run costs about 20 us, the planning of a join 2 ms.
+/// The most outer rows for which a correlated subquery of one table runs, and the largest product of outer and inner
+/// rows. A run costs about 20 us, planning a join 2 ms.
 const MAX_RUNS: usize = 100;
 const MAX_PAIRS: usize = 100_000;
-/// The same for one that names none: it runs once, and what it gave is asked for each row.
+/// The most outer rows for an uncorrelated subquery. It runs once and its values are compared with each row.
 const MAX_ASKED: usize = 5_000;
 
 /// The rule.
@@ -112,7 +112,7 @@ fn replace_in(plan: LogicalPlan, options: &ConfigOptions) -> PlanResult<Transfor
     replaced.map_data(LogicalPlan::recompute_schema)
 }
 
-/// Where a subquery stands. In filters and projections some become joins.
+/// The kind of node that has the subquery. Only subqueries in filters and projections become joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Node {
     Filter,
@@ -120,41 +120,41 @@ enum Node {
     Other,
 }
 
-/// Where in a condition it stands: a join tells NULL from 0 nowhere, or for a whole condition alone.
+/// The position of a subquery in a condition. A join tells NULL from false at most for a whole condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SubqueryPosition {
-    /// It must hold, beside others.
+    /// It is a conjunct of the condition.
     Condition,
-    /// What it gives is compared in one that must hold, which does not if that is NULL.
+    /// Its value is an operand of a comparison that is a conjunct and not true for NULL.
     Compared,
-    /// It or others must hold.
+    /// It is an alternative of an OR.
     Alternative,
-    /// Something is made of what it gives.
+    /// Anywhere else.
     Inside,
 }
 
-/// What a subquery stands for.
+/// The kind of a subquery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     /// Its only value.
     Scalar,
-    /// Whether it has rows.
+    /// EXISTS.
     Exists,
-    /// What a value compared with its own says.
+    /// A quantified comparison with a value.
     Compared(Quantified),
 }
 
-/// The node whose expressions are gone through.
+/// The node whose expressions are rewritten.
 struct Asking<'p> {
     schema: &'p DFSchema,
     node: Node,
     options: &'p ConfigOptions,
-    /// How many rows its table has, if it is of one.
+    /// The number of rows of its table, if it reads a single one.
     rows: Option<usize>,
 }
 
 impl Asking<'_> {
-    /// The expression with functions for its subqueries that become no joins.
+    /// Replaces the subqueries that do not become joins by functions.
     fn replaced(&self, expr: Expr, place: SubqueryPosition) -> PlanResult<Transformed<Expr>> {
         let within = match &expr {
             Expr::BinaryExpr(BinaryExpr { op: Operator::And, .. }) => place,
@@ -199,9 +199,9 @@ impl Asking<'_> {
             _ => return Ok(Transformed::no(expr)),
         };
         let outer = outer_columns(plan)?;
-        // A join knows the query around it, not one further out.
+        // A join can reach the directly enclosing query only.
         let near = outer.iter().all(|(_, column)| self.schema.has_column(column));
-        // A plan that is kept settles those for each run.
+        // A cached plan computes these once in each run.
         let is_settled = outer.is_empty()
             && matches!(kind, Kind::Scalar | Kind::Exists)
             && Context::of_options(self.options).is_some_and(|context| context.is_kept);
@@ -223,8 +223,8 @@ impl Asking<'_> {
         Ok(Transformed::yes(if negated { Expr::Not(Box::new(call)) } else { call }))
     }
 
-    /// Whether running it takes less than planning a join. A value that no set of keys is asked for is
-    /// compared with each of the query's.
+    /// Whether running the subquery costs less than planning a join. Without a set of keys, each outer value is
+    /// compared with each inner one.
     fn runs_at_once(
         &self,
         plan: &LogicalPlan,
@@ -243,7 +243,7 @@ impl Asking<'_> {
         Ok(few && rows.max(inner) <= most)
     }
 
-    /// Whether the query's values have keys, by which another is found among them.
+    /// Whether an outer value is found among the subquery's values by its key.
     fn by_keys(&self, plan: &LogicalPlan, value: Option<&Expr>) -> PlanResult<bool> {
         let (Some(value), Some(of)) = (value, plan.schema().fields().first()) else {
             return Ok(true);
@@ -260,7 +260,7 @@ impl Asking<'_> {
     ) -> PlanResult<bool> {
         match self.node {
             Node::Other => Ok(false),
-            // A join's column would be told to have a value where the query has no row.
+            // DataFusion would declare the join's column NOT NULL although it is NULL for an empty subquery.
             _ if place != SubqueryPosition::Compared && !has_null(plan) => {
                 has_simple_aggregate(plan)
             }
@@ -268,7 +268,7 @@ impl Asking<'_> {
         }
     }
 
-    /// The function in the place of a subquery.
+    /// The function that replaces a subquery.
     fn call(
         &self,
         kind: Kind,
@@ -288,13 +288,12 @@ impl Asking<'_> {
     }
 }
 
-/// Whether a query calculates anew for each row, so that it gives another value each time it runs. A
-/// variable that it reads is one that the statement rarely sets, and MySQL takes a query of no table for
-/// a constant.
+/// Whether a query is volatile: it may give another value each time it runs. User variables do not count, because a
+/// statement rarely sets them. A query without tables does not count, because MySQL treats it as a constant.
 fn is_volatile(plan: &LogicalPlan) -> PlanResult<bool> {
     let mut found = false;
     let has_rows = |node: &LogicalPlan| {
-        // JSON_TABLE of one document is a table that nothing is read of.
+        // JSON_TABLE of one document is a table too.
         Ok(matches!(node, LogicalPlan::TableScan(_) | LogicalPlan::Extension(_)))
     };
     if !plan.exists(has_rows)? {
@@ -320,32 +319,32 @@ fn is_volatile(plan: &LogicalPlan) -> PlanResult<bool> {
     Ok(found)
 }
 
-/// A subquery as a function of outer columns, and of the value to look for.
+/// A subquery as a function of its outer columns and, for a quantified comparison, of the compared value.
 struct Subquery {
     kind: Kind,
     plan: Arc<LogicalPlan>,
     outer: Vec<(FieldRef, Column)>,
     context: Option<Context>,
     signature: Signature,
-    /// Whether it runs for each row, whatever was known.
+    /// Whether it runs for every row, without cached results.
     is_volatile: bool,
     known: Mutex<Known>,
-    /// Plans that no thread runs now.
+    /// Plans that no thread is running.
     idle: Mutex<Vec<Ready>>,
     /// Whether such plans can be made.
     is_direct: AtomicBool,
-    /// What the query gave last that values are compared with, and for which outer columns.
+    /// The values of the last run, for a quantified comparison, and the outer columns they belong to.
     members: Mutex<Option<(Vec<ScalarValue>, Arc<Members>)>>,
 }
 
-/// A query of no outer row, of which a value or its having rows is asked.
+/// An uncorrelated scalar subquery or EXISTS.
 pub(super) struct Alone {
-    /// Not more rows than it takes to know.
+    /// Limited to the rows that decide the result.
     pub plan: LogicalPlan,
     pub is_exists: bool,
 }
 
-/// The query that an expression runs, if it is one of no outer row and gives the same each time.
+/// The query that an expression runs, if it is uncorrelated and not volatile.
 pub(super) fn alone(expr: &Expr) -> PlanResult<Option<Alone>> {
     let Expr::ScalarFunction(call) = expr else { return Ok(None) };
     let function: &dyn std::any::Any = call.func.inner().as_ref();
@@ -357,17 +356,17 @@ pub(super) fn alone(expr: &Expr) -> PlanResult<Option<Alone>> {
     Ok(Some(Alone { plan, is_exists: subquery.kind == Kind::Exists }))
 }
 
-/// A query of the row around it, of which a value or its having rows is asked.
+/// A correlated scalar subquery or EXISTS.
 pub(super) struct ByRow {
-    /// Not more rows than it takes to know; slots stand for the values of the row.
+    /// Limited to the rows that decide the result. Outer columns are read from slots.
     pub plan: LogicalPlan,
     pub is_exists: bool,
-    /// The field of what it gives.
+    /// The field of its result.
     pub field: Field,
 }
 
-/// The query that a function runs, if it is one of the row around it and gives the same for the same row. The values of
-/// the row stand in the slots from `slot` on, as the function's arguments.
+/// The query that a function runs, if it is correlated and not volatile. Its outer columns are read from the slots from
+/// `slot` on, in the order of the function's arguments.
 pub(super) fn by_row(call: &ScalarFunction, slot: usize) -> PlanResult<Option<ByRow>> {
     let function: &dyn std::any::Any = call.func.inner().as_ref();
     let Some(subquery) = function.downcast_ref::<Subquery>() else { return Ok(None) };
@@ -384,7 +383,7 @@ pub(super) fn by_row(call: &ScalarFunction, slot: usize) -> PlanResult<Option<By
     Ok(Some(ByRow { plan: subquery.few(plan)?, is_exists, field: subquery.field() }))
 }
 
-/// What a subquery gave, by the values it was asked with.
+/// A cache of results by the values of the outer columns.
 #[derive(Default)]
 struct Known {
     results: FxHashMap<Vec<ScalarValue>, ScalarValue>,
@@ -392,7 +391,7 @@ struct Known {
 }
 
 impl Known {
-    /// Keeps a result if there is room.
+    /// Caches a result if there is room.
     fn keep(&mut self, args: &[ScalarValue], value: &ScalarValue) {
         let bytes = args.iter().map(ScalarValue::size).sum::<usize>() + value.size();
         if self.results.len() < MAX_KEPT && self.bytes + bytes <= MAX_KEPT_BYTES {
@@ -402,7 +401,7 @@ impl Known {
     }
 }
 
-/// A plan that runs for one row after the other.
+/// A plan that is run for one outer row after the other.
 struct Ready {
     plan: Arc<dyn ExecutionPlan>,
     row: OuterRow,
@@ -416,7 +415,7 @@ impl Subquery {
         outer: Vec<(FieldRef, Column)>,
         context: Option<Context>,
     ) -> Self {
-        // What cannot be told is taken for one that does.
+        // If this cannot be determined, it counts as volatile.
         let is_volatile = is_volatile(&plan).unwrap_or(true);
         let signature = Signature::variadic_any(Volatility::Volatile);
         let takes_value = matches!(kind, Kind::Compared(_));
@@ -438,7 +437,7 @@ impl Subquery {
         }
     }
 
-    /// The field of what it gives.
+    /// The field of its result.
     fn field(&self) -> Field {
         match self.kind {
             Kind::Scalar => match self.plan.schema().fields().first() {
@@ -470,7 +469,7 @@ impl Subquery {
         Ok(value)
     }
 
-    /// What the last of the arguments compared with the query's values says.
+    /// The result of comparing the last argument with the query's values.
     fn compared(
         &self,
         quantified: Quantified,
@@ -515,7 +514,7 @@ impl Subquery {
         self.run(outer, fields, options, |plan, task| Members::of(plan, task, quantified))
     }
 
-    /// What `work` makes of the query for some values of the outer columns.
+    /// Runs `work` on the query for some values of the outer columns.
     fn run<T, F: Future<Output = PlanResult<T>>>(
         &self,
         outer: &[ScalarValue],
@@ -545,7 +544,7 @@ impl Subquery {
         Ok(done)
     }
 
-    /// The query planned for any values of the outer columns; `None` if it is not of one table.
+    /// A plan for any values of the outer columns; `None` if the query is not of one table.
     fn ready(&self, fields: &[FieldRef], options: &ConfigOptions) -> PlanResult<Option<Ready>> {
         if direct::rows_below(&self.plan).is_none() {
             return Ok(None);
@@ -559,7 +558,7 @@ impl Subquery {
         Ok(Some(Ready { plan, row, task: state.task_ctx() }))
     }
 
-    /// The query, of which no more rows come than it takes to know its result.
+    /// The query, limited to the rows that decide its result.
     fn few(&self, plan: LogicalPlan) -> PlanResult<LogicalPlan> {
         let most = match self.kind {
             // A second row is an error.
@@ -570,7 +569,7 @@ impl Subquery {
         LogicalPlanBuilder::from(plan).limit(0, Some(most))?.build()
     }
 
-    /// The query for some values of the outer columns.
+    /// The query with values bound to its outer columns.
     fn bound(&self, args: &[ScalarValue], fields: &[FieldRef]) -> PlanResult<LogicalPlan> {
         self.replaced(|at| {
             let value = args.get(at).cloned().unwrap_or(ScalarValue::Null);
@@ -579,7 +578,7 @@ impl Subquery {
         })
     }
 
-    /// The query with something else for each of its outer columns.
+    /// The query with each of its outer columns replaced.
     fn replaced(&self, value: impl Fn(usize) -> Option<Expr>) -> PlanResult<LogicalPlan> {
         let replaced = self.plan.as_ref().clone().transform_up_with_subqueries(|plan| {
             let names = NamePreserver::new(&plan);
@@ -598,7 +597,7 @@ impl Subquery {
         Ok(replaced.data)
     }
 
-    /// What it gave for some rows.
+    /// Its results for some rows, as a column.
     fn column(&self, values: Vec<ScalarValue>) -> PlanResult<ColumnarValue> {
         match values.is_empty() {
             true => Ok(ColumnarValue::Scalar(ScalarValue::try_from(self.field().data_type())?)),
@@ -606,7 +605,7 @@ impl Subquery {
         }
     }
 
-    /// The query's only value, or whether it has rows.
+    /// The value of a scalar subquery, or whether EXISTS has rows.
     fn computed(
         &self,
         args: &[ScalarValue],
@@ -638,13 +637,13 @@ impl Subquery {
 }
 
 impl Ready {
-    /// The same, to be run once more: what it learnt of the last row is forgotten.
+    /// The plan, reset for another run.
     fn again(self) -> PlanResult<Self> {
         Ok(Self { plan: reset_plan_states(self.plan)?, ..self })
     }
 }
 
-/// Runs what a function waits for. What does not wait for anything does not take a thread of its own.
+/// Runs a future to its end. It occupies a thread of its own only if it has to wait.
 fn waited<T>(work: impl Future<Output = PlanResult<T>>) -> PlanResult<T> {
     let mut work = pin!(work);
     if let Some(done) = work.as_mut().now_or_never() {
@@ -655,7 +654,7 @@ fn waited<T>(work: impl Future<Output = PlanResult<T>>) -> PlanResult<T> {
     tokio::task::block_in_place(|| handle.block_on(work))
 }
 
-/// The plan, which ends with the statement.
+/// The plan, which stops when the statement is interrupted.
 fn watched(
     plan: Arc<dyn ExecutionPlan>,
     options: &ConfigOptions,

@@ -6,7 +6,7 @@
 //!     Scan: t                                       Filter: … AND #unfold(t.tags)
 //!                                                     Scan: t
 //! ```
-//! The other columns are repeated with each number; a row without numbers is dropped. Rows are made a batch at a time,
+//! The other columns are repeated for each number. A row with an empty set is dropped. Output batches are bounded,
 //! however many numbers the sets have.
 
 use std::{cmp::Ordering, collections::VecDeque, fmt, sync::Arc};
@@ -52,10 +52,10 @@ use crate::{
     multi::numbers,
 };
 
-/// Rows that are made at once.
+/// Rows in an output batch.
 const ROWS: usize = 8_192;
 
-/// The rule that puts in what makes rows of numbers.
+/// The rule that inserts the unnesting node.
 #[derive(Debug)]
 pub(super) struct Unfolding;
 
@@ -83,7 +83,7 @@ fn is_call(expr: &Expr, name: &str) -> bool {
     matches!(expr, Expr::ScalarFunction(call) if call.name() == name)
 }
 
-/// A node over what is unfolded, or the one whose rows are.
+/// Rewrites a node above an unnesting, or adds the unnesting above a filter that asks for it.
 fn unfolded(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let below = merge_schema(&plan.inputs());
     let names = NamePreserver::new(&plan);
@@ -105,7 +105,7 @@ fn unfolded(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(plan))
 }
 
-/// What an expression becomes: a number the column that holds it, where there is one.
+/// Replaces `#each` by the column with the number, and collects the sets to unnest.
 fn meant(expr: Expr, below: &DFSchema, asked: &mut Vec<Expr>) -> Transformed<Expr> {
     let Expr::ScalarFunction(call) = &expr else { return Transformed::no(expr) };
     if call.name() == UNFOLD
@@ -127,7 +127,7 @@ fn meant(expr: Expr, below: &DFSchema, asked: &mut Vec<Expr>) -> Transformed<Exp
     Transformed::no(expr)
 }
 
-/// A row for each number of a set.
+/// The unnesting node: a row for each number of a set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Unfold {
     input: LogicalPlan,
@@ -138,7 +138,7 @@ struct Unfold {
 }
 
 impl Unfold {
-    /// Each number of a set, of the rows of a plan.
+    /// Unnests a set of the input's rows.
     fn of(input: LogicalPlan, each: &Expr) -> Result<Self> {
         let Expr::ScalarFunction(call) = each else { return plan_err!("a set has numbers") };
         let [Expr::Column(set)] = call.args.as_slice() else {
@@ -154,7 +154,7 @@ impl Unfold {
         let mut fields: Vec<_> =
             columns.map(|(table, field)| (table.cloned(), Arc::clone(field))).collect();
         fields.push((None, Arc::clone(&number)));
-        // No key of the rows below is one of these.
+        // The input's keys repeat here, so they are dropped.
         let metadata = input.schema().metadata().clone();
         let schema = Arc::new(DFSchema::new_with_metadata(fields, metadata)?);
         Ok(Self { input, set, number, schema })
@@ -208,7 +208,7 @@ impl UserDefinedLogicalNodeCore for Unfold {
     }
 }
 
-/// Plans the steps that are ours: rows of numbers, and of documents.
+/// Plans our extension nodes: unnesting and JSON_TABLE.
 #[derive(Debug)]
 pub(super) struct UnfoldPlanner;
 
@@ -249,11 +249,11 @@ impl ExtensionPlanner for UnfoldPlanner {
     }
 }
 
-/// Makes the rows.
+/// The unnesting operator.
 #[derive(Clone, Debug)]
 struct UnfoldExec {
     input: Arc<dyn ExecutionPlan>,
-    /// The place of the set.
+    /// The position of the set's column.
     set: usize,
     properties: Arc<PlanProperties>,
 }
@@ -332,15 +332,15 @@ impl ExecutionPlan for UnfoldExec {
     }
 }
 
-/// The rows of one batch's numbers, a batch at a time.
+/// The output batches of one input batch.
 struct Batches {
     batch: RecordBatch,
     sets: StringViewArray,
     schema: SchemaRef,
     options: Arc<ConfigOptions>,
-    /// The next row of the batch.
+    /// The next row of the input batch.
     next: usize,
-    /// Numbers of the row before that are not given yet.
+    /// Numbers of the previous row that were not returned yet.
     left: VecDeque<i64>,
 }
 
@@ -375,7 +375,7 @@ impl Iterator for Batches {
         let (mut rows, mut given) = (Vec::new(), Vec::new());
         while given.len() < ROWS {
             if let Some(number) = self.left.pop_front() {
-                // The row that they are of was passed.
+                // `next` is already past the row of these numbers.
                 rows.push(u32::try_from(self.next.saturating_sub(1)).unwrap_or(u32::MAX));
                 given.push(number);
             } else if self.next < self.sets.len() {

@@ -1,6 +1,6 @@
-//! UNION returns its parts one after the other, as MySQL does; DataFusion would interleave batches as they are ready.
-//! Where partitions are merged without an order, or read by the client, the parts form one partition from the UNION on:
-//! a join above them would wait for all parts to start, but they run one after the other.
+//! UNION returns the rows of its inputs one after the other, as MySQL does; DataFusion would interleave them as batches
+//! become ready. Where partitions are merged without an order, or read by the client, the inputs form one partition
+//! from the UNION on. They run one after the other, so a join above them must not wait for all of them to start.
 
 use std::{fmt, sync::Arc};
 
@@ -22,8 +22,8 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::operator::over_one_input;
 
-/// The plan with one partition. The parts of a UNION run one after the other wherever partitions are merged without an
-/// order: the result is read so.
+/// The plan with a single partition. The inputs of a UNION run one after the other wherever partitions are merged
+/// without an order, as the result is.
 pub(super) fn in_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let done = in_turn(plan)?.data.transform_up(|plan| {
         let Some(merged) = plan.downcast_ref::<CoalescePartitionsExec>() else {
@@ -38,8 +38,8 @@ pub(super) fn in_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execution
     done.map(|done| done.data)
 }
 
-/// A plan of several partitions as one of one, which reads those of a UNION one after the other. What is one already,
-/// such as what is merged by its order, stays.
+/// A plan of several partitions as a plan of one, which reads the inputs of a UNION in turn. Plans with one partition,
+/// such as a sort-preserving merge, stay unchanged.
 fn in_turn(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     plan.transform_down(|below| {
         if below.output_partitioning().partition_count() == 1 {
@@ -48,7 +48,7 @@ fn in_turn(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Execution
         if !below.is::<UnionExec>() {
             return Ok(Transformed::no(below));
         }
-        // A join in a part may have a UNION of its own.
+        // A join in an input may have a UNION of its own.
         let parts = below.children().into_iter().map(|part| in_turn(Arc::clone(part)));
         let parts = parts.map(|part| part.map(|part| part.data)).collect::<Result<Vec<_>>>()?;
         let below = below.replace_children(parts, recomputed())?;
@@ -57,7 +57,7 @@ fn in_turn(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Execution
     })
 }
 
-/// Whether the operator only reads the partitions below it one after the other.
+/// Whether the operator only concatenates the partitions below it.
 pub(crate) fn is_in_turn(plan: &dyn ExecutionPlan) -> bool {
     plan.is::<InTurn>()
 }
@@ -66,7 +66,7 @@ fn recomputed() -> ReplaceChildrenOptions {
     ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute)
 }
 
-/// Reads the partitions of a plan one after the other.
+/// Concatenates the partitions of a plan.
 #[derive(Debug)]
 struct InTurn {
     parts: Arc<dyn ExecutionPlan>,

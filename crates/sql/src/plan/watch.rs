@@ -1,9 +1,8 @@
-//! Ends a running plan soon after its statement ends, and lets other tasks run meanwhile.
+//! Stops a running plan soon after its statement was interrupted, and lets other tasks run meanwhile.
 //!
 //! A task yields its thread only where it waits. A join can produce batches for hours without waiting, and evaluate a
-//! condition on pairs of rows for seconds without producing a batch. So the streams that start rows or multiply them
-//! yield after [`SLICE`] and end with the statement; join conditions end with it too. Planning rules check before each
-//! step.
+//! condition on pairs of rows for seconds without producing a batch. So streams that read or multiply rows yield after
+//! [`SLICE`] and stop with the statement. Join conditions stop too. Planning rules check before each step.
 
 use std::{
     fmt,
@@ -42,10 +41,10 @@ use futures::{Stream, StreamExt};
 use super::operator::over_one_input;
 use crate::{Error, state::Context};
 
-/// How long a task keeps its thread.
+/// How long a task may occupy its thread.
 const SLICE: Duration = Duration::from_millis(10);
 
-/// Tells whether a statement is to end.
+/// Checks whether a statement must stop.
 #[derive(Clone, Debug)]
 struct Watch {
     interrupted: Arc<AtomicBool>,
@@ -58,7 +57,7 @@ impl Watch {
     }
 }
 
-/// 1317 where the statement of these options is to end.
+/// Error 1317 if the statement with these options was interrupted.
 pub(super) fn check(options: &ConfigOptions) -> PlanResult<()> {
     match Context::of_options(options).is_some_and(Context::is_over) {
         true => Err(ended()),
@@ -66,12 +65,12 @@ pub(super) fn check(options: &ConfigOptions) -> PlanResult<()> {
     }
 }
 
-/// 1317 inside of DataFusion.
+/// Error 1317 as an error of DataFusion.
 pub(super) fn ended() -> DataFusionError {
     DataFusionError::External(Box::new(Error::interrupted()))
 }
 
-/// The plan, watched where rows begin and where they become more.
+/// The plan, watched where rows are read and where they are multiplied.
 pub(super) fn watched(
     plan: Arc<dyn ExecutionPlan>,
     context: &Context,
@@ -90,7 +89,7 @@ pub(super) fn watched(
     done.map(|done| done.data)
 }
 
-/// Streams that are watched.
+/// An operator whose streams are watched.
 #[derive(Clone, Debug)]
 struct Watched {
     input: Arc<dyn ExecutionPlan>,
@@ -143,7 +142,7 @@ impl ExecutionPlan for Watched {
 struct WatchedStream {
     input: SendableRecordBatchStream,
     watch: Watch,
-    /// When its task last came to have the thread.
+    /// When its task last got the thread.
     since: Option<Instant>,
 }
 
@@ -175,7 +174,7 @@ impl RecordBatchStream for WatchedStream {
     }
 }
 
-/// The plan with its joins' conditions watched: they are evaluated for pairs of rows.
+/// Wraps the residual conditions of joins, which are evaluated for pairs of rows.
 pub(super) fn conditions(plan: LogicalPlan) -> PlanResult<LogicalPlan> {
     let done = plan.transform_up_with_subqueries(|plan| match plan {
         LogicalPlan::Join(mut join) if join.filter.is_some() => {
@@ -191,7 +190,7 @@ static CONDITION: LazyLock<ScalarUDF> = LazyLock::new(|| {
     ScalarUDF::from(Condition { signature: Signature::any(1, Volatility::Stable) })
 });
 
-/// Its argument, for as long as the statement goes on.
+/// Its argument; fails once the statement is interrupted.
 #[derive(Debug)]
 struct Condition {
     signature: Signature,

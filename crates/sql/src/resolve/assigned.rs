@@ -1,5 +1,6 @@
-//! User variables that a statement assigns within its expressions: `@a := value`. What is read then is what was assigned
-//! last. That has an order only where expressions are evaluated one after the other, which is where no table is read.
+//! User variables that a statement assigns within its expressions: `@a := value`. A read then returns the latest
+//! assignment. Its order is only defined if expressions are evaluated one after the other, as in a SELECT without
+//! tables.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
@@ -7,19 +8,19 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::{Error, Result, parse::function_call};
 
-/// What is said where there is no such order.
+/// The error's words where the order is not defined.
 pub(super) const REFUSED: &str = ":= in a query that reads tables or holds another query";
 
 const READ: &str = "get_user_variable";
 const ASSIGN: &str = "set_user_variable";
 
-/// A variable that is read as the statement goes on; its name with `@`.
+/// Reads a variable that the statement assigns. `name` has its `@`.
 pub(super) fn read(name: &str) -> Expr {
     let name = name.trim_start_matches('@').trim_matches(['`', '\'', '"']);
     function_call(READ, vec![Expr::Value(Value::SingleQuotedString(name.to_owned()).into())])
 }
 
-/// `variable := value`, of a variable that became [`read`].
+/// `variable := value`. The variable has already become [`read`].
 pub(super) fn assignment(variable: &Expr, value: &Expr) -> Result<Expr> {
     let name =
         name_of(variable).ok_or_else(|| Error::unsupported(":= of anything but a variable"))?;

@@ -5,10 +5,10 @@ use datafusion::sql::sqlparser::ast::{TableAlias, TableFactor};
 
 use crate::{Error, Result};
 
-/// Refuses what Remora does not act on behind a table or a derived one.
+/// Refuses unsupported clauses after a table or a derived table.
 ///
 /// # Errors
-/// 1235 that names it.
+/// 1235, naming the clause.
 pub(super) fn check(factor: &TableFactor) -> Result<()> {
     let refused = match factor {
         TableFactor::Table {

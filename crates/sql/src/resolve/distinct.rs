@@ -1,7 +1,7 @@
 //! SELECT DISTINCT ordered by more than its select list.
 //!
-//! Distinct rows are groups of all selected expressions. So they can be ordered by anything computed from those, and,
-//! without ONLY_FULL_GROUP_BY in `sql_mode`, by any value of each group.
+//! DISTINCT becomes GROUP BY all selected expressions. Then the rows can be ordered by anything computed from those,
+//! and, without ONLY_FULL_GROUP_BY in `sql_mode`, by any value of each group.
 
 use std::{collections::HashSet, ops::ControlFlow};
 
@@ -13,9 +13,9 @@ use remora_mysql::ErrorCode;
 use super::{grouping, scope::Scope, select::Item};
 use crate::{Error, Result};
 
-/// The groups that the distinct rows of a SELECT are, where its order asks for more than is selected: it is
-/// distinct no more then. `None` where it can stay as it is, or is none of rows as they are. `is_strict` says whether
-/// ONLY_FULL_GROUP_BY holds.
+/// The group keys that replace DISTINCT, if ORDER BY has expressions that are not selected; DISTINCT is then removed.
+/// `None` if DISTINCT can stay, or if an expression has aggregates, windows or subqueries. `is_strict` is
+/// ONLY_FULL_GROUP_BY.
 pub(super) fn as_groups(
     select: &mut Select,
     order: &[OrderByExpr],
@@ -42,14 +42,14 @@ pub(super) fn as_groups(
     Some(items.iter().map(|item| item.expr.clone()).collect())
 }
 
-/// Whether groups are distinct as they are: there are some, and all that is grouped by is selected.
+/// Whether the groups are distinct rows already: there are group keys, and all of them are selected.
 pub(super) fn is_of_groups(groups: &[Expr], items: &[Item]) -> bool {
     let selected: HashSet<String> =
         items.iter().map(|item| grouping::bare_text(&item.expr)).collect();
     !groups.is_empty() && groups.iter().all(|group| selected.contains(&grouping::bare_text(group)))
 }
 
-/// 3065 where distinct rows are to be ordered by what is not selected; 1235 of DISTINCT ON, which the parser knows.
+/// Error 3065 if ORDER BY of distinct rows has an expression that is not selected; 1235 for DISTINCT ON.
 pub(super) fn check(select: &Select, order: &[OrderByExpr], scope: &Scope<'_>) -> Result<()> {
     match select.distinct {
         None => return Ok(()),
@@ -78,7 +78,7 @@ fn refused(index: usize, unique: &Ident, column: &Ident, scope: &Scope<'_>) -> E
     Error::new(ErrorCode::DistinctOrder, message)
 }
 
-/// Whether an expression is computed from one row alone: it has neither aggregates nor windows nor subqueries.
+/// Whether an expression depends on one row only: it has no aggregates, windows or subqueries.
 fn is_of_a_row(expr: &Expr) -> bool {
     struct Search;
     impl Visitor for Search {
@@ -98,7 +98,7 @@ fn is_of_a_row(expr: &Expr) -> bool {
     !grouping::has_aggregate(expr) && expr.visit(&mut Search).is_continue()
 }
 
-/// Whether an expression reads a column outside of what is selected.
+/// Whether an expression reads a column outside of the selected expressions.
 fn reads_beside(expr: &Expr, selected: &HashSet<String>) -> bool {
     struct Search<'s>(&'s HashSet<String>);
     impl VisitorMut for Search<'_> {
@@ -106,7 +106,7 @@ fn reads_beside(expr: &Expr, selected: &HashSet<String>) -> bool {
 
         fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
             if self.0.contains(&expr.to_string()) {
-                // What stands below is not looked at.
+                // The visitor does not descend below this expression.
                 *expr = Expr::Value(Value::Null.into());
             }
             match expr {

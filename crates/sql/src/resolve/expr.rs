@@ -1,4 +1,4 @@
-//! Resolves the names in an expression, and its subqueries.
+//! Resolves the names in an expression and in its subqueries.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{Error, Result, meaning::COUNT_NUMBERS};
 
-/// Functions of many rows.
+/// The aggregate functions.
 pub(super) const AGGREGATES: [&str; 25] = [
     COUNT_NUMBERS,
     "any_value",
@@ -44,31 +44,31 @@ pub(super) const AGGREGATES: [&str; 25] = [
     "grouping",
 ];
 
-/// Something a name may mean that is selected here: an alias and its expression.
+/// An alias of a selected expression.
 #[derive(Clone, Debug)]
 pub(super) struct Alias {
     /// In lower case.
     pub name: String,
-    /// What it stands for, resolved.
+    /// The resolved expression.
     pub expr: Expr,
 }
 
-/// Where an expression stands.
+/// The clause of an expression, and what its names may mean there.
 #[derive(Clone, Copy)]
 pub(super) struct ClauseContext<'a> {
     pub clause: Clause,
-    /// Selected expressions that can be named here.
+    /// Aliases that can be named here.
     pub aliases: &'a [Alias],
-    /// Whether they come before columns.
+    /// Whether aliases take precedence over columns.
     pub aliases_first: bool,
-    /// What is grouped by: in HAVING a column among it comes before an alias of that name.
+    /// The group keys. In HAVING a column that is a group key takes precedence over an alias of the same name.
     pub groups: &'a [Expr],
-    /// Whether aggregates may stand here.
+    /// Whether aggregates are permitted.
     pub aggregates: bool,
 }
 
 impl ClauseContext<'_> {
-    /// A place where neither aliases nor aggregates are known.
+    /// A clause that knows neither aliases nor aggregates.
     pub(super) fn plain(clause: Clause) -> Self {
         Self { clause, aliases: &[], aliases_first: false, groups: &[], aggregates: false }
     }
@@ -110,9 +110,9 @@ struct Walk<'a, 'c> {
     scope: &'a Scope<'a>,
     env: Env<'a>,
     place: ClauseContext<'a>,
-    /// How many aggregates the node lies in.
+    /// The nesting depth in aggregates.
     aggregates: usize,
-    /// Subqueries that are resolved and not put back yet.
+    /// Resolved subqueries that are to be put back.
     taken: Vec<Query>,
 }
 
@@ -182,8 +182,8 @@ impl VisitorMut for Walk<'_, '_> {
 }
 
 impl Walk<'_, '_> {
-    /// Whether a resolved aggregate names columns, and all are those of queries around its own: then
-    /// MySQL takes it for theirs.
+    /// Whether a resolved aggregate names columns of outer queries only. MySQL then takes it for an aggregate of the
+    /// outer query.
     fn is_of_outer_query(&self, aggregate: &Expr) -> bool {
         let (mut own, mut outer) = (false, false);
         let _: ControlFlow<()> = visit_expressions(aggregate, |each| {
@@ -202,7 +202,7 @@ impl Walk<'_, '_> {
         outer && !own
     }
 
-    /// Whether expressions are evaluated one after the other here: those that are selected of no table.
+    /// Whether expressions are evaluated one after the other here: in the select list of a SELECT without tables.
     fn is_in_turn(&self) -> bool {
         let is_alone = self.scope.parent.is_none() && !self.resolver.has_queries;
         let is_selected = matches!(self.place.clause, Clause::Fields) && self.aggregates == 0;
@@ -241,7 +241,7 @@ impl Walk<'_, '_> {
             }
             Expr::Function(function) if keywords::is_weight(function) => {
                 match self.place.clause {
-                    // Which query it is of is known when the condition is.
+                    // The keyword query is known only once the condition is resolved.
                     Clause::Where => return Ok(None),
                     Clause::On => return Err(Error::unsupported("WEIGHT() in ON: WHERE may ask")),
                     _ => {}
@@ -257,7 +257,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A call that shows what is found in texts, or tells of it.
+    /// HIGHLIGHT, SNIPPET or PACKEDFACTORS, if the function is one of them.
     fn shown(&self, function: &Function) -> Result<Option<Expr>> {
         let Resolver { tables, weight, .. } = &*self.resolver;
         if let Some(meant) = highlight::call(function, self.scope, tables, weight.as_ref())? {
@@ -298,7 +298,7 @@ impl Walk<'_, '_> {
         outer.ok_or_else(|| self.scope.unknown(name, clause))
     }
 
-    /// The column of this name that is grouped by.
+    /// The group key that is a column of this name.
     fn grouped(&self, name: &[Ident]) -> Option<Expr> {
         let [name] = name else { return None };
         let lower = name.value.to_lowercase();
@@ -319,12 +319,12 @@ impl Walk<'_, '_> {
     }
 }
 
-/// `@x` and `@@x`.
+/// Whether it is `@x` or `@@x`.
 fn is_variable(ident: &Ident) -> bool {
     ident.value.starts_with('@')
 }
 
-/// An expression where a name stood.
+/// An expression in place of a name, in parentheses if it needs them.
 fn nested(expr: &Expr) -> Expr {
     match expr {
         Expr::CompoundIdentifier(_) | Expr::Identifier(_) | Expr::Value(_) | Expr::Function(_) => {
@@ -334,7 +334,7 @@ fn nested(expr: &Expr) -> Expr {
     }
 }
 
-/// Whether it is a call of an aggregate that is not a window's.
+/// Whether it is a call of an aggregate without OVER.
 pub(super) fn is_aggregate(expr: &Expr) -> bool {
     matches!(expr, Expr::Function(function) if aggregates(function))
 }
@@ -345,7 +345,7 @@ fn aggregates(function: &Function) -> bool {
     function.over.is_none() && !windowed && AGGREGATES.contains(&name.as_str())
 }
 
-/// A query that stands in for one that was taken out.
+/// A placeholder for a subquery that was taken out.
 fn empty() -> Query {
     super::query_of(datafusion::sql::sqlparser::ast::SetExpr::Values(Values {
         explicit_row: false,

@@ -1,6 +1,6 @@
-//! Replaces an expression that a key covers, where it is compared with constants or ordered by, by the hidden column
-//! that holds its value, so that the key's index answers. If the column holds a rounded value, a weaker condition on
-//! the column is added beside the original one.
+//! Uses functional keys. An expression of a key that is compared with constants, or sorted by, is replaced by the
+//! hidden column with its values, so that the key's index can be used. If that column holds rounded values, a weaker
+//! condition on it is added to the original one.
 
 use std::{any::Any, ops::ControlFlow, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::{
     scan::EngineTable,
 };
 
-/// Replaces them, for a session of which this is known.
+/// Replaces the expressions in a query of a session with these settings.
 pub(super) fn replaced(query: &mut Query, tables: &mut Tables, session: Expressing) {
     let has_keys = |(_, provider): &(String, Arc<dyn datafusion::catalog::TableProvider>)| {
         let provider: &dyn Any = provider.as_ref();
@@ -60,8 +60,8 @@ impl VisitorMut for Replacing<'_> {
     }
 }
 
-/// The tables that a SELECT reads itself, as plans call them; none where a join may give a row without one of theirs,
-/// of which the expression gives something that the column does not have.
+/// The tables in the FROM of a SELECT, as plans call them; none if there is an outer join. For a row of NULLs an
+/// expression may give another value than its hidden column, which is NULL.
 fn own_tables(select: &Select) -> Vec<String> {
     use JoinOperator::{CrossJoin, Inner, Join, StraightJoin};
     let mut joins = select.from.iter().flat_map(|from| &from.joins);
@@ -82,7 +82,7 @@ fn own_tables(select: &Select) -> Vec<String> {
     factors.filter_map(name).collect()
 }
 
-/// Whether each row that is shown is one of the tables'.
+/// Whether each result row is a row of the tables.
 fn is_of_rows(select: &Select) -> bool {
     let is_grouped = match &select.group_by {
         GroupByExpr::Expressions(groups, _) => !groups.is_empty(),
@@ -133,8 +133,8 @@ impl Replacing<'_> {
         }
     }
 
-    /// What of a column that has an expression rounded holds wherever a condition on that does: NULL where that is, for
-    /// then the column is.
+    /// A necessary condition on the column of rounded values for this condition. It is NULL where the original is NULL,
+    /// because the column is then NULL.
     fn rounded(&mut self, condition: &Expr, own: &[String]) -> Option<Expr> {
         use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq};
         match condition {
@@ -168,7 +168,7 @@ impl Replacing<'_> {
         }
     }
 
-    /// The column that has an expression rounded, if it holds these numbers.
+    /// The column of an expression's rounded values, if these numbers are in its range.
     fn rounding(&mut self, expr: &Expr, numbers: &[i64], own: &[String]) -> Option<Expr> {
         let (relation, text) = plain_text(expr)?;
         let relation = relation?;
@@ -203,7 +203,7 @@ impl Replacing<'_> {
     }
 }
 
-/// The number of a literal that is a whole one.
+/// The value of an integer literal.
 fn whole(expr: &Expr) -> Option<i64> {
     match expr {
         Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) => digits.parse().ok(),

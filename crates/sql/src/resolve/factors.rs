@@ -1,4 +1,4 @@
-//! PACKEDFACTORS(): a column with the factors by which the keyword query in WHERE weighs each row.
+//! PACKEDFACTORS(): a column with the factors that the ranking of WHERE's keyword query uses for each row.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, ValueWithSpan,
@@ -8,11 +8,11 @@ use remora_mysql::ErrorCode;
 use super::{matching::text, scope::Clause};
 use crate::{Error, Result, parse::FACTORS, search::KEYWORDS_FACTORS};
 
-/// What a call of [`FACTORS`] means: the MATCH of `weight`, which is what WEIGHT() is there, in a mode in which it tells
-/// factors. `None` for other functions.
+/// A call of [`FACTORS`] as a MATCH that returns factors. `weight` is the resolved WEIGHT(), from which the query is
+/// taken. `None` for other functions.
 ///
 /// # Errors
-/// 1064 for options that there are not and where no MATCH finds the rows, 1235 outside of the select list.
+/// 1064 for unknown options and if no MATCH finds the rows; 1235 outside of the select list.
 pub(super) fn call(
     function: &Function,
     weight: Option<&Expr>,
@@ -34,7 +34,7 @@ pub(super) fn call(
     })
 }
 
-/// Refuses options that there are not.
+/// Refuses unknown options.
 fn check(options: &str) -> Result<()> {
     let is_known = |option: &&str| {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
@@ -50,7 +50,7 @@ fn check(options: &str) -> Result<()> {
     }
 }
 
-/// The query that a weight is of, as one that tells factors.
+/// The MATCH of a resolved WEIGHT(), returning factors instead.
 fn told(weight: &Expr, options: &str) -> Option<Expr> {
     let Expr::Cast { expr, .. } = weight else { return None };
     let Expr::Function(function) = expr.as_ref() else { return None };

@@ -1,4 +1,4 @@
-//! FROM: the relations of a query, and the columns of their joins.
+//! FROM: the relations of a query and the columns of its joins.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ use crate::{
     scan::EngineTable,
 };
 
-/// Most tables of one FROM, as in MySQL.
+/// The most tables of a FROM, as in MySQL.
 const MAX_TABLES: usize = 61;
 
-/// Relations, and the columns that can be named without them.
+/// Relations, and the columns that can be named without a qualifier.
 type Joined = (Vec<Relation>, Vec<Visible>);
 
-/// Which side's rows a join keeps.
+/// The side of an outer join whose rows are all kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Both,
@@ -68,7 +68,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves one part of FROM; what stands before it is seen by LATERAL alone.
+    /// Resolves one comma-separated part of FROM. Only LATERAL may refer to the parts before it.
     fn joined(
         &mut self,
         from: &mut TableWithJoins,
@@ -81,7 +81,7 @@ impl Resolver<'_> {
             lateral.add(before.relations.clone(), before.visible.clone())?;
             lateral.add(joined.0.clone(), joined.1.clone())?;
             let place = frozen::place_of(&join.relation);
-            // What an outer join keeps all rows of is not made for each row of another.
+            // The right side of a RIGHT JOIN may not depend on rows of the left one.
             let seen = if is_right(&join.join_operator) { before } else { &lateral };
             let is_nested = matches!(join.relation, TableFactor::NestedJoin { .. });
             let known = self.reached.len();
@@ -229,7 +229,7 @@ impl Resolver<'_> {
         }
         let database = match database {
             Some(database) => database,
-            // The tables of views have their databases.
+            // Tables of a stored view always have a database.
             None if !self.within.is_empty() => return Err(Error::unsupported(&*name)),
             None => self.catalog.database()?.to_owned(),
         };
@@ -253,7 +253,7 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// The table, of which no more indexes are used than hints allow.
+    /// The table with only those indexes that hints permit.
     fn hinted(
         &self,
         provider: Arc<dyn TableProvider>,
@@ -270,7 +270,7 @@ impl Resolver<'_> {
     }
 }
 
-/// 1116 for more tables than MySQL joins.
+/// Error 1116 for more tables than MySQL joins.
 fn check_count(tables: usize) -> Result<()> {
     if tables <= MAX_TABLES {
         return Ok(());
@@ -279,7 +279,7 @@ fn check_count(tables: usize) -> Result<()> {
     Err(Error::new(ErrorCode::TooManyTables, message))
 }
 
-/// Whether it is `FROM dual`, which is no table.
+/// Whether it is `FROM dual`, which means no table.
 fn is_dual(from: &[TableWithJoins]) -> bool {
     let [TableWithJoins { relation: TableFactor::Table { name, .. }, joins }] = from else {
         return false;
@@ -289,7 +289,7 @@ fn is_dual(from: &[TableWithJoins]) -> bool {
     named && joins.is_empty()
 }
 
-/// The names of a table's columns, and those of its primary key.
+/// The columns of a table, and the names of its key columns.
 fn described(provider: &dyn TableProvider) -> (Vec<Named>, Vec<String>) {
     let schema = provider.schema();
     let named = schema.fields().iter().map(|field| {
@@ -312,7 +312,7 @@ fn described(provider: &dyn TableProvider) -> (Vec<Named>, Vec<String>) {
     (columns, key)
 }
 
-/// The side whose rows are kept and the constraint of a join.
+/// The kept side and the constraint of a join. The constraint is taken out.
 fn taken(operator: &mut JoinOperator) -> Result<(Side, JoinConstraint)> {
     let (side, constraint) = match operator {
         JoinOperator::Join(constraint)
@@ -330,17 +330,17 @@ fn taken(operator: &mut JoinOperator) -> Result<(Side, JoinConstraint)> {
     Ok((side, std::mem::replace(constraint, JoinConstraint::None)))
 }
 
-/// Whether names are those of some of these relations.
+/// Whether one of these relations is among the names.
 fn are_named(relations: &[Relation], names: &[String]) -> bool {
     relations.iter().any(|known| names.contains(&known.unique))
 }
 
-/// Whether a join keeps all rows of its right side.
+/// Whether it is a RIGHT JOIN.
 pub(super) fn is_right(operator: &JoinOperator) -> bool {
     matches!(operator, JoinOperator::Right(_) | JoinOperator::RightOuter(_))
 }
 
-/// What a join says of its sides.
+/// The constraint of a join.
 fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
     match operator {
         JoinOperator::Join(constraint)
@@ -372,7 +372,7 @@ fn last_name(name: &ObjectName) -> String {
     name.0.last().and_then(|part| part.as_ident()).map_or(String::new(), |part| part.value.clone())
 }
 
-/// The names that both sides have, in the left side's order.
+/// The column names that both sides have, in the left side's order.
 fn common_names(left: &[Visible], right: &[Visible]) -> Vec<String> {
     let lower = |visible: &Visible| visible.name.shown.to_lowercase();
     let has = |name: &String| right.iter().any(|other| other.name.is(name));
@@ -380,7 +380,7 @@ fn common_names(left: &[Visible], right: &[Visible]) -> Vec<String> {
     shown.map(lower).filter(has).collect()
 }
 
-/// A join by the equality of columns that both sides have; they are one column of it.
+/// A join by USING or NATURAL: columns with common names are merged.
 fn merged(
     left: Joined,
     right: Joined,
@@ -408,7 +408,7 @@ fn merged(
     }
     let is_merged =
         |visible: &Visible| names.iter().any(|name| visible.name.is(&name.to_lowercase()));
-    // A RIGHT JOIN shows the right side's columns first.
+    // A RIGHT JOIN lists the right side's columns first.
     let (first, second) = match side {
         Side::Right => (right.1, left.1),
         _ => (left.1, right.1),
@@ -425,12 +425,12 @@ pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
 }
 
-/// A constant as an expression that is no literal.
+/// A constant wrapped in a function, so that it is not taken for a literal.
 pub(super) fn opaque(expr: Expr) -> Expr {
     function_call("ifnull", vec![expr.clone(), expr])
 }
 
-/// 1248.
+/// Error 1248.
 fn without_alias() -> Error {
     Error::new(ErrorCode::DerivedWithoutAlias, "Every derived table must have its own alias")
 }

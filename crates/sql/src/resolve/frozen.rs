@@ -1,8 +1,8 @@
-//! The stored SELECT of a view. Its names keep the meaning they had when the view was made: tables have their
-//! databases, columns their tables, `*` is expanded, every column has a name, and joins by common names list them.
+//! The stored SELECT of a view. Its names keep the meaning they had when the view was created: tables are qualified
+//! with databases and columns with tables, `*` is expanded, every column has a name, and NATURAL JOIN becomes USING.
 //!
-//! While the SELECT is resolved, the meaning of each name is noted by its place in the text. The notes are then written
-//! into the parsed tree, and the tree becomes the text.
+//! While the SELECT is resolved, the meaning of each name is recorded by its position in the text. The recorded
+//! meanings are then written into the parsed tree, and the tree is printed.
 
 use std::{cell::RefCell, ops::ControlFlow};
 
@@ -26,41 +26,41 @@ use crate::{
     parse::{JSON_VALUE_OF, Source, tokens},
 };
 
-/// Longest name of a column.
+/// The longest column name, in characters.
 const MAX_NAME: usize = 64;
 
-/// A place in the text, 1 for its first byte; 0 is none.
+/// A position in the text, from 1; 0 means none.
 type Place = u64;
 
-/// What the names of a SELECT mean.
+/// The recorded meanings of a SELECT's names.
 #[derive(Default)]
 pub(super) struct Notes {
-    /// Tables and views, by the places of their names.
+    /// Tables and views, by the positions of their names.
     tables: FxHashMap<Place, TableName>,
-    /// What columns are called with their tables, by the places of their names.
+    /// Qualified columns, by the positions of their names.
     columns: FxHashMap<Place, Vec<Ident>>,
-    /// What the columns of a relation have before their names, by what plans call it.
+    /// The qualifier of a relation's columns, by the relation's name in plans.
     relations: FxHashMap<String, Vec<Ident>>,
-    /// What is selected, by the places of SELECT.
+    /// The select lists, by the positions of SELECT.
     items: FxHashMap<Place, Vec<NotedItem>>,
-    /// The names that a NATURAL JOIN joins by, by the places of the tables behind it.
+    /// The columns of a NATURAL JOIN, by the position of its right table.
     natural: FxHashMap<Place, Vec<String>>,
 }
 
-/// What is selected by one item.
+/// An item of a select list.
 #[derive(Clone)]
 pub(super) enum NotedItem {
-    /// An expression of this name, and whether that was given.
+    /// An expression with this name, and whether it is an explicit alias.
     One(String, bool),
-    /// All of these columns.
+    /// The columns of a `*`.
     All(Vec<(Vec<Ident>, String)>),
 }
 
-/// The text of a view's SELECT that is kept. Its columns are to be called `names` where given.
+/// The stored text of a view's SELECT. `names` are the view's column names, if it lists them.
 ///
 /// # Errors
-/// What is wrong with it, 1353 and 1060 with its columns; what could not be read as it was written is
-/// refused.
+/// Errors of the query; 1353 and 1060 for its column names. A statement whose printed text would not be read as the
+/// same tree is refused.
 pub(crate) fn frozen(
     query: Query,
     source: &Source,
@@ -85,7 +85,7 @@ pub(crate) fn frozen(
     text_of(written)
 }
 
-/// The text of a tree. What would be another tree when it is read is refused.
+/// The text of a tree. Refused if it would not be read as the same tree.
 fn text_of(written: Query) -> Result<String> {
     let mut shown = written.clone();
     let _ = shown.visit(&mut Texts);
@@ -93,10 +93,10 @@ fn text_of(written: Query) -> Result<String> {
     if parsed(&text).ok().as_ref() != Some(&written) {
         return Err(Error::unsupported(format!("a view of {text}")));
     }
-    // Names are quoted: what is not is a word of the language, or of MySQL's functions.
+    // All names are quoted, so an unquoted word is a keyword or a function.
     let mut bytes = text.into_bytes();
     let words = tokens(&bytes, LexMode::default())?;
-    // MySQL has no such function, so it could not read what SHOW CREATE VIEW shows.
+    // MySQL has no function of this internal name, so it could not read the text.
     let internal = JSON_VALUE_OF.to_ascii_uppercase();
     if words.iter().any(|word| word.is_word(&bytes, &internal)) {
         return Err(Error::unsupported("a view with clauses of JSON_VALUE"));
@@ -111,7 +111,7 @@ fn text_of(written: Query) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::unsupported("a view of what is no text"))
 }
 
-/// Texts as the default `sql_mode` reads them.
+/// Escapes strings for the default `sql_mode`.
 struct Texts;
 
 impl VisitorMut for Texts {
@@ -130,7 +130,7 @@ impl VisitorMut for Texts {
 }
 
 impl Resolver<'_> {
-    /// Notes what a table in FROM is, by the name that it has there.
+    /// Records the table of a name in FROM.
     pub(super) fn note_relation(
         &self,
         written: &[&Ident],
@@ -149,7 +149,7 @@ impl Resolver<'_> {
         notes.relations.insert(unique.to_owned(), before);
     }
 
-    /// Notes what a name means.
+    /// Records the meaning of a name.
     pub(super) fn note_name(&self, name: &[Ident], meant: &Expr, scope: &Scope<'_>) {
         let Some(notes) = &self.notes else { return };
         let Some(place) = name.first().and_then(place) else { return };
@@ -159,7 +159,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Notes what a SELECT selects.
+    /// Records the select list of a SELECT.
     pub(super) fn note_items(&self, select: &Select, items: Vec<NotedItem>) {
         let place = select.select_token.0.span.start.column;
         if let Some(notes) = self.notes.as_ref().filter(|_| place > 0) {
@@ -167,7 +167,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// All columns that `*` stands for, as they are noted.
+    /// The columns of a `*` as they are recorded.
     pub(super) fn noted_all<'e>(
         &self,
         columns: impl Iterator<Item = (&'e Expr, &'e Shown)>,
@@ -180,7 +180,7 @@ impl Resolver<'_> {
         NotedItem::All(columns.filter_map(called).collect())
     }
 
-    /// Notes the names that a NATURAL JOIN joins by.
+    /// Records the columns of a NATURAL JOIN.
     pub(super) fn note_natural(&self, place: Option<Place>, names: &[String]) {
         if let (Some(notes), Some(place)) = (&self.notes, place) {
             notes.borrow_mut().natural.insert(place, names.to_vec());
@@ -188,12 +188,12 @@ impl Resolver<'_> {
     }
 }
 
-/// The place of a name in the text.
+/// The position of a name in the text.
 fn place(name: &Ident) -> Option<Place> {
     Some(name.span.start.column).filter(|column| *column > 0)
 }
 
-/// The place by which a table in FROM is told from others.
+/// The position that identifies a table in FROM.
 pub(super) fn place_of(factor: &TableFactor) -> Option<Place> {
     match factor {
         TableFactor::Table { name, .. } => place(name.0.first()?.as_ident()?),
@@ -204,7 +204,7 @@ pub(super) fn place_of(factor: &TableFactor) -> Option<Place> {
     }
 }
 
-/// The place of the SELECT that names the columns of a query.
+/// The position of the SELECT that names the columns of a query.
 fn first_select(query: &Query) -> Option<Place> {
     use datafusion::sql::sqlparser::ast::SetExpr;
     let mut body = query.body.as_ref();
@@ -219,7 +219,7 @@ fn first_select(query: &Query) -> Option<Place> {
 }
 
 impl Notes {
-    /// What a column is called with its table.
+    /// The qualified name of a column.
     fn called(&self, meant: &Expr, scope: &Scope<'_>) -> Option<Vec<Ident>> {
         let Expr::CompoundIdentifier(parts) = meant else { return None };
         let [unique, planned] = parts.as_slice() else { return None };
@@ -231,8 +231,7 @@ impl Notes {
         Some(called)
     }
 
-    /// Gives the columns of the view names that columns may have. 1060 for two of one name, 1166 for a name
-    /// that was given and is none.
+    /// Gives the view's columns valid names. Error 1060 for a duplicate, 1166 for an invalid explicit name.
     fn name_columns(
         &mut self,
         first: Option<Place>,
@@ -258,7 +257,7 @@ impl Notes {
         super::named_once(outputs).map(|_| ())
     }
 
-    /// Says of the NATURAL JOINs of a part of FROM which columns they join by.
+    /// Turns the NATURAL JOINs of a part of FROM into USING.
     fn say_names(&self, from: &mut TableWithJoins) {
         if let TableFactor::NestedJoin { table_with_joins, .. } = &mut from.relation {
             self.say_names(table_with_joins);
@@ -294,7 +293,7 @@ fn natural(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     (*constraint == JoinConstraint::Natural).then_some(constraint)
 }
 
-/// Whether a column may be called so.
+/// Whether this is a valid column name.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.ends_with(' ') && name.chars().count() <= MAX_NAME
 }
@@ -393,7 +392,7 @@ impl VisitorMut for Notes {
     }
 }
 
-/// 1166 for a name that no column has.
+/// Error 1166 for an invalid column name.
 pub(crate) fn check_column_name(name: &str) -> Result<()> {
     match is_name(name) {
         true => Ok(()),

@@ -1,5 +1,5 @@
-//! Grouped SELECTs: an expression outside the groups must depend on them functionally, or any value of the group is
-//! taken if `sql_mode` allows that.
+//! Grouped SELECTs: an expression outside the group keys must depend on them functionally; otherwise any value of the
+//! group is used, if `sql_mode` permits that.
 
 use std::{collections::HashSet, ops::ControlFlow};
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{Error, Result, parse::function_call};
 
-/// Whether an expression holds an aggregate of its own SELECT.
+/// Whether an expression has an aggregate of its own SELECT.
 pub(super) fn has_aggregate(expr: &Expr) -> bool {
     struct Search {
         depth: usize,
@@ -54,7 +54,7 @@ pub(super) fn is_constant(expr: &Expr) -> bool {
     }
 }
 
-/// The text of an expression without the parentheses in which an alias stands for what it means.
+/// The text of an expression without the parentheses around a replaced alias.
 pub(super) fn bare_text(expr: &Expr) -> String {
     match expr {
         Expr::Nested(inner) => inner.to_string(),
@@ -62,36 +62,36 @@ pub(super) fn bare_text(expr: &Expr) -> String {
     }
 }
 
-/// Where an expression of a grouped SELECT stands.
+/// The position of an expression in a grouped SELECT.
 #[derive(Clone, Copy)]
 pub(super) enum Where {
-    /// The selected expression of this number.
+    /// The select item with this number.
     Item(usize),
     Having,
-    /// The part of ORDER BY of this number.
+    /// The part of ORDER BY with this number.
     Order(usize),
 }
 
-/// What stands beside groups.
+/// The treatment of columns that are not group keys.
 #[derive(Clone)]
 pub(super) enum Beside {
-    /// What follows from them; 1055 for anything else.
+    /// They must depend on the group keys functionally; else error 1055.
     Determined,
     /// Any value of the group.
     Any,
-    /// The value of the best row by this order, as arguments of [`heads::head`].
+    /// The value of the group's best row in this order, given as arguments of [`heads::head`].
     Head(Vec<Expr>),
-    /// The row itself, beside aggregates over this window.
+    /// The row's own value. Aggregates become window functions over this window.
     Row(WindowSpec),
-    /// The same of the best row of the group, as the second window orders it.
+    /// The value of the group's first row in the second window. Aggregates become window functions over the first.
     First(WindowSpec, WindowSpec),
 }
 
-/// The groups of a SELECT.
+/// The group keys of a SELECT, and what depends on them.
 pub(super) struct Grouping<'a> {
-    /// What is grouped by, as text.
+    /// The group keys as text.
     groups: HashSet<String>,
-    /// Columns that follow from the groups.
+    /// Columns that depend on the group keys functionally.
     determined: HashSet<String>,
     scope: &'a Scope<'a>,
     beside: Beside,
@@ -112,8 +112,7 @@ impl<'a> Grouping<'a> {
         Self { groups: texts, determined, scope, beside, has_groups: !groups.is_empty() }
     }
 
-    /// Makes an expression one of groups: columns that follow from them become any value of them.
-    /// 1055, 1140, 1054.
+    /// Rewrites an expression for groups: columns that are not group keys become aggregates. Errors 1055, 1140, 1054.
     pub(super) fn apply(&self, expr: &mut Expr, place: Where) -> Result<()> {
         let mut walk = Walk { grouping: self, place, kept: Vec::new() };
         match expr.visit(&mut walk) {
@@ -164,19 +163,19 @@ impl<'a> Grouping<'a> {
 struct Walk<'a> {
     grouping: &'a Grouping<'a>,
     place: Where,
-    /// What stands in the places of what was met, while its children are passed.
+    /// The expressions that replace those met, while the visitor passes their children.
     kept: Vec<Expr>,
 }
 
 impl Walk<'_> {
-    /// Keeps the visitor from what is below.
+    /// Replaces an expression and keeps the visitor from descending into it.
     fn keep(&mut self, expr: &mut Expr, made: impl FnOnce(Expr) -> Expr) -> ControlFlow<Error> {
         let mark = Expr::Value(Value::Placeholder(String::new()).into());
         self.kept.push(made(std::mem::replace(expr, mark)));
         ControlFlow::Continue(())
     }
 
-    /// What a value of rows becomes.
+    /// The expression that replaces a column.
     fn beside(&self, value: Expr) -> Expr {
         match &self.grouping.beside {
             Beside::Determined | Beside::Any => function_call("any_value", vec![value]),
@@ -211,17 +210,17 @@ impl VisitorMut for Walk<'_> {
             && sets::is_each(expr)
             && let Beside::First(..) = grouping.beside
         {
-            // Above the windows only what they give is known.
+            // Above the windows only their results can be named.
             let number = self.beside(expr.clone());
             return self.keep(expr, |_| number);
         }
-        // Texts of a group may be written in several ways: the best row's is shown.
+        // Equal texts of a group may be spelled differently: the best row's spelling is shown.
         let is_plain = is_group && !(is_head && matches!(expr, Expr::CompoundIdentifier(_)));
         if is_plain || matches!(expr, Expr::Subquery(_) | Expr::Exists { .. }) {
             return self.keep(expr, |expr| expr);
         }
         if is_head && matches!(&*expr, Expr::Function(function) if keywords::is_query(function)) {
-            // Its columns say of which table it is: the weight is one value.
+            // Its columns only identify the table; the weight as a whole is the row's value.
             let weight = self.beside(expr.clone());
             return self.keep(expr, |_| weight);
         }
@@ -252,8 +251,8 @@ impl VisitorMut for Walk<'_> {
     }
 }
 
-/// Adds the columns that follow: those equal to one that does, those equal to a constant, all of a
-/// relation whose key does.
+/// Adds columns that depend on known ones: those equal to a known column or a constant, and all columns of a relation
+/// whose key is known.
 fn determine(determined: &mut HashSet<String>, equal: &[(Expr, Expr)], scope: &Scope<'_>) {
     loop {
         let before = determined.len();

@@ -1,7 +1,6 @@
-//! Groups with best rows, as in Sphinx: columns outside the groups come from the best row of a group, or from its best
-//! n rows.
+//! Sphinx's groups: columns that are not group keys come from the best row of a group, or from its best n rows.
 //!
-//! With one row a group, columns become the aggregate `#head(column, order)`. With several, nothing is aggregated:
+//! With one row per group, columns become the aggregate `#head(column, order)`. With several there is no aggregation:
 //! window functions number the rows within groups, and rows beyond n are dropped.
 
 use std::ops::ControlFlow;
@@ -28,27 +27,27 @@ use crate::{
     parse::{GroupRows, function_call},
 };
 
-/// The aggregates of `meaning`, by their names there.
+/// The names of two aggregates in `meaning`.
 const HEAD: &str = "#head";
 const PLACE: &str = "#head_place";
 
-/// Which rows stand for the groups of a SELECT.
+/// How rows represent the groups of a SELECT.
 pub(super) struct Heads {
-    /// How many of each group.
+    /// The number of rows per group.
     count: u64,
-    /// The order within groups: no two rows are alike.
+    /// The order within groups. It is total: no two rows are equal in it.
     order: Vec<OrderByExpr>,
-    /// The keys of the tables, by which groups are ordered that are alike otherwise.
+    /// The keys of the tables, by which equal groups are ordered.
     keys: Vec<OrderByExpr>,
-    /// The order of groups where none is said: the heaviest first.
+    /// The order of groups without ORDER BY: by weight, descending.
     weight: Option<OrderByExpr>,
-    /// Whether groups stand within as among each other.
+    /// Whether WITHIN GROUP ORDER BY is absent, so that groups are ordered as rows are within them.
     is_plain: bool,
 }
 
 impl Resolver<'_> {
-    /// Resolves what is said of the rows of groups. Without an order the heaviest row is the best, then that of the
-    /// least key.
+    /// Resolves `GROUP n BY` and WITHIN GROUP ORDER BY. Without an order, the heaviest row is the best; among equals,
+    /// the one with the least key.
     pub(super) fn heads(
         &mut self,
         said: Option<GroupRows>,
@@ -62,7 +61,7 @@ impl Resolver<'_> {
             return Err(Error::unsupported("GROUP n BY and WITHIN GROUP ORDER BY in a view"));
         }
         let mut keys = keywords::keys(scope);
-        // Of all rows together Sphinx shows the first, whatever it weighs.
+        // Without GROUP BY, Sphinx returns the first row whatever its weight.
         let is_ranked = self.weight.is_some() && !groups.is_empty();
         let mut weight = is_ranked.then(keywords::by_weight);
         let mut order = said.order;
@@ -94,7 +93,7 @@ impl Resolver<'_> {
 }
 
 impl Heads {
-    /// Makes one SELECT of the best rows of groups of it.
+    /// Rewrites the SELECT so that it returns the best rows of its groups.
     pub(super) fn group(
         &self,
         select: &mut Select,
@@ -103,14 +102,14 @@ impl Heads {
         items: &mut [Item],
         scope: &Scope<'_>,
     ) -> Result<()> {
-        // Heads that are ordered as rows are within groups have their places as one value.
+        // If both orders are the same, one aggregate computes a sort key for the whole order.
         let by_place = order.is_empty() && self.is_plain && self.count == 1;
         let numbers: Vec<OrderByExpr> =
             groups.iter().filter(|group| sets::is_each(group)).cloned().map(ascending).collect();
         if !by_place {
             let weight = self.weight.iter().filter(|_| order.is_empty());
             let parts: Vec<OrderByExpr> = weight.chain(&self.keys).cloned().collect();
-            // One row may be the best of the groups of several of its numbers.
+            // A row may be the best one of several groups if it is grouped by a set.
             order.extend(parts.into_iter().chain(numbers.iter().cloned()));
         }
         let (of_items, of_groups) = match self.count {
@@ -160,12 +159,12 @@ impl Heads {
         Ok(())
     }
 
-    /// Whether several rows of each group are shown.
+    /// Whether groups have more than one row.
     pub(super) fn are_several(&self) -> bool {
         self.count > 1
     }
 
-    /// The order as arguments: what it is by, and whether it descends.
+    /// The order as function arguments: each expression, followed by whether it is descending.
     fn parts(&self) -> Vec<Expr> {
         if self.order.is_empty() {
             return vec![number_of(0), number_of(0)];
@@ -189,12 +188,12 @@ impl Heads {
     }
 }
 
-/// What the best row has of a value.
+/// The best row's value of an expression.
 pub(super) fn head(value: Expr, order: &[Expr]) -> Expr {
     function_call(HEAD, std::iter::once(value).chain(order.iter().cloned()).collect())
 }
 
-/// A call over a window.
+/// A call with an OVER clause.
 pub(super) fn over(call: Expr, window: &WindowSpec) -> Expr {
     match call {
         Expr::Function(function) => {
@@ -214,7 +213,7 @@ fn number_of(number: u64) -> Expr {
     Expr::Value(ValueWithSpan::from(Value::Number(number.to_string(), false)))
 }
 
-/// What the columns are called that a SELECT groups by, in small letters: before they are resolved.
+/// The names of the columns that a SELECT groups by, in lower case, before they are resolved.
 pub(super) fn group_names(select: &Select, items: &[Item]) -> Vec<String> {
     let GroupByExpr::Expressions(groups, _) = &select.group_by else { return Vec::new() };
     let name = |group: &Expr| {
@@ -232,14 +231,14 @@ pub(super) fn group_names(select: &Select, items: &[Item]) -> Vec<String> {
     groups.iter().map(name).collect()
 }
 
-/// What GROUPBY() is: what is grouped by, of several columns, which have these names, a number that they have in common.
-/// `None` without groups.
+/// The value of GROUPBY(): the group key, or a number computed from several keys with these names. `None` without
+/// groups.
 pub(super) fn group_of(groups: &[Expr], names: &[String]) -> Option<Expr> {
     let (first, others) = groups.split_first()?;
     if others.is_empty() {
         return Some(first.clone());
     }
-    // Sphinx takes them by their names, each once.
+    // Sphinx combines them by name, each once.
     let mut parts: Vec<(&String, &Expr)> = names.iter().zip(groups).collect();
     parts.sort_by_key(|(name, _)| *name);
     let mut known: Vec<(&String, &Expr)> = Vec::new();

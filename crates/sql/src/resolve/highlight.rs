@@ -1,4 +1,4 @@
-//! HIGHLIGHT(): resolves which texts of which table it shows, and for which query.
+//! HIGHLIGHT(): resolves the table, the texts to show, and the query.
 
 use std::any::Any;
 
@@ -19,15 +19,15 @@ use crate::{
     scan::EngineTable,
 };
 
-/// The function that the call becomes: the engine's name of the table, the query, options, then each field's name with
-/// its text; a text that is no field has no name.
+/// The function that the call becomes. Its arguments are the table's name in the engine, the query, the options, then
+/// each field's name and text. A text that is not a field has an empty name.
 const RESOLVED: &str = "#highlight";
 
-/// A call of [`HIGHLIGHT`], with the query that finds the rows: `weight` is what WEIGHT() is there. `None` for other
+/// A resolved call of [`HIGHLIGHT`]. `weight` is the resolved WEIGHT(), from which the query is taken. `None` for other
 /// functions.
 ///
 /// # Errors
-/// 1064 without a query or for a field that there is not, 1191 where no table has words.
+/// 1064 without a query or for an unknown field; 1191 if no table has ranked search.
 pub(super) fn call(
     function: &Function,
     scope: &Scope<'_>,
@@ -40,7 +40,7 @@ pub(super) fn call(
     let given = arguments(function);
     let Some(options) = given.first().copied() else { return Ok(None) };
     let found = weight.and_then(keywords::query_of);
-    // The table that the rows are found in, or the first in FROM that has words.
+    // The table that the query searches, or the first one in FROM with ranked search.
     let is_asked = |relation: &&Relation| match &found {
         Some((table, _)) => relation.unique == *table,
         None => true,
@@ -69,13 +69,13 @@ pub(super) fn call(
     Ok(Some(function_call(RESOLVED, args)))
 }
 
-/// The engine's name of a table that has words, and its fields.
+/// The engine's name and the fields of a table with ranked search.
 fn words(provider: &dyn Any) -> Option<(String, Vec<String>)> {
     let table = provider.downcast_ref::<EngineTable>()?;
     Some((table.name_of_words()?, table.fields()))
 }
 
-/// What is shown, each with the name of the field that it is; all fields where none is named.
+/// The texts to show, each with its field's name; all fields if none is named.
 fn shown(
     texts: Option<&Expr>,
     relation: &Relation,
@@ -106,7 +106,7 @@ fn shown(
     found.collect()
 }
 
-/// Options, texts and query, as far as they are given.
+/// The arguments that are given: options, texts, query.
 fn arguments(function: &Function) -> Vec<&Expr> {
     let FunctionArguments::List(list) = &function.args else { return Vec::new() };
     let expression = |arg| match arg {

@@ -20,7 +20,7 @@ use crate::{
     parse::Source,
 };
 
-/// What is done with the named indexes.
+/// The effect of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     Use,
@@ -28,7 +28,7 @@ enum Does {
     Ignore,
 }
 
-/// A hint behind SELECT.
+/// An optimizer hint after SELECT.
 #[derive(Clone, Debug)]
 pub(super) struct Hint {
     table: String,
@@ -37,14 +37,14 @@ pub(super) struct Hint {
     names: Vec<String>,
 }
 
-/// A hint of one table.
+/// A hint that applies to one table.
 struct OfTable<'t> {
     does: Does,
     purpose: Option<TableIndexHintForClause>,
     keys: Vec<&'t Key>,
 }
 
-/// The hints behind the SELECT that begins at a place of the text.
+/// The hints after the SELECT at a position of the text.
 pub(super) fn of_select(source: &Source, place: usize) -> Vec<Hint> {
     const SELECT: usize = "SELECT".len();
     let behind = source.text.get(place.saturating_add(SELECT)..).unwrap_or_default();
@@ -81,8 +81,8 @@ fn hint(word: &str, inside: &str) -> Option<Hint> {
     Some(Hint { table, does, purpose, names: names.map(str::to_owned).collect() })
 }
 
-/// Which indexes may be used of a table that the statement calls so. 1176 for a key that is not there, 1221 where one
-/// hint says USE and another FORCE.
+/// The indexes that hints permit for a table with this name or alias. Error 1176 for an unknown key, 1221 for USE and
+/// FORCE together.
 pub(super) fn allowed(
     table: &SqlTable,
     called: &str,
@@ -140,7 +140,7 @@ fn for_purpose(
     let kept = |key: &&Key| !is_ignored(key);
     let indexes = if using.is_empty() {
         let mut all = IndexSet::ALL;
-        // One that another key is answered by too stays.
+        // An index that another key uses too stays permitted.
         let stay: IndexSet = table.keys.iter().filter(kept).filter_map(index).collect();
         let gone = table.keys.iter().filter(|key| is_ignored(key)).filter_map(index);
         gone.filter(|index: &TableIndex| !stay.contains(*index)).for_each(|it| all.remove(it));
@@ -152,7 +152,7 @@ fn for_purpose(
     Allowed { indexes, forced: using.iter().any(|hint| hint.does == Does::Force) }
 }
 
-/// The key of this name, or the only one whose name begins so.
+/// The key with this name, or the only one with this prefix.
 fn key<'t>(table: &'t SqlTable, name: &str) -> Option<&'t Key> {
     let lower = name.to_lowercase();
     let called = |key: &&Key| key.name.to_lowercase() == lower;
@@ -164,8 +164,7 @@ fn key<'t>(table: &'t SqlTable, name: &str) -> Option<&'t Key> {
     })
 }
 
-/// 1176.
-/// 1176 for an index of what has none.
+/// Error 1176 if a hint names an index of a relation that has no indexes.
 pub(super) fn check_none(own: &[TableIndexHints], called: &str) -> Result<()> {
     let mut names = own.iter().flat_map(|hint| &hint.index_names);
     names.next().map_or(Ok(()), |name| Err(missing(&name.value, called)))

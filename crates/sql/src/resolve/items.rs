@@ -35,7 +35,7 @@ const ENDS: [&str; 14] = [
     "PROCEDURE",
 ];
 
-/// The texts of the expressions selected by the SELECT whose first byte is at `place`.
+/// The texts of the select items of the SELECT at this position.
 pub(crate) fn texts(source: &Source, place: usize) -> Vec<String> {
     let begins = |token: &remora_mysql::Token| token.start == place;
     let Some(select) = source.tokens.iter().position(begins) else { return Vec::new() };
@@ -69,13 +69,13 @@ fn is_modifier(source: &Source, at: usize) -> bool {
 }
 
 fn is_end(source: &Source, at: usize) -> bool {
-    // A name behind a point is a name whatever it says.
+    // A word after a point is always a name.
     let is_name = at > 0 && source.is(at - 1, ".");
     let word = !is_name && ENDS.iter().any(|word| source.is_word(at, word));
     word || source.is(at, ")") || source.is(at, ";")
 }
 
-/// The text of the tokens from `first` to before `end`. A text in quotes is called by what it says.
+/// The text of the tokens from `first` to before `end`. A string literal is named by its value.
 fn text(source: &Source, first: usize, end: usize) -> String {
     let Some(tokens) = source.tokens.get(first..end) else { return String::new() };
     let (Some(begin), Some(last)) = (tokens.first(), tokens.last()) else { return String::new() };

@@ -1,5 +1,5 @@
-//! JSON_TABLE as a derived table of texts, cast to the columns' types: of a constant its rows, of anything else what plans
-//! make of the document of each row ([`crate::plan`]).
+//! JSON_TABLE as a derived table of texts that are cast to the columns' types. The rows of a constant are made here;
+//! those of any other document are made when the plan runs ([`crate::plan`]).
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -39,10 +39,10 @@ use crate::{
     scan::JsonSource,
 };
 
-/// Most bytes of the rows that a constant may become, which are made while the statement is planned.
+/// The most bytes of rows made of a constant during planning.
 const MAX_BYTES: usize = 256 << 20;
 
-/// A JSON_TABLE as it was parsed.
+/// A parsed JSON_TABLE.
 pub(super) struct Parsed<'f> {
     pub document: &'f mut Expr,
     pub path: &'f ValueWithSpan,
@@ -51,10 +51,10 @@ pub(super) struct Parsed<'f> {
 }
 
 impl Resolver<'_> {
-    /// Makes JSON_TABLE a derived table. What stands before it is what its document may name.
+    /// Makes JSON_TABLE a derived table. Its document may name relations before it.
     ///
     /// # Errors
-    /// 1054 and 1109 for names of nothing, 3141 for a constant that is no document, and those of [`JsonTable::new`].
+    /// 1054 and 1109 for unknown names, 3141 for a constant that is not JSON, and those of [`JsonTable::new`].
     pub(super) fn json_table(
         &mut self,
         parsed: Parsed<'_>,
@@ -98,10 +98,11 @@ impl Resolver<'_> {
     }
 }
 
-/// One join of the parts of FROM so far and of one with a JSON_TABLE of columns of theirs: they are to stand to its left.
+/// One join of the preceding parts of FROM and of a part with a JSON_TABLE over their columns, because a document's
+/// relations must be on the left of the same join tree.
 ///
 /// # Errors
-/// 1235 where that part keeps all rows of a right side.
+/// 1235 if that part has a RIGHT JOIN.
 pub(super) fn joined(before: Vec<TableWithJoins>, part: TableWithJoins) -> Result<TableWithJoins> {
     let mut before = before.into_iter();
     let Some(mut all) = before.next() else { return Ok(part) };
@@ -127,7 +128,7 @@ fn crossed(relation: TableFactor) -> Join {
     Join { relation, global: false, join_operator }
 }
 
-/// The same joins, of which the first stands in no parentheses.
+/// The same joins, without parentheses around the first.
 fn without_parentheses(part: TableWithJoins) -> TableWithJoins {
     match part {
         TableWithJoins { relation: TableFactor::NestedJoin { table_with_joins, .. }, joins } => {
@@ -139,12 +140,12 @@ fn without_parentheses(part: TableWithJoins) -> TableWithJoins {
     }
 }
 
-/// 3667.
+/// Error 3667.
 pub(super) fn without_alias() -> Error {
     Error::new(ErrorCode::TableFunctionWithoutAlias, "Every table function must have an alias")
 }
 
-/// The relations to the left that a document names.
+/// The preceding relations that a document names.
 fn before_of(document: &Expr, before: &Scope<'_>) -> Vec<String> {
     let mut named: Vec<String> = Vec::new();
     let _: ControlFlow<()> = visit_expressions(document, |each| {
@@ -159,7 +160,7 @@ fn before_of(document: &Expr, before: &Scope<'_>) -> Vec<String> {
     named
 }
 
-/// The text of a constant, of which NULL has none; `None` where it is no constant.
+/// The text of a constant, `Some(None)` for NULL; `None` if it is not a constant.
 fn constant(document: &Expr) -> Option<Option<String>> {
     match document {
         Expr::Nested(inner) => constant(inner),
@@ -207,7 +208,7 @@ fn texts(schema: SchemaRef, rows: &[JsonRow]) -> PlanResult<Arc<dyn TableProvide
     Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
 }
 
-/// `(SELECT CAST(a AS type) … FROM inner WHERE condition) AS unique`.
+/// Builds `(SELECT CAST(a AS type) … FROM inner WHERE condition) AS unique`.
 fn derived(
     columns: &[JsonColumn],
     condition: Option<Expr>,
@@ -249,7 +250,7 @@ fn derived(
 
 fn cast(value: Expr, kind: Option<DataType>) -> Expr {
     let value = match &kind {
-        // The text 0 is the year 2000, the number is not.
+        // The text '0' is the year 2000, the number 0 is not.
         Some(kind) if is_year(kind) => cast(value, Some(DataType::BigInt(None))),
         _ => value,
     };

@@ -20,11 +20,11 @@ use crate::{
     search::KEYWORDS_MODE,
 };
 
-/// Most columns by which a table is named.
+/// The most columns by which a call names its table.
 const MAX_COLUMNS: usize = 16;
 
-/// What a call of [`KEYWORDS`] means: MATCH of a column of the table that is asked, in a mode of its own. `None` for
-/// other functions.
+/// A call of [`KEYWORDS`] as a MATCH … AGAINST of one column of its table, in an internal mode. `None` for other
+/// functions.
 pub(super) fn call(function: &Function, scope: &Scope<'_>) -> Result<Option<Expr>> {
     let Some([query, options, table @ ..]) = arguments(function, KEYWORDS) else {
         return Ok(None);
@@ -43,7 +43,7 @@ pub(super) fn call(function: &Function, scope: &Scope<'_>) -> Result<Option<Expr
             Error::new(ErrorCode::NoTablesUsed, "MATCH('…') is asked of a table in FROM")
         })?,
     };
-    // Of one column that a join compares a plan would ask the same of the other side's.
+    // A column that a join compares could be replaced by the other side's column. So the call names several columns.
     let columns = relation.columns.iter().take(MAX_COLUMNS);
     let columns = columns.map(|column| relation.reference(&column.planned));
     let mode = format!("{KEYWORDS_MODE}\n{options}");
@@ -56,8 +56,8 @@ fn unknown_table(name: &str) -> Error {
     Error::new(ErrorCode::UnknownTable, message)
 }
 
-/// What WEIGHT() is where rows are chosen by this condition; `None` where it asks for no keywords. What queries within
-/// it ask for is theirs.
+/// The value of WEIGHT() in a SELECT with this condition; `None` if the condition has no keyword query. Keyword queries
+/// of subqueries do not count.
 pub(super) fn weight(condition: Option<&Expr>) -> Option<Expr> {
     let mut seeking = Seeking { depth: 0, found: None };
     let _ = condition?.visit(&mut seeking);
@@ -70,7 +70,7 @@ pub(super) fn weight(condition: Option<&Expr>) -> Option<Expr> {
     })
 }
 
-/// Seeks a query by keywords outside of queries within the condition.
+/// Seeks a keyword query outside of subqueries.
 struct Seeking {
     depth: usize,
     found: Option<Expr>,
@@ -106,24 +106,24 @@ pub(super) fn is_weight(function: &Function) -> bool {
     is_called && matches!(&function.args, FunctionArguments::List(list) if list.args.is_empty())
 }
 
-/// WEIGHT() where nothing is asked for. Alone, the number would be the place of a column in ORDER BY.
+/// WEIGHT() without a keyword query. Not a plain literal 1, which would be a position in ORDER BY.
 pub(super) fn one() -> Expr {
     let one = Expr::Value(ValueWithSpan::from(Value::Number("1".to_owned(), false)));
     Expr::Nested(Box::new(one))
 }
 
-/// The order of rows that are found by keywords where none is said: the heaviest first, then by key.
+/// The default order of rows found by keywords: by weight, descending, then by key.
 pub(super) fn order(scope: &Scope<'_>) -> Vec<OrderByExpr> {
     let keys = scope.relations.first().map(keys_of).unwrap_or_default();
     std::iter::once(by_weight()).chain(keys).collect()
 }
 
-/// The heaviest first.
+/// By weight, descending.
 pub(super) fn by_weight() -> OrderByExpr {
     part(function_call("weight", Vec::new()), false)
 }
 
-/// The keys of all tables, the least first.
+/// By the keys of all tables, ascending.
 pub(super) fn keys(scope: &Scope<'_>) -> Vec<OrderByExpr> {
     let is_only = |relation: &&Relation| {
         scope.relations.iter().filter(|other| other.alias == relation.alias).count() == 1
@@ -144,13 +144,13 @@ fn part(expr: Expr, is_ascending: bool) -> OrderByExpr {
     OrderByExpr { expr, options, with_fill: None }
 }
 
-/// Whether the function is a query by keywords that was resolved.
+/// Whether the function is a resolved keyword query.
 pub(super) fn is_query(function: &Function) -> bool {
     let Some([mode, ..]) = arguments(function, MATCH) else { return false };
     literal(mode).is_some_and(|mode| mode.starts_with(KEYWORDS_MODE))
 }
 
-/// What plans call the table that a query by keywords is asked of.
+/// The name in plans of the table that a keyword query searches.
 pub(super) fn table_of(function: &Function) -> Option<String> {
     let [_, _, FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::CompoundIdentifier(name))), ..] =
         arguments(function, MATCH)?
@@ -160,7 +160,7 @@ pub(super) fn table_of(function: &Function) -> Option<String> {
     name.first().map(|table| table.value.clone())
 }
 
-/// What plans call the table that rows are found in by keywords, and the query, of what WEIGHT() is there.
+/// The name in plans of the searched table, and the query, of a resolved WEIGHT().
 pub(super) fn query_of(weight: &Expr) -> Option<(String, Expr)> {
     let Expr::Cast { expr, .. } = weight else { return None };
     let Expr::Function(function) = expr.as_ref() else { return None };
@@ -171,7 +171,7 @@ pub(super) fn query_of(weight: &Expr) -> Option<(String, Expr)> {
     }
 }
 
-/// Replaces WEIGHT() in a condition that has been resolved, and is where the weight comes from.
+/// Replaces WEIGHT() in the resolved condition that defines it.
 pub(super) fn replace_weight(condition: &mut Expr, weight: &Expr) {
     struct Replacing<'w> {
         weight: &'w Expr,
@@ -201,8 +201,8 @@ pub(super) fn replace_weight(condition: &mut Expr, weight: &Expr) {
     let _ = condition.visit(&mut Replacing { weight, depth: 0 });
 }
 
-/// SNIPPET(text, query, option, …) as a call that knows whose words it is by: those of the first of the tables that
-/// has some.
+/// SNIPPET(text, query, option, …) as a call with the name of the table whose word settings apply: the first one with
+/// ranked search.
 pub(super) fn snippet(function: &Function, tables: &Tables) -> Result<Option<Expr>> {
     if !function.name.to_string().eq_ignore_ascii_case("snippet") {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! LIMIT and ORDER BY in the form that plans take.
+//! LIMIT and ORDER BY in the form that plans accept.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, LimitClause, Offset, OffsetRows, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr,
@@ -8,7 +8,7 @@ use remora_mysql::ErrorCode;
 
 use crate::{Error, Result};
 
-/// Makes `LIMIT a, b` an offset and a limit that plans can hold.
+/// Turns `LIMIT a, b` into OFFSET and LIMIT with numbers that plans can hold.
 pub(super) fn normalise(query: &mut Query) -> Result<()> {
     let Some(clause) = query.limit_clause.take() else { return Ok(()) };
     let (offset, limit) = parts(clause)?;
@@ -16,7 +16,8 @@ pub(super) fn normalise(query: &mut Query) -> Result<()> {
     Ok(())
 }
 
-/// Takes the limit off a query that says SQL_CALC_FOUND_ROWS; adds the session's to one without.
+/// Removes the LIMIT of a query with SQL_CALC_FOUND_ROWS and returns it. Adds the session's limit to a query without
+/// LIMIT.
 pub(super) fn take_window(query: &mut Query, most: u64) -> Result<Option<(u64, u64)>> {
     let counts = first_select_counts(&mut query.body);
     if counts {
@@ -44,7 +45,7 @@ fn first_select_counts(body: &mut SetExpr) -> bool {
     }
 }
 
-/// Rows to pass over, rows to show.
+/// The offset and the limit.
 pub(super) fn parts(clause: LimitClause) -> Result<(u64, u64)> {
     match clause {
         LimitClause::LimitOffset { limit, offset, .. } => {
@@ -64,7 +65,7 @@ fn number(expr: &Expr) -> Result<u64> {
         Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) => {
             digits.parse().map_err(|_| wrong())
         }
-        // Drivers that prepare send numbers as text.
+        // Some drivers send the numbers of prepared statements as text.
         Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(digits), .. }) => {
             digits.parse().map_err(|_| wrong())
         }
@@ -83,7 +84,7 @@ pub(super) fn clause_of(offset: u64, limit: u64) -> LimitClause {
     LimitClause::LimitOffset { limit, offset, limit_by: Vec::new() }
 }
 
-/// Puts ORDER BY back.
+/// Sets ORDER BY.
 pub(super) fn set_order(query: &mut Query, order: Vec<OrderByExpr>) {
     query.order_by = match order.is_empty() {
         true => None,

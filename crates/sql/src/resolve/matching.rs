@@ -1,4 +1,4 @@
-//! Calls whose arguments are not values: MATCH … AGAINST, and functions of units.
+//! Calls whose arguments are not values: MATCH … AGAINST, and functions with a unit.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, ValueWithSpan,
@@ -6,14 +6,14 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::parse::{MATCH, function_call};
 
-/// Functions whose first argument is a word.
+/// Functions whose first argument is a keyword.
 const WITH_UNIT: [&str; 3] = ["timestampdiff", "timestampadd", "get_format"];
 
-/// MATCH (names) AGAINST (query mode).
+/// MATCH (names) AGAINST (query mode) as a function call.
 pub(super) fn call(names: Vec<Expr>, query: &ValueWithSpan, mode: Option<String>) -> Expr {
     let query = match &query.value {
         Value::Number(digits, _) => text(digits.clone()),
-        // Nothing is found.
+        // NULL matches nothing.
         Value::Null => text(""),
         _ => Expr::Value(query.clone()),
     };
@@ -22,7 +22,7 @@ pub(super) fn call(names: Vec<Expr>, query: &ValueWithSpan, mode: Option<String>
     function_call(MATCH, args)
 }
 
-/// Makes the first argument of functions of units a text.
+/// Turns the unit argument of these functions into a text.
 pub(super) fn unit_as_text(function: &mut Function) {
     let name = function.name.to_string().to_lowercase();
     if !WITH_UNIT.contains(&name.as_str()) {

@@ -1,5 +1,5 @@
-//! Name resolution: relations and columns get unique names, `*` is expanded, aliases and positions are replaced by what
-//! they stand for, and joins by column names get conditions. Errors about names have MySQL's wording.
+//! Name resolution: relations and columns get unique names, `*` is expanded, aliases and positions are replaced by
+//! their expressions, and USING and NATURAL joins get conditions. Errors about names have MySQL's wording.
 //!
 //! This module does not use types; `meaning` does.
 
@@ -66,68 +66,68 @@ use remora_mysql::ErrorCode;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
 use sought::Wanted;
 
-/// Deepest nesting of queries.
+/// The deepest nesting of queries.
 const MAX_DEPTH: usize = 64;
-/// Queries in the expressions of others, one in the other.
+/// The deepest nesting of subqueries in expressions.
 const MAX_WITHIN: usize = 12;
 
-/// What the resolver asks of the session.
+/// The session as the resolver sees it.
 pub(crate) trait Catalog {
-    /// The table of this name; 1146, 1142.
+    /// The table of this name; errors 1146 and 1142.
     fn table(&self, name: &TableName) -> Result<Arc<dyn TableProvider>>;
 
-    /// The same; one of `information_schema` with the rows of the sought tables alone.
+    /// The same, but a table of `information_schema` has only rows about the sought tables.
     fn table_with(&self, name: &TableName, sought: &Sought) -> Result<Arc<dyn TableProvider>>;
 
-    /// The view of this name, if no table has it; 1142.
+    /// The view of this name, if no table has the name; error 1142.
     fn view(&self, name: &TableName) -> Result<Option<View>>;
 
-    /// The database for names without one; 1046.
+    /// The current database; error 1046.
     fn database(&self) -> Result<&str>;
 
-    /// The value of `@name` or `@@name`; `None` leaves it as it is.
+    /// The value of `@name` or `@@name`; `None` if it is read when the statement runs.
     fn variable(&self, name: &str) -> Result<Option<remora_engine::Value>>;
 
-    /// Whether plain columns beside groups are an error.
+    /// Whether `sql_mode` has ONLY_FULL_GROUP_BY.
     fn only_full_group_by(&self) -> bool;
 
-    /// Whether statements mean what they mean to Sphinx.
+    /// Whether statements are in Sphinx's dialect.
     fn is_sphinx(&self) -> bool;
 
-    /// What of the session decides what expressions give.
+    /// The session's variables that decide the values of expressions.
     fn expressing(&self) -> Expressing;
 }
 
-/// A query whose names are clear.
+/// A query with resolved names.
 pub(crate) struct Resolved {
-    /// The query. Its tables are called as in `tables`.
+    /// The query. It calls its tables as `tables` does.
     pub query: Query,
-    /// What its columns are called, and the alias of the table each comes from.
+    /// The names of its columns and of their tables, for clients.
     pub columns: Vec<Shown>,
-    /// The tables it reads.
+    /// The tables it reads, by their names in plans.
     pub tables: Vec<(String, Arc<dyn TableProvider>)>,
-    /// Where they stand, in their order.
+    /// The places of its tables, in order.
     pub places: Vec<Place>,
-    /// How many SELECTs there are.
+    /// The number of SELECTs.
     pub selects: usize,
-    /// The queries by keywords, and the tables that they are asked of.
+    /// The keyword queries, with the engine's names of their tables.
     pub searched: Vec<(String, TextQuery)>,
-    /// With SQL_CALC_FOUND_ROWS the rows to pass over and to show: the query has them all.
+    /// Offset and limit of a query with SQL_CALC_FOUND_ROWS. The query itself returns all rows.
     pub window: Option<(u64, u64)>,
 }
 
-/// A column of the result, for clients.
+/// A result column, for clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shown {
     /// Its name.
     pub name: String,
-    /// The alias of its table, empty for expressions.
+    /// The alias of its table; empty for expressions.
     pub table: String,
-    /// What the table calls it, empty for expressions.
+    /// The column's name in its table; empty for expressions.
     pub column: String,
 }
 
-/// Resolves a query. `limit` is the most rows where the query says nothing (`sql_select_limit`).
+/// Resolves a query. `limit` is the default limit (`sql_select_limit`).
 pub(crate) fn resolve(
     mut query: Query,
     source: &Source,
@@ -149,7 +149,7 @@ pub(crate) fn resolve(
     Ok(Resolved { query, columns, tables, places, selects, searched, window })
 }
 
-/// What resolves a query.
+/// A new resolver.
 fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> Resolver<'c> {
     Resolver {
         catalog,
@@ -174,60 +174,60 @@ fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> 
     }
 }
 
-/// Most SELECTs and tables of a plan that are there because a common table expression is used more than
-/// once: those of expressions that use each other twice double with each.
+/// The most SELECTs and tables in copies of common table expressions. A chain of expressions that each use the one
+/// before twice doubles with each step.
 const MAX_COPIED: usize = 1_000;
 
-/// Most expressions within comparisons of rows with queries, each of which is said in others that have its
-/// parts twice: those that nest double with each level, and a deep one takes seconds to plan beyond.
+/// The most expressions in rewritten row comparisons. A rewrite has its operands twice, so nested ones double with each
+/// level; beyond this, planning would take seconds.
 const MAX_SAID: usize = 8_000;
 
 struct Resolver<'c> {
     catalog: &'c dyn Catalog,
     source: &'c Source,
-    /// Names that relations have in the plan.
+    /// The names of relations in the plan.
     used: HashSet<String>,
     tables: Vec<(String, Arc<dyn TableProvider>)>,
     depth: usize,
-    /// SELECTs and tables that the plan has so far.
+    /// The number of SELECTs and tables in the plan so far.
     parts: usize,
-    /// Those of them that are copies of common table expressions.
+    /// Of those, the copies of common table expressions.
     copied: usize,
-    /// Expressions within what was said otherwise.
+    /// The number of expressions in rewritten comparisons.
     said: usize,
-    /// Whether there are queries within the query.
+    /// Whether the query has subqueries.
     has_queries: bool,
-    /// The common table expressions that were named, as plans call them.
+    /// The common table expressions used so far, by their names in plans.
     named: HashSet<String>,
-    /// Where the tables stand.
+    /// The places of tables.
     places: Vec<Place>,
-    /// How many SELECTs were met.
+    /// The number of SELECTs so far.
     selects: usize,
-    /// The index hints of the SELECT whose FROM is resolved.
+    /// The index hints of the current SELECT.
     hints: Vec<Hint>,
-    /// What its condition says of the tables of `information_schema`.
+    /// The conditions of the current SELECT on columns of `information_schema`.
     wanted: Vec<Wanted>,
-    /// What WEIGHT() is in the SELECT that is resolved.
+    /// The value of WEIGHT() in the current SELECT.
     weight: Option<Expr>,
-    /// The views that were named, those within views too.
+    /// The number of views used, including those inside views.
     views: usize,
-    /// The views that are being resolved, one within the other.
+    /// The views being resolved, outermost first.
     within: Vec<TableName>,
-    /// The relations that JSON_TABLEs of the FROM that is resolved are of, as plans call them.
+    /// The relations that JSON_TABLEs of the current FROM depend on, by their names in plans.
     reached: Vec<String>,
-    /// What names mean, of a query that becomes a view.
+    /// Records the meanings of names in the query of a new view.
     notes: Option<RefCell<frozen::Notes>>,
 }
 
-/// A column that a query gives.
+/// A column of a query.
 #[derive(Clone, Debug)]
 struct Output {
-    /// As plans call it: unique in the query.
+    /// Its name in plans, unique in the query.
     planned: String,
     shown: Shown,
 }
 
-/// What a query stands within.
+/// The surroundings of a query.
 #[derive(Clone, Copy)]
 struct Env<'a> {
     scope: Option<&'a Scope<'a>>,
@@ -235,13 +235,13 @@ struct Env<'a> {
     standing: Standing,
 }
 
-/// Common table expressions, the innermost first.
+/// Visible common table expressions, as a list from the innermost outwards.
 struct Common<'a> {
     alias: String,
-    /// As plans call it.
+    /// Its name in plans.
     unique: String,
     columns: Vec<Named>,
-    /// SELECTs and tables that its plan has.
+    /// The number of SELECTs and tables in its plan.
     parts: usize,
     outer: Option<&'a Common<'a>>,
 }
@@ -256,7 +256,7 @@ impl Common<'_> {
 }
 
 impl Resolver<'_> {
-    /// Resolves a query; its columns are to be called `names` where given.
+    /// Resolves a query. `names` are its column names, if given.
     fn query(
         &mut self,
         query: &mut Query,
@@ -267,7 +267,7 @@ impl Resolver<'_> {
         if self.depth > MAX_DEPTH {
             return Err(too_nested());
         }
-        // What stands in expressions is planned several times for each query around it.
+        // Subqueries in expressions are planned several times for each enclosing query.
         if std::iter::successors(env.scope, |scope| scope.parent).nth(MAX_WITHIN).is_some() {
             return Err(too_nested());
         }
@@ -282,8 +282,7 @@ impl Resolver<'_> {
         result
     }
 
-    /// Resolves the common table expressions from `index` on, each within those before it, then
-    /// the query.
+    /// Resolves the common table expressions from `index` on, each in the scope of those before it, then the query.
     fn with(
         &mut self,
         mut with: With,
@@ -318,8 +317,7 @@ impl Resolver<'_> {
         self.with(with, index + 1, query, Env { common: Some(&common), ..env }, names)
     }
 
-    /// Resolves a common table expression that may name itself: its columns are those of its
-    /// first SELECT.
+    /// Resolves a recursive common table expression. Its columns are those of its first SELECT.
     fn recursive(
         &mut self,
         query: &mut Query,
@@ -398,7 +396,7 @@ impl Resolver<'_> {
                 let standing = Standing::of(SelectKind::Union);
                 let others = self.set_expr(right, Env { standing, ..env }, None)?;
                 same_count(&columns, &others)?;
-                // They are columns of no table any more.
+                // Columns of a UNION belong to no table.
                 for Output { shown, .. } in &mut columns {
                     shown.table.clear();
                     shown.column.clone_from(&shown.name);
@@ -467,8 +465,8 @@ impl Resolver<'_> {
 
     /// A name that no relation of the plan has yet.
     fn unique(&mut self, alias: &str) -> String {
-        // In a query within another a column that is called as a relation around it is would come first:
-        // no column is called so.
+        // In a subquery, a column with the name of an outer relation would take precedence. So relations get names that
+        // no column has.
         let mut number = 1;
         let mut name = match self.has_queries {
             true => format!("{alias}#{number}"),
@@ -481,8 +479,8 @@ impl Resolver<'_> {
         name
     }
 
-    /// A common table expression is named: each time but the first its plan is copied. 1038 where the
-    /// copies together would be too much.
+    /// Counts a use of a common table expression. Each use but the first copies its plan. Error 1038 if there are too
+    /// many copies.
     fn count_copy(&mut self, common: &Common<'_>) -> Result<()> {
         self.parts += common.parts;
         if self.named.insert(common.unique.clone()) {
@@ -499,7 +497,7 @@ impl Resolver<'_> {
         Err(Error::new(ErrorCode::OutOfMemory, message))
     }
 
-    /// A comparison is said otherwise. 1038 where that has made too much of the statement.
+    /// Counts the expressions of a rewritten comparison. Error 1038 if there are too many.
     fn count_said(&mut self, said: &Expr) -> Result<()> {
         let most = MAX_SAID;
         let counted = visit_expressions(said, |_| {
@@ -518,7 +516,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a query has others in it.
+/// Whether a query has subqueries.
 fn has_queries(query: &Query) -> bool {
     struct Counted(usize);
     impl Visitor for Counted {
@@ -532,14 +530,14 @@ fn has_queries(query: &Query) -> bool {
     query.visit(&mut Counted(0)).is_break()
 }
 
-/// 1353.
+/// Error 1353.
 fn column_counts() -> Error {
     let message = "In definition of view, derived table or common table expression, SELECT list and column \
                    names list have different column counts";
     Error::new(ErrorCode::ViewColumns, message)
 }
 
-/// Columns as a relation has them; 1060 if two have one name.
+/// The columns of a relation; error 1060 for duplicate names.
 fn named_once(columns: &[Output]) -> Result<Vec<Named>> {
     let mut seen = HashSet::new();
     let mut named = Vec::with_capacity(columns.len());
@@ -556,7 +554,7 @@ fn named_once(columns: &[Output]) -> Result<Vec<Named>> {
     Ok(named)
 }
 
-/// 1222 unless both have as many columns.
+/// Error 1222 unless both have the same number of columns.
 fn same_count(columns: &[Output], others: &[Output]) -> Result<()> {
     if columns.len() == others.len() {
         return Ok(());
@@ -565,17 +563,17 @@ fn same_count(columns: &[Output], others: &[Output]) -> Result<()> {
     Err(Error::new(ErrorCode::UnionColumns, message))
 }
 
-/// A plain alias.
+/// A table alias without columns.
 fn alias(name: &str) -> TableAlias {
     TableAlias { explicit: true, name: quoted(name), columns: Vec::new(), at: None }
 }
 
-/// 1473.
+/// Error 1473.
 fn too_nested() -> Error {
     Error::new(ErrorCode::NestingTooDeep, "Too high level of nesting for select")
 }
 
-/// A query of nothing but a body.
+/// A query that consists of a body only.
 fn query_of(body: SetExpr) -> Query {
     Query {
         with: None,

@@ -1,35 +1,35 @@
-//! Which SELECT of a statement each table stands in, for EXPLAIN.
+//! The SELECT that each table of a statement belongs to, for EXPLAIN.
 
-/// What a SELECT is to the statement.
+/// The role of a SELECT in a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SelectKind {
-    /// The outermost.
+    /// The outermost SELECT.
     #[default]
     Primary,
-    /// A later part of a UNION.
+    /// A later input of a UNION.
     Union,
-    /// In an expression.
+    /// A subquery in an expression.
     Subquery,
-    /// A table of FROM or WITH.
+    /// A derived table or a common table expression.
     Derived,
 }
 
-/// A table in a statement.
+/// A table's place in a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// What plans call it.
+    /// Its name in plans.
     pub unique: String,
-    /// What the statement calls it.
+    /// Its name or alias in the statement.
     pub alias: String,
     /// The number of the SELECT, from 1.
     pub select: usize,
-    /// What that is.
+    /// The role of that SELECT.
     pub kind: SelectKind,
-    /// Whether it is the system's, whose rows are made when it is named.
+    /// Whether it is a system table, whose rows are made during resolution.
     pub is_system: bool,
 }
 
-/// Where a SELECT stands.
+/// The number and the role of a SELECT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Standing {
     pub select: usize,
@@ -37,7 +37,7 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// A SELECT of this kind, whose number is not known yet.
+    /// A SELECT in this role, with its number still to be set.
     pub fn of(kind: SelectKind) -> Self {
         Self { select: 0, kind }
     }

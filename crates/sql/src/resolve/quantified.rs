@@ -1,9 +1,9 @@
-//! `x = ANY (query)` and `x <> ALL (query)` become `IN` and `NOT IN`. Plans handle the other comparisons with ANY and
-//! ALL themselves.
+//! `x = ANY (query)` and `x <> ALL (query)` become `IN` and `NOT IN`. The planner handles the other quantified
+//! comparisons.
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr};
 
-/// The expression as IN; `None` if it is none.
+/// The expression with IN; `None` if it is not one of these.
 pub(super) fn rewritten(expr: &Expr) -> Option<Expr> {
     let (left, right, negated) = match expr {
         Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => (left, right, false),

@@ -1,10 +1,10 @@
-//! Row comparisons with a subquery, rewritten with EXISTS and scalar subqueries.
+//! Row comparisons with a subquery, rewritten as EXISTS and scalar subqueries.
 //!
 //! ```text
 //! (a, b) IN (query)      some row is equal: 1; else some comparison is NULL: NULL; else 0
 //! (a, b) op (query)      the query's only row compared; if it has none NULL, of `<=>` 0
 //! ```
-//! In a condition NULL and 0 are the same, so one EXISTS is enough there, and it plans as a join.
+//! In a condition NULL and 0 are the same, so a single EXISTS is enough there, and it is planned as a join.
 
 use std::ops::ControlFlow;
 
@@ -20,10 +20,10 @@ use super::{
 };
 use crate::{Error, Result, parse::function_call};
 
-/// What stands before a row that is sought, or that its opposite is.
+/// The rows that an EXISTS looks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sought {
-    /// `(row) = (columns)`.
+    /// `(row) = (columns)` is true.
     Equal,
     /// The comparison is NULL.
     Unknown,
@@ -31,8 +31,8 @@ enum Sought {
     NotUnequal,
 }
 
-/// The expression without rows beside queries; `None` if it has none. 1241 where a query has
-/// another number of columns than what it is compared with.
+/// Rewrites a row comparison with a subquery; `None` if the expression is not one. Error 1241 if the numbers of columns
+/// differ.
 pub(super) fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
     Ok(Some(match expr {
         Expr::InSubquery { expr, subquery, negated } => {
@@ -58,7 +58,7 @@ pub(super) fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
         {
             return Err(Error::unsupported("ANY and ALL of anything but a query"));
         }
-        // Equality with ANY and inequality with ALL have become IN before.
+        // `= ANY` and `<> ALL` have become IN and NOT IN before.
         Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } if is_row(left) => {
             return Err(operand_columns(1));
         }
@@ -66,7 +66,7 @@ pub(super) fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
     }))
 }
 
-/// Makes EXISTS of each `IN` that stands where NULL is as good as 0.
+/// Turns `IN` into EXISTS where NULL means the same as 0.
 pub(super) fn in_condition(condition: &mut Expr) -> Result<()> {
     match condition {
         Expr::Nested(inner) => in_condition(inner),
@@ -77,7 +77,7 @@ pub(super) fn in_condition(condition: &mut Expr) -> Result<()> {
         Expr::InSubquery { expr, subquery, negated } => {
             let row = match row_of(expr) {
                 Some(row) => row,
-                // Planned as a join, what equals a constant would be sought alone, and NULL not be found.
+                // A join would look for rows equal to the constant only and miss NULLs.
                 None if *negated && is_constant(expr) => vec![expr.as_ref().clone()],
                 None => return Ok(()),
             };
@@ -117,7 +117,7 @@ fn is_constant(expr: &Expr) -> bool {
     named.is_continue()
 }
 
-/// `SELECT 1 FROM (query) WHERE …`.
+/// Builds `SELECT 1 FROM (query) WHERE …`.
 fn seeking(row: &[Expr], query: &Query, sought: Sought) -> Query {
     let equal = match row {
         [only] => binary(nested(only.clone()), BinaryOperator::Eq, column(0)),
@@ -131,7 +131,7 @@ fn seeking(row: &[Expr], query: &Query, sought: Sought) -> Query {
     asking(query, row.len(), number(1), Some(condition))
 }
 
-/// A row compared with a query's only row, on either side.
+/// A comparison of a row with a single-row subquery, on either side.
 fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {
     let (row, op, query) = match (left, right) {
         (row, Expr::Subquery(query)) if is_row(row) => (row, op.clone(), query),
@@ -151,7 +151,7 @@ fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Exp
     }))
 }
 
-/// `(SELECT expr FROM (query) AS q (…) WHERE condition)`, with names for the query's columns.
+/// Builds `(SELECT expr FROM (query) AS q (…) WHERE condition)`, with names for the query's columns.
 pub(super) fn asking(query: &Query, count: usize, expr: Expr, condition: Option<Expr>) -> Query {
     let mut named = alias("rows compared");
     let column = |at| TableAliasColumnDef { name: quoted(&column_name(at)), data_type: None };
@@ -169,7 +169,7 @@ pub(super) fn asking(query: &Query, count: usize, expr: Expr, condition: Option<
     query_of(SetExpr::Select(Box::new(select)))
 }
 
-/// The column of [`asking`]'s query at a place.
+/// The column of [`asking`]'s query at an index.
 pub(super) fn column(at: usize) -> Expr {
     Expr::Identifier(quoted(&column_name(at)))
 }
@@ -182,7 +182,7 @@ fn columns(count: usize) -> Expr {
     Expr::Tuple((0..count).map(column).collect())
 }
 
-/// The values of a row of several.
+/// The values of a row with several columns.
 fn row_of(expr: &Expr) -> Option<Vec<Expr>> {
     match expr {
         Expr::Tuple(values) if values.len() > 1 => Some(values.clone()),
@@ -199,7 +199,7 @@ fn row_of(expr: &Expr) -> Option<Vec<Expr>> {
     }
 }
 
-/// A row that may stand beside a query of as many columns.
+/// The row, if the query has as many columns.
 fn checked(row: Vec<Expr>, query: &Query) -> Result<Vec<Expr>> {
     check_columns(query, row.len())?;
     match row.iter().any(has_aggregate) {
@@ -213,7 +213,7 @@ pub(super) fn is_row(expr: &Expr) -> bool {
     width(expr) > 1
 }
 
-/// How many columns an operand has.
+/// The number of columns of an operand.
 fn width(expr: &Expr) -> usize {
     match expr {
         Expr::Subquery(query) => column_count(query).unwrap_or(1),
@@ -221,7 +221,7 @@ fn width(expr: &Expr) -> usize {
     }
 }
 
-/// 1241 if a query surely has another number of columns.
+/// Error 1241 if a query certainly has another number of columns.
 fn check_columns(query: &Query, count: usize) -> Result<()> {
     match column_count(query) {
         Some(found) if found != count => Err(operand_columns(count)),
@@ -233,7 +233,7 @@ fn operand_columns(count: usize) -> Error {
     Error::new(ErrorCode::OperandColumns, format!("Operand should contain {count} column(s)"))
 }
 
-/// How many columns a query has; `None` where a `*` leaves it open.
+/// The number of columns of a query; `None` if it has a `*`.
 fn column_count(query: &Query) -> Option<usize> {
     let mut body = query.body.as_ref();
     loop {
@@ -258,7 +258,7 @@ fn is_comparison(op: &BinaryOperator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
 }
 
-/// The comparison with its sides exchanged.
+/// The comparison with its operands exchanged.
 fn swapped(op: &BinaryOperator) -> BinaryOperator {
     match op {
         BinaryOperator::Lt => BinaryOperator::Gt,

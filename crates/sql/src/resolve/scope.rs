@@ -1,4 +1,4 @@
-//! Scopes: what a name means at a place of a statement.
+//! Scopes: the meaning of a name at a position of a statement.
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident};
 use remora_mysql::ErrorCode;
@@ -8,56 +8,56 @@ use crate::{Error, Result};
 /// A table, derived table or common table expression in FROM.
 #[derive(Clone, Debug)]
 pub(super) struct Relation {
-    /// What the statement calls it.
+    /// Its name or alias in the statement.
     pub alias: String,
-    /// The database, of tables.
+    /// The database, if it is a table.
     pub database: Option<String>,
-    /// What plans call it: no other relation of the statement is called so.
+    /// Its name in plans, unique in the statement.
     pub unique: String,
-    /// Its columns: as they are called, and as plans call them.
+    /// Its columns.
     pub columns: Vec<Named>,
     /// The columns of its primary key, in lower case; empty if it has none.
     pub key: Vec<String>,
-    /// Whether it is a view, whose columns are called as they are there, however they are written.
+    /// Whether it is a view, whose column names are shown as the view spells them, not as the statement does.
     pub is_view: bool,
 }
 
 /// A column's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Named {
-    /// As clients see it.
+    /// Its name for clients.
     pub shown: String,
-    /// As plans have it: in lower case and unique among its relation's.
+    /// Its name in plans: in lower case and unique in the relation.
     pub planned: String,
-    /// Whether `*` and NATURAL JOIN leave it out: invisible, or a hidden row number.
+    /// Whether `*` and NATURAL JOIN omit it: an invisible column or a hidden row number.
     pub hidden: bool,
 }
 
 impl Named {
-    /// Whether a name in lower case means it.
+    /// Whether this lower-case name means it.
     pub(super) fn is(&self, lower: &str) -> bool {
         self.shown.to_lowercase() == lower
     }
 }
 
-/// A column that can be named without its relation.
+/// A column that can be named without a qualifier.
 #[derive(Clone, Debug)]
 pub(super) struct Visible {
     pub name: Named,
-    /// What it stands for.
+    /// The column's expression.
     pub expr: Expr,
-    /// The alias of its relation; empty where two were merged.
+    /// The alias of its relation; empty for a merged column.
     pub table: String,
 }
 
-/// The relations of one SELECT, within those of the SELECTs around it.
+/// The relations of one SELECT, with the scope of the enclosing SELECT.
 pub(super) struct Scope<'p> {
     pub relations: Vec<Relation>,
     pub visible: Vec<Visible>,
     pub parent: Option<&'p Scope<'p>>,
 }
 
-/// A part of a statement, as errors call it.
+/// A clause of a statement, with MySQL's name for it in errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clause {
     Fields,
@@ -66,7 +66,7 @@ pub(super) enum Clause {
     Group,
     Having,
     Order,
-    /// What a JSON_TABLE is of.
+    /// The document of JSON_TABLE.
     TableFunction,
 }
 
@@ -85,12 +85,12 @@ impl Clause {
 }
 
 impl Relation {
-    /// The reference to a column of it.
+    /// A reference to one of its columns.
     pub(super) fn reference(&self, planned: &str) -> Expr {
         Expr::CompoundIdentifier(vec![quoted(&self.unique), quoted(planned)])
     }
 
-    /// All columns, as they can be named.
+    /// All its visible columns.
     pub(super) fn visible(&self) -> Vec<Visible> {
         let one = |name: &Named| Visible {
             expr: self.reference(&name.planned),
@@ -112,7 +112,7 @@ impl<'p> Scope<'p> {
         Self { relations: Vec::new(), visible: Vec::new(), parent }
     }
 
-    /// Adds relations and what can be named of them; 1066 if two have one name.
+    /// Adds relations and their columns; error 1066 if two relations have one name.
     pub(super) fn add(&mut self, relations: Vec<Relation>, visible: Vec<Visible>) -> Result<()> {
         for relation in relations {
             let database = relation.database.as_deref();
@@ -128,7 +128,7 @@ impl<'p> Scope<'p> {
         Ok(())
     }
 
-    /// What a name means here or further out; `None` if it means nothing, 1052 if several things.
+    /// The meaning of a name here or in an outer scope; `None` if it is unknown, error 1052 if it is ambiguous.
     pub(super) fn find(&self, name: &[Ident], clause: Clause) -> Result<Option<Expr>> {
         if let Some(found) = self.find_here(name, clause)? {
             return Ok(Some(found));
@@ -136,7 +136,7 @@ impl<'p> Scope<'p> {
         self.parent.map_or(Ok(None), |parent| parent.find(name, clause))
     }
 
-    /// What a name means in this SELECT itself.
+    /// The meaning of a name in this SELECT only.
     pub(super) fn find_here(&self, name: &[Ident], clause: Clause) -> Result<Option<Expr>> {
         let column = |ident: &Ident| ident.value.to_lowercase();
         match name {
@@ -170,13 +170,13 @@ impl<'p> Scope<'p> {
         self.relations.iter().find(|relation| relation.is_called(database, alias))
     }
 
-    /// Whether a relation of this name is here or further out.
+    /// Whether a relation of this name is here or in an outer scope.
     fn has_relation(&self, database: Option<&str>, alias: &str) -> bool {
         self.relation(database, alias).is_some()
             || self.parent.is_some_and(|parent| parent.has_relation(database, alias))
     }
 
-    /// The error of a name that means nothing: of JSON_TABLE's document it may be one of a table that is not to its left.
+    /// The error for an unknown name. In a JSON_TABLE document it may name a table that is not on the left.
     pub(super) fn unknown(&self, name: &[Ident], clause: Clause) -> Error {
         let table = match name {
             [table, _] => Some((None, table)),
@@ -194,42 +194,42 @@ impl<'p> Scope<'p> {
         }
     }
 
-    /// The relation that plans call so, here or further out.
+    /// The relation with this name in plans, here or in an outer scope.
     pub(super) fn planned_relation(&self, unique: &str) -> Option<&Relation> {
         let own = self.relations.iter().find(|relation| relation.unique == unique);
         own.or_else(|| self.parent?.planned_relation(unique))
     }
 }
 
-/// A name in quotes, so that no one reads it again.
+/// A quoted name, which keeps its spelling.
 pub(super) fn quoted(name: &str) -> Ident {
     Ident::with_quote('`', name)
 }
 
-/// The name as the statement has it.
+/// The name as the statement spells it.
 pub(super) fn written(name: &[Ident]) -> String {
     let parts: Vec<&str> = name.iter().map(|part| part.value.as_str()).collect();
     parts.join(".")
 }
 
-/// 1109.
+/// Error 1109.
 pub(super) fn unknown_table(name: &str, clause: Clause) -> Error {
     let message = format!("Unknown table '{name}' in {}", clause.name());
     Error::new(ErrorCode::UnknownTableInDelete, message)
 }
 
-/// 1054.
+/// Error 1054.
 pub(super) fn unknown_column(name: &str, clause: Clause) -> Error {
     let message = format!("Unknown column '{name}' in '{}'", clause.name());
     Error::new(ErrorCode::UnknownColumn, message)
 }
 
-/// 1066.
+/// Error 1066.
 pub(super) fn not_unique(alias: &str) -> Error {
     Error::new(ErrorCode::NonUniqueTable, format!("Not unique table/alias: '{alias}'"))
 }
 
-/// 1060.
+/// Error 1060.
 pub(super) fn duplicate_column(name: &str) -> Error {
     Error::new(ErrorCode::DuplicateColumn, format!("Duplicate column name '{name}'"))
 }

@@ -1,7 +1,7 @@
 //! MATCH … AGAINST as a number: a column of its table with the score of each row.
 //!
-//! As a condition, MATCH stays as it is and the text index answers it. Anywhere else it becomes
-//! `match_score(table.column)`, with a column for this MATCH alone, because the index computes the score only while it
+//! As a condition, MATCH stays as it is and the text index answers it. Elsewhere it becomes
+//! `match_score(table.column)`, with a column for this MATCH alone, because the index computes a score only while it
 //! reads the row.
 
 use std::{any::Any, ops::ControlFlow, sync::Arc};
@@ -25,18 +25,18 @@ use crate::{
     search::{KEYWORDS_FACTORS, KEYWORDS_HELD, KEYWORDS_MODE},
 };
 
-/// MATCH as a condition, while the others are replaced.
+/// The function name of a MATCH in a condition, while the others are replaced.
 const CONDITION: &str = "match_as_condition";
-/// A query by keywords as a condition that a column answers.
+/// The function name of a keyword query in a condition that is answered by a column.
 const HELD: &str = "match_held";
-/// Most scores of a table in one statement.
+/// The most scores of a table in one statement.
 const MAX_SCORES: usize = 64;
 
-/// The tables of a statement by the names that its plan has for them.
+/// The tables of a statement, by their names in plans.
 pub(super) type Tables = Vec<(String, Arc<dyn TableProvider>)>;
 
-/// Replaces every MATCH that is a number. 1191 where no text index holds the columns of one. Gives the queries by
-/// keywords, with the engine's names of their tables.
+/// Replaces every MATCH that is used as a number. Error 1191 if no text index has its columns. Returns the keyword
+/// queries, with the engine's names of their tables.
 pub(super) fn replaced(query: &mut Query, tables: &mut Tables) -> Result<Vec<(String, TextQuery)>> {
     let mut scores = Scores { tables, searched: Vec::new() };
     match query.visit(&mut scores) {
@@ -55,8 +55,8 @@ impl VisitorMut for Scores<'_> {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         each_condition(select, &mut |condition| renamed(condition, MATCH, CONDITION));
-        // The index alone answers a query by keywords: where the table's scan cannot be asked whether it holds,
-        // a column of the table says so.
+        // Only the index can answer a keyword query. If it cannot be pushed down to the table's scan, a column of the
+        // scan gives its result.
         let is_plain = !has_outer_joins(select);
         if let Some(condition) = &mut select.selection {
             held(condition, is_plain);
@@ -94,8 +94,8 @@ impl VisitorMut for Scores<'_> {
 }
 
 impl Scores<'_> {
-    /// The score of a MATCH; `None` if it is a condition, or not of the columns of one table of
-    /// the engine.
+    /// The score column of a MATCH; `None` if the MATCH is a condition, or its columns are not of a single table of the
+    /// engine.
     fn score(&mut self, function: &Function, is_condition: bool) -> Result<Option<Expr>> {
         let args = arguments(function);
         let [mode, query, columns @ ..] = args.as_slice() else { return Ok(None) };
@@ -138,14 +138,14 @@ impl Scores<'_> {
     }
 }
 
-/// Whether a MATCH in this mode tells factors, in a text, and no score.
+/// Whether a MATCH in this mode returns factors, which are a text, instead of a score.
 fn tells_factors(mode: &str) -> bool {
     mode.starts_with(KEYWORDS_MODE)
         && mode.lines().next_back().is_some_and(|option| option.starts_with(KEYWORDS_FACTORS))
 }
 
-/// Makes of each query by keywords in a condition one that a column answers, but for those that a scan can be asked:
-/// the parts of an AND, if `is_plain`.
+/// Marks the keyword queries in a condition that a column answers. Those that can be pushed down, the conjuncts if
+/// `is_plain`, stay.
 fn held(condition: &mut Expr, is_plain: bool) {
     match condition {
         Expr::Nested(inner) => held(inner, is_plain),
@@ -169,7 +169,7 @@ fn held(condition: &mut Expr, is_plain: bool) {
     }
 }
 
-/// The mode of a MATCH by keywords.
+/// The mode of a keyword query's MATCH.
 fn keywords_mode(function: &mut Function) -> Option<&mut String> {
     let FunctionArguments::List(list) = &mut function.args else { return None };
     match list.args.first_mut()? {
@@ -216,7 +216,7 @@ fn each_join(select: &mut Select, visit: &mut dyn FnMut(&mut Expr)) {
     }
 }
 
-/// Renames the calls of a condition whose truth alone counts.
+/// Renames the calls of which only the truth value matters.
 fn renamed(condition: &mut Expr, from: &str, to: &str) {
     match condition {
         Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Not, expr: inner } => {
@@ -261,7 +261,7 @@ fn text(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// The column that an argument is, and whether it is any of its group.
+/// The column of an argument, and whether it is wrapped in ANY_VALUE.
 fn column_of(expr: &Expr) -> Option<(&[Ident], bool)> {
     match expr {
         Expr::CompoundIdentifier(name) => Some((name, false)),

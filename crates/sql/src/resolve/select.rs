@@ -1,4 +1,4 @@
-//! One SELECT.
+//! Resolves one SELECT.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,8 +26,7 @@ use crate::{
     parse::{function_call, take_group_rows},
 };
 
-/// Most columns of a SELECT, as MySQL has them of a table: each is compared with all others when it
-/// is planned.
+/// The most columns of a SELECT, as for a table in MySQL. Planning compares each with all others.
 pub(crate) const MAX_COLUMNS: usize = 4_096;
 
 /// A selected expression.
@@ -39,7 +38,7 @@ pub(super) struct Item {
 }
 
 impl Resolver<'_> {
-    /// Resolves a SELECT and the ORDER BY of its query.
+    /// Resolves a SELECT, together with the ORDER BY of its query.
     pub(super) fn select(
         &mut self,
         select: &mut Select,
@@ -108,7 +107,7 @@ impl Resolver<'_> {
         Ok(items.into_iter().map(output).collect())
     }
 
-    /// Resolves WHERE, which says what WEIGHT() is, there too.
+    /// Resolves WHERE, which also defines WEIGHT().
     fn condition(&mut self, select: &mut Select, scope: &Scope<'_>, env: Env<'_>) -> Result<()> {
         let Select { selection, projection, .. } = &mut *select;
         if let Some(selection) = selection {
@@ -124,7 +123,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The selected expressions, `*` written out.
+    /// The select items, with `*` expanded.
     fn items(&mut self, select: &mut Select, scope: &Scope<'_>, env: Env<'_>) -> Result<Vec<Item>> {
         let column = select.select_token.0.span.start.column as usize;
         let texts = column.checked_sub(1).map(|place| items::texts(self.source, place));
@@ -166,8 +165,8 @@ impl Resolver<'_> {
         Ok(made)
     }
 
-    /// What an item gives, for a query that becomes a view: one of which it is told whether its name was given,
-    /// or all columns.
+    /// A select item as recorded for a view. `is_given` tells whether the name of an expression is an explicit alias;
+    /// it is `None` for `*`.
     fn noted_item(&self, made: &[Item], is_given: Option<bool>, scope: &Scope<'_>) -> NotedItem {
         match (made, is_given) {
             ([item], Some(is_given)) => NotedItem::One(item.shown.name.clone(), is_given),
@@ -195,7 +194,7 @@ impl Resolver<'_> {
         Ok(Item { expr, shown, planned: String::new() })
     }
 
-    /// What is grouped by, resolved, and whether with ROLLUP.
+    /// The resolved group keys, and whether WITH ROLLUP is present.
     fn groups(
         &mut self,
         select: &mut Select,
@@ -209,7 +208,7 @@ impl Resolver<'_> {
         let GroupByExpr::Expressions(mut groups, modifiers) = group_by else {
             return Err(Error::unsupported("GROUP BY ALL"));
         };
-        // What is grouped by is no GROUPBY(), which says what that is.
+        // GROUPBY() cannot be its own group key.
         let others = aliases.iter().filter(|alias| !heads::is_group(&alias.expr));
         let aliases: Vec<Alias> = match groups.is_empty() {
             true => Vec::new(),
@@ -264,7 +263,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Makes one SELECT of rows or of groups of it.
+    /// Rewrites a SELECT with groups.
     fn group(
         &mut self,
         select: &mut Select,
@@ -276,7 +275,7 @@ impl Resolver<'_> {
         let ordered = order.iter().map(|each| &each.expr);
         let mut all = items.iter().map(|item| &item.expr).chain(&select.having).chain(ordered);
         if groups.is_empty() && !all.any(grouping::has_aggregate) {
-            // Without groups HAVING is a second WHERE.
+            // Without groups HAVING is another WHERE.
             if let Some(having) = select.having.take() {
                 select.selection = Some(match select.selection.take() {
                     Some(selection) => nested_and(selection, having),
@@ -308,7 +307,7 @@ impl Resolver<'_> {
             kept = groups.into_iter().take(1).map(opaque).collect();
         }
         if !rollup {
-            // Twice is once, but with ROLLUP, which sums up each of them.
+            // Duplicate keys are dropped, except WITH ROLLUP, which makes totals for each.
             let mut known = HashSet::new();
             kept.retain(|group| known.insert(grouping::bare_text(group)));
         }
@@ -324,7 +323,7 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// Makes what stands beside groups what follows from them, or any value of them.
+    /// Rewrites columns that are not group keys.
     fn beside_groups(
         &self,
         select: &mut Select,
@@ -349,7 +348,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Replaces GROUPBY() wherever it may stand.
+/// Replaces GROUPBY() everywhere.
 fn replace_groups(
     select: &mut Select,
     order: &mut [OrderByExpr],
@@ -365,17 +364,17 @@ fn replace_groups(
     order.iter_mut().try_for_each(|each| heads::replace_group(&mut each.expr, group))
 }
 
-/// Whether a SELECT gives rows as they are: neither groups nor distinct ones.
+/// Whether a SELECT returns rows as they are, without groups or DISTINCT.
 fn is_of_rows(select: &Select, items: &[Item], groups: &[Expr]) -> bool {
     select.distinct.is_none() && !is_grouped(items, groups)
 }
 
-/// Whether a SELECT has groups, or sums up all rows.
+/// Whether a SELECT has groups or aggregates.
 fn is_grouped(items: &[Item], groups: &[Expr]) -> bool {
     !groups.is_empty() || items.iter().any(|item| grouping::has_aggregate(&item.expr))
 }
 
-/// Every group before what sums it up.
+/// The order of a group key with its ROLLUP total last.
 fn sorted_group(group: &Expr) -> [OrderByExpr; 2] {
     let summed = function_call("grouping", vec![group.clone()]);
     let options = OrderByOptions { asc: None, nulls_first: None };
@@ -387,18 +386,18 @@ fn nested_and(left: Expr, right: Expr) -> Expr {
     binary(nested(left), BinaryOperator::And, nested(right))
 }
 
-/// An item that is ordered by is named by its name in the plan.
+/// Orders by a select item through its name in the plan.
 fn by_name(order: &mut OrderByExpr, items: &[Item]) {
     let text = order.expr.to_string();
     if let Some(item) = items.iter().find(|item| item.expr.to_string() == text) {
         order.expr = Expr::Identifier(quoted(&item.planned));
     } else if position(&order.expr).is_some() {
-        // A plan would take the number for an item's.
+        // Otherwise the plan would take the number for a position.
         order.expr = opaque(order.expr.clone());
     }
 }
 
-/// The number of an item, where an expression is one.
+/// The number of a select item, if the expression is one.
 pub(super) fn position(expr: &Expr) -> Option<usize> {
     match expr {
         Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) => digits.parse().ok(),
@@ -406,22 +405,22 @@ pub(super) fn position(expr: &Expr) -> Option<usize> {
     }
 }
 
-/// Gives items the names that plans call them by: none that a column of `taken` has, but for that
-/// column if no other has its name. A plan that orders by a column that is not selected carries both.
-/// What is selected `within` another query may stand beside that one's columns.
+/// Gives the items unique names in plans. No item gets the name of a column in `taken`, unless it is that column,
+/// because a plan that orders by an unselected column carries both. Items of a subquery (`within`) get names apart from
+/// those of the outer query.
 fn name_items(items: &mut [Item], names: Option<&[String]>, taken: &[Visible], within: bool) {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for visible in taken {
         *counts.entry(visible.name.planned.to_lowercase()).or_default() += 1;
     }
     let mut used: HashSet<String> = HashSet::new();
-    // What the last of each name has behind it.
+    // The last suffix of each name.
     let mut numbers: HashMap<String, usize> = HashMap::new();
     for (index, item) in items.iter_mut().enumerate() {
         if let Some(name) = names.and_then(|names| names.get(index)) {
             item.shown.name.clone_from(name);
         }
-        // With a point it could be a relation's column.
+        // With a point it could be taken for a qualified column.
         let mut base = item.shown.name.to_lowercase().replace('.', "#");
         let count = counts.get(&base).copied().unwrap_or(0);
         let is_own = count == 1 && is_column(&item.expr, &base);
@@ -448,7 +447,7 @@ fn alias_of(item: &Item) -> Alias {
     Alias { name, expr: item.expr.clone() }
 }
 
-/// What an expression without alias is called.
+/// The default name of an expression.
 fn name_of(expr: &Expr, text: Option<String>) -> String {
     match expr {
         Expr::Identifier(name) if !name.value.starts_with('@') => name.value.clone(),
@@ -459,8 +458,7 @@ fn name_of(expr: &Expr, text: Option<String>) -> String {
     }
 }
 
-/// The alias of the table whose column an expression is.
-/// The alias of the table that an expression is a column of, and what the table calls it.
+/// The alias of the table whose column an expression is, and the column's name in the table.
 fn column_of(expr: &Expr, scope: &Scope<'_>) -> Option<(String, String)> {
     let Expr::CompoundIdentifier(name) = expr else { return None };
     let [unique, column] = name.as_slice() else { return None };

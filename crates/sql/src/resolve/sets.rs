@@ -1,6 +1,6 @@
-//! GROUP BY of a multi-value attribute: a row is in the group of each of its numbers.
+//! GROUP BY of a multi-value attribute: a row belongs to the group of each of its numbers.
 //!
-//! The grouped column becomes `#each(column)`, and WHERE gets `#unfold(#each(column))`, from which plans make one row
+//! The group key becomes `#each(column)`, and WHERE gets `#unfold(#each(column))`, from which the planner makes one row
 //! for each number ([`crate::plan`]).
 
 use std::ops::ControlFlow;
@@ -18,20 +18,20 @@ use crate::{
     parse::function_call,
 };
 
-/// How a SELECT is grouped.
+/// The kind of grouping of a SELECT.
 #[derive(Clone, Copy)]
 pub(super) struct Grouped {
-    /// Whether best rows stand for groups: a set beside them is that of the row.
+    /// Whether best rows represent groups. Then a set in the select list is the row's set.
     pub by_heads: bool,
     pub has_rollup: bool,
 }
 
 impl Resolver<'_> {
-    /// Groups by the numbers of sets, where a SELECT groups by sets. What else is selected of such a set is the number
-    /// of the group, unless best rows stand for groups.
+    /// Rewrites groups by sets to groups by their numbers. Elsewhere such a set becomes the group's number, unless best
+    /// rows represent groups.
     ///
     /// # Errors
-    /// 1064 for a set among several groups that best rows stand for, 1235 WITH ROLLUP.
+    /// 1064 for a set among several group keys in Sphinx's groups, 1235 WITH ROLLUP.
     pub(super) fn unfold(
         &self,
         select: &mut Select,
@@ -64,7 +64,7 @@ impl Resolver<'_> {
         }
         if !grouped.by_heads && !numbered.is_empty() {
             let mut naming = Naming { sets: &numbered, within: 0, kept: Vec::new() };
-            // Nothing fails on the way.
+            // The visitor never breaks.
             for item in items {
                 let _ = item.expr.visit(&mut naming);
             }
@@ -91,7 +91,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The set of which an expression is each number, as SphinxAPI asks for it.
+    /// The set of an expression that stands for each of its numbers, as SphinxAPI writes it.
     fn each_of(&self, expr: &Expr) -> Result<Option<Expr>> {
         let Expr::Function(function) = expr else { return Ok(None) };
         let name = function.name.0.first().and_then(|part| part.as_ident());
@@ -104,7 +104,7 @@ impl Resolver<'_> {
     }
 }
 
-/// COUNT(DISTINCT …) of a set: of the numbers of all sets. `None` for another call.
+/// COUNT(DISTINCT set), which counts the numbers of all sets. `None` for other calls.
 pub(super) fn distinct(function: &Function, tables: &Tables) -> Option<Expr> {
     let FunctionArguments::List(list) = &function.args else { return None };
     let is_distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
@@ -118,7 +118,7 @@ pub(super) fn distinct(function: &Function, tables: &Tables) -> Option<Expr> {
     Some(Expr::Function(Function { name: named.name, args: named.args, ..function.clone() }))
 }
 
-/// Whether an expression is each number of a set.
+/// Whether an expression stands for each number of a set.
 pub(super) fn is_each(expr: &Expr) -> bool {
     matches!(expr, Expr::Function(function) if function.name.to_string() == EACH)
 }
@@ -142,7 +142,7 @@ fn only_argument(function: &Function) -> Option<&Expr> {
     }
 }
 
-/// Whether an expression is a table's column of sets.
+/// Whether an expression is a multi-value column.
 fn is_set(expr: &Expr, tables: &Tables) -> bool {
     kind_of(expr, tables).is_some_and(|kind| kind.multi.is_some())
 }
@@ -157,12 +157,12 @@ fn kind_of(expr: &Expr, tables: &Tables) -> Option<ExprType> {
     Some(ExprType::of_field(field))
 }
 
-/// Makes sets that are grouped by their numbers, but for those that aggregates sum up and queries name.
+/// Replaces the grouped sets by their numbers, except in aggregates and subqueries.
 struct Naming<'s> {
     sets: &'s [String],
-    /// How many aggregates and queries the node lies in.
+    /// The nesting depth in aggregates and subqueries.
     within: usize,
-    /// Whether each expression on the way is an aggregate.
+    /// For each enclosing expression, whether it counts for `within`.
     kept: Vec<bool>,
 }
 
@@ -180,7 +180,7 @@ impl VisitorMut for Naming<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        // What is each number already is left alone.
+        // A set's number is left as it is.
         let is_kept = is_aggregate(expr) || is_each(expr);
         self.within += usize::from(is_kept);
         self.kept.push(is_kept);

@@ -1,5 +1,5 @@
-//! What a SELECT's condition says of the names of tables that `information_schema` tells of, so that rows of the
-//! others are not made: tools ask for one table at a time, of a server that has thousands.
+//! Conditions of a SELECT on table names of `information_schema`, so that only rows about those tables are made. Tools
+//! ask for one table at a time, of a server that has thousands.
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArguments, Select, TableFactor, TableWithJoins, Value,
@@ -15,17 +15,17 @@ use crate::{
 
 const SYSTEM: &str = "information_schema";
 
-/// Values of which a column must have one, or the condition is true of no row.
+/// A column and the values of which it must have one.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
-    /// What the column's table is called; `None` where there is no other.
+    /// The qualifier of the column; `None` if FROM has no other table.
     table: Option<String>,
     column: String,
     values: Vec<String>,
 }
 
 impl Resolver<'_> {
-    /// Resolves FROM, the tables of `information_schema` in it with the rows that the condition may be true of.
+    /// Resolves FROM. Tables of `information_schema` get only rows that can satisfy the condition.
     pub(super) fn sources(
         &mut self,
         select: &mut Select,
@@ -39,10 +39,10 @@ impl Resolver<'_> {
         resolved
     }
 
-    /// Which tables are asked about in the table of this name in FROM.
+    /// The tables that the condition asks about in a table of `information_schema`.
     pub(super) fn sought(&self, name: &TableName, called: &str) -> Sought {
         let mut sought = Sought::default();
-        // A column that this table does not have is one of a query around this one.
+        // A column that this table does not have belongs to an outer query.
         let of = |wanted: &&Wanted| {
             wanted.table.as_ref().is_none_or(|table| table == called)
                 && show::system_has_column(name, &wanted.column)
@@ -58,7 +58,7 @@ impl Resolver<'_> {
         sought
     }
 
-    /// What must be true of every row that a SELECT gives, as far as it says which values a column has.
+    /// The necessary conditions of the SELECT that limit a column to known values.
     fn wanted(&self, select: &Select) -> Vec<Wanted> {
         let Some(condition) = &select.selection else { return Vec::new() };
         if !select.from.iter().any(|each| self.names_system(each)) || !are_apart(&select.from) {
@@ -108,7 +108,7 @@ impl Resolver<'_> {
         factors.any(is_system)
     }
 
-    /// A column that is compared with values which are known by now.
+    /// A column that is compared with known values.
     fn column_among(&self, column: &Expr, values: &[Expr]) -> Option<Wanted> {
         let (table, column) = match column {
             Expr::Identifier(column) => (None, column),
@@ -125,7 +125,7 @@ impl Resolver<'_> {
         Some(Wanted { table, column: column.value.clone(), values })
     }
 
-    /// A text as it is written, or the name of the database.
+    /// A text literal, or the value of DATABASE().
     fn known_text(&self, value: &Expr) -> Option<String> {
         match value {
             Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {
@@ -148,7 +148,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether all that FROM names are tables of names of their own: a name may mean one of two otherwise.
+/// Whether all names in FROM are distinct, so that no qualifier is ambiguous.
 fn are_apart(from: &[TableWithJoins]) -> bool {
     let factors = from.iter().flat_map(|each| {
         std::iter::once(&each.relation).chain(each.joins.iter().map(|join| &join.relation))

@@ -1,4 +1,4 @@
-//! Sphinx's dialect: syntax that MySQL shares but gives another meaning.
+//! Sphinx's dialect: syntax that it shares with MySQL but that has another meaning.
 
 use std::ops::ControlFlow;
 
@@ -21,16 +21,16 @@ use crate::{
     parse::{GroupRows, MAX_MATCHES, MAX_QUERY_TIME, PARTIAL, function_call},
 };
 
-/// Rows that are shown where no LIMIT is said.
+/// The default LIMIT.
 const ROWS: u64 = 20;
-/// Rows that may be shown where no OPTION says how many.
+/// The default of `max_matches`.
 const MOST_MATCHES: u64 = 1_000;
-/// The databases whose tables no index of Sphinx's is like.
+/// Databases whose tables are not searched as Sphinx's indexes are.
 const SYSTEM: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
-/// Names of values before they were functions.
+/// Sphinx's former names of some functions.
 const OLD_NAMES: [&str; 6] = ["@count", "@distinct", "@expr", "@groupby", "@id", "@weight"];
 
-/// The value of an option of a statement.
+/// The value of an option.
 fn option(settings: Option<&[Setting]>, name: &str) -> Option<u64> {
     let of = |setting: &&Setting| setting.key.value == name;
     match &settings?.iter().rfind(of)?.value {
@@ -41,17 +41,17 @@ fn option(settings: Option<&[Setting]>, name: &str) -> Option<u64> {
     }
 }
 
-/// How many rows a statement may show: `OPTION max_matches`.
+/// The most rows of a statement: `OPTION max_matches`.
 pub(crate) fn most_matches(settings: Option<&[Setting]>) -> u64 {
     option(settings, MAX_MATCHES).unwrap_or(MOST_MATCHES)
 }
 
-/// How many milliseconds a statement may take: `OPTION max_query_time`, where 0 is any.
+/// The time limit of a statement in milliseconds: `OPTION max_query_time`; `None` for 0, which means no limit.
 pub(crate) fn max_query_time(query: &Query) -> Option<u64> {
     option(query.settings.as_deref(), MAX_QUERY_TIME).filter(|limit| *limit > 0)
 }
 
-/// What a statement says of how other servers are asked; `None` if it says nothing.
+/// A statement's options for asking other servers; `None` if it has none.
 pub(crate) fn asked_of_agents(query: &Query) -> Option<Asked> {
     let said = |name| option(query.settings.as_deref(), name);
     let asked = Asked {
@@ -63,7 +63,7 @@ pub(crate) fn asked_of_agents(query: &Query) -> Option<Asked> {
     (asked != Asked::default()).then_some(asked)
 }
 
-/// Limits a client's query of tables: twenty rows where it says nothing, and never more than there may be.
+/// Limits a client's query on tables: twenty rows without LIMIT, never more than `most`.
 pub(super) fn limit(query: &mut Query, most: u64) -> Result<()> {
     if !reads_tables(&query.body) {
         return Ok(());
@@ -102,12 +102,12 @@ fn reads_tables(body: &SetExpr) -> bool {
 }
 
 impl Resolver<'_> {
-    /// Whether a SELECT means what it means to Sphinx: none of a view does.
+    /// Whether a SELECT is in Sphinx's dialect. The SELECT of a view never is.
     pub(super) fn is_sphinx(&self) -> bool {
         self.catalog.is_sphinx() && self.within.is_empty() && self.notes.is_none()
     }
 
-    /// What a SELECT says of the rows of its groups; in Sphinx's dialect each has its best.
+    /// The `GROUP n BY` and WITHIN GROUP ORDER BY of a SELECT. In Sphinx's dialect every group has a best row.
     pub(super) fn group_rows(
         &self,
         said: Option<GroupRows>,
@@ -117,7 +117,7 @@ impl Resolver<'_> {
         said.or_else(|| is_meant.then(GroupRows::default))
     }
 
-    /// Makes one of the tables of FROM, which Sphinx reads as one.
+    /// Replaces several tables in FROM by one, as Sphinx reads them.
     pub(super) fn unite(&self, select: &mut Select) -> Result<()> {
         if !self.is_sphinx() || select.from.len() < 2 {
             return Ok(());
@@ -136,8 +136,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Replaces names of what is selected in WHERE, where they come before columns: Sphinx has no other expressions
-    /// there.
+    /// Replaces aliases of select items in WHERE, where they take precedence over columns. Sphinx permits no other
+    /// expressions there.
     pub(super) fn name_selected(
         &mut self,
         condition: &mut Expr,
@@ -147,7 +147,7 @@ impl Resolver<'_> {
             return Ok(());
         }
         let named = |item: &SelectItem| match item {
-            // What is grouped by may be called as the column is that it is made of.
+            // An alias of a group key may have the name of the key's own column.
             SelectItem::ExprWithAlias { expr, alias } if !heads::is_group(expr) => {
                 Some((alias.value.to_lowercase(), expr.clone()))
             }
@@ -164,7 +164,7 @@ impl Resolver<'_> {
         naming.said.iter().try_for_each(|said| self.count_said(said))
     }
 
-    /// Refuses a second query by keywords of a table.
+    /// Refuses a second keyword query on a table.
     pub(super) fn check_matches(&self, condition: Option<&Expr>) -> Result<()> {
         let Some(condition) = condition.filter(|_| self.is_sphinx()) else { return Ok(()) };
         if condition.visit(&mut Matches { depth: 0, tables: Vec::new() }).is_continue() {
@@ -173,7 +173,7 @@ impl Resolver<'_> {
         Err(Error::new(ErrorCode::ParseError, "too many MATCH() clauses"))
     }
 
-    /// Orders rows as Sphinx does: by key where nothing is said, and where what is said leaves rows alike.
+    /// Orders rows as Sphinx does: by key if there is no ORDER BY, and among equal rows.
     pub(super) fn order_rows(&self, order: &mut Vec<OrderByExpr>, scope: &Scope<'_>) {
         match (self.weight.is_some(), order.is_empty()) {
             (true, true) => order.extend(keywords::order(scope)),
@@ -183,7 +183,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The name of the first of several tables of one database, and that of all of them as one.
+/// The alias of the first of several tables of one database, and the name of all of them as one table.
 fn united(from: &[TableWithJoins]) -> Option<(String, ObjectName)> {
     let named = |from: &TableWithJoins| match &from.relation {
         TableFactor::Table { name, alias: None, args: None, index_hints, .. }
@@ -209,7 +209,7 @@ fn united(from: &[TableWithJoins]) -> Option<(String, ObjectName)> {
     Some((first.clone(), ObjectName::from(parts.collect::<Vec<Ident>>())))
 }
 
-/// 1064 for a name that Sphinx once had.
+/// Error 1064 for one of Sphinx's former names.
 pub(super) fn check_variable(name: &str) -> Result<()> {
     match OLD_NAMES.iter().any(|old| name.eq_ignore_ascii_case(old)) {
         false => Ok(()),
@@ -220,7 +220,7 @@ pub(super) fn check_variable(name: &str) -> Result<()> {
     }
 }
 
-/// A division, which is 0 where it is by 0; nothing for another expression.
+/// A division that is 0 if the divisor is 0; `None` for other expressions.
 pub(super) fn division(expr: &mut Expr) -> Option<Expr> {
     use BinaryOperator::{Divide, Modulo, MyIntegerDivide};
     let Expr::BinaryOp { op: Divide | Modulo | MyIntegerDivide, .. } = expr else { return None };
@@ -229,14 +229,14 @@ pub(super) fn division(expr: &mut Expr) -> Option<Expr> {
     Some(function_call("coalesce", vec![division, zero]))
 }
 
-/// Most names of selected values in a condition: each is written out.
+/// The most replaced aliases in a condition.
 const MAX_NAMED: usize = 1_000;
 
-/// Writes out names of what is selected.
+/// Replaces aliases of select items.
 struct Naming {
     named: FxHashMap<String, Expr>,
     depth: usize,
-    /// What was written.
+    /// The replacing expressions.
     said: Vec<Expr>,
 }
 
@@ -268,7 +268,7 @@ impl VisitorMut for Naming {
     }
 }
 
-/// Seeks two queries by keywords of one table.
+/// Seeks two keyword queries on one table.
 struct Matches {
     depth: usize,
     tables: Vec<Option<String>>,

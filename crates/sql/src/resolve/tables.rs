@@ -28,7 +28,7 @@ fn plain_name(name: &str) -> String {
     name.trim_matches(['`', '\'', '"']).to_lowercase()
 }
 
-/// What stands left of `:=` in a statement.
+/// The variables that a statement assigns by `:=`.
 fn assigned_names(source: &Source) -> Vec<String> {
     let behind = source.tokens.iter().skip(1);
     let pairs = source.tokens.iter().zip(behind).filter(|(variable, sign)| {
@@ -45,15 +45,15 @@ fn assigned_names(source: &Source) -> Vec<String> {
 pub(crate) struct SessionCatalog<'a> {
     session: &'a SessionState,
     reader: Reader,
-    /// The user variables that the statement assigns, as [`plain_name`] has them. They are read as it goes on.
+    /// The user variables that the statement assigns, as [`plain_name`] writes them. They are read while it runs.
     assigned: Vec<String>,
     known: Mutex<FxHashMap<TableName, Arc<dyn TableProvider>>>,
     rows: Mutex<usize>,
     /// Whether a table has rows in other servers.
     is_elsewhere: AtomicBool,
-    /// The view that is being made of the statement.
+    /// The view that the statement creates.
     made: Option<TableName>,
-    /// Whether a client sent it as a SELECT.
+    /// Whether a client sent the statement as a SELECT.
     is_client: bool,
 }
 
@@ -66,22 +66,22 @@ impl<'a> SessionCatalog<'a> {
         Self { session, reader, assigned, known, rows, is_elsewhere, made: None, is_client: false }
     }
 
-    /// The same for a SELECT of a client's: what other statements hold means what it means to MySQL.
+    /// The same for a client's SELECT, which may be in Sphinx's dialect; other statements never are.
     pub(crate) fn for_client(self) -> Self {
         Self { is_client: true, ..self }
     }
 
-    /// The same for a query that becomes the view of this name.
+    /// The same for the query of a new view.
     pub(crate) fn for_view(self, name: TableName) -> Self {
         Self { made: Some(name), ..self }
     }
 
-    /// How many rows the tables have that were asked for.
+    /// The total number of rows in the tables used.
     pub(crate) fn rows(&self) -> usize {
         *self.rows.lock()
     }
 
-    /// Whether a table that was asked for has rows in other servers.
+    /// Whether a table used has rows in other servers.
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.is_elsewhere.load(Ordering::Relaxed)
     }
@@ -152,7 +152,7 @@ impl Catalog for SessionCatalog<'_> {
     }
 
     fn table_with(&self, name: &TableName, sought: &Sought) -> Result<Arc<dyn TableProvider>> {
-        // Not kept: the statement may name it again with another condition.
+        // Not cached, because the statement may use the table again with another condition.
         if !sought.is_all()
             && let Some(table) = show::system_table(self.session, name, sought)?
         {

@@ -15,11 +15,11 @@ use crate::{
     },
 };
 
-/// Most rows of one VALUES: each is planned as a SELECT.
+/// The most rows of a VALUES: each is planned as a SELECT.
 const MAX_ROWS: usize = 1_536;
 
 impl Resolver<'_> {
-    /// Resolves VALUES, whose columns are called `column_0` and so on.
+    /// Resolves VALUES. Its columns are called `column_0` and so on.
     pub(super) fn values(
         &mut self,
         body: &mut SetExpr,
@@ -64,7 +64,7 @@ fn selected(row: Vec<Expr>, outputs: &[Output]) -> SetExpr {
     SetExpr::Select(Box::new(select))
 }
 
-/// All of some SELECTs, nested no deeper than need be.
+/// UNION ALL of some SELECTs, as a balanced tree.
 fn union(selects: &mut Vec<SetExpr>) -> Option<SetExpr> {
     if selects.len() < 2 {
         return selects.pop();

@@ -1,4 +1,4 @@
-//! A view is replaced by its SELECT as a derived table with a scope of its own.
+//! A view is replaced by its SELECT, as a derived table with a scope of its own.
 
 use std::ops::ControlFlow;
 
@@ -24,17 +24,17 @@ use crate::{
     parse::{Statement, split, tokens},
 };
 
-/// Most views of a statement, those within views counted each time. Views that read another twice double
-/// it with each.
+/// The most views of a statement, counting those inside views each time. A chain of views that each use the one before
+/// twice doubles with each step.
 const MAX_VIEWS: usize = 256;
 
-/// Most views one within the other: each takes much of a stack.
+/// The deepest nesting of views: each level takes much stack.
 const MAX_WITHIN: usize = 16;
-/// Most views of a statement whose plan is kept.
+/// The most views of a statement with a cached plan.
 const MAX_KEPT: usize = 16;
 
 impl View {
-    /// The syntax tree of its SELECT. No place in it is one of the statement that names the view.
+    /// The syntax tree of its SELECT. It has no positions, because those would be taken for positions in the statement.
     pub(crate) fn query(&self) -> Result<Query> {
         let mut query = parsed(&self.select).map_err(|error| {
             let message = format!("The view '{}' is not understood: {}", self.name, error.message);
@@ -52,8 +52,7 @@ impl View {
     }
 }
 
-/// A text without the character set that servers write into each cast to a text, where it is the one that
-/// texts have here anyway.
+/// Removes the character set that servers write into each cast to a text, if it is the one that all texts have.
 fn without_charsets(select: &str) -> Result<String> {
     const SAME: [&str; 3] = ["UTF8MB4", "UTF8MB3", "UTF8"];
     let text = select.as_bytes();
@@ -71,7 +70,7 @@ fn without_charsets(select: &str) -> Result<String> {
     Ok(kept)
 }
 
-/// The syntax tree of a SELECT that is kept.
+/// The syntax tree of a stored SELECT.
 pub(super) fn parsed(select: &str) -> Result<Query> {
     let select = without_charsets(select)?;
     let mut sources = split(select.as_bytes(), false, LexMode::default())?;
@@ -83,10 +82,10 @@ pub(super) fn parsed(select: &str) -> Result<Query> {
     }
 }
 
-/// Takes the places of a text off its tree.
+/// Removes the positions from a tree.
 #[derive(Default)]
 struct Placeless {
-    /// Whether a table has no database, or is a common table expression.
+    /// Whether a table is not qualified with a database, as a common table expression is not.
     lacks_database: bool,
     has_with: bool,
 }
@@ -135,7 +134,7 @@ fn placeless(name: Ident) -> Ident {
 }
 
 impl Resolver<'_> {
-    /// What the view of a name in FROM becomes; `None` if it is none.
+    /// The derived table that replaces a view in FROM; `None` if the name is not a view.
     pub(super) fn view(
         &mut self,
         name: &ObjectName,
@@ -179,7 +178,7 @@ impl Resolver<'_> {
         Ok(Some((factor, relation)))
     }
 
-    /// 1462 for a view within itself; 1038 for too many.
+    /// Error 1462 for a view inside itself, 1038 for too many views.
     fn enter(&mut self, name: &TableName) -> Result<()> {
         if self.within.contains(name) {
             return Err(recursive(name));
@@ -230,7 +229,7 @@ pub(super) fn names_view(query: &Query, catalog: &dyn Catalog) -> bool {
                 [database, table] => Some(TableName::new(*database, *table)),
                 _ => None,
             };
-            // What is wrong with it is told where it is read.
+            // An error of a view is reported where the view is read.
             match name.is_some_and(|name| !matches!(self.0.view(&name), Ok(None))) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -240,7 +239,7 @@ pub(super) fn names_view(query: &Query, catalog: &dyn Catalog) -> bool {
     Visit::visit(query, &mut Seeking(catalog)).is_break()
 }
 
-/// What is wrong within a view is told of the view: 1356.
+/// Converts an error inside a view to 1356, which names the view only.
 fn invalid(error: Error, name: &TableName) -> Error {
     let hidden = matches!(
         error.code,
@@ -262,19 +261,19 @@ fn invalid(error: Error, name: &TableName) -> Error {
     Error::new(ErrorCode::ViewInvalid, message)
 }
 
-/// Whether MySQL's words were found for a view within.
+/// Whether the error is already a 1356 of a view inside.
 fn is_invalid(error: &Error) -> bool {
     error.code == ErrorCode::ViewInvalid && error.message.starts_with("View '")
 }
 
-/// 1462.
+/// Error 1462.
 pub(super) fn recursive(name: &TableName) -> Error {
     let message = format!("`{}`.`{}` contains view recursion", name.database, name.table);
     Error::new(ErrorCode::ViewRecursion, message)
 }
 
-/// Puts the SELECTs of views in the places of their names; `None` where names may mean something else.
-/// Gives the views that were named, each once, those within views too.
+/// Replaces views by their SELECTs and returns each view used once, also those inside views; `None` if the result could
+/// mean something else.
 pub(crate) fn expanded(
     query: &mut Query,
     mut find: impl FnMut(Option<&str>, &str) -> Option<View>,
@@ -289,9 +288,9 @@ pub(crate) fn expanded(
 
 struct Expanding<'f> {
     find: &'f mut dyn FnMut(Option<&str>, &str) -> Option<View>,
-    /// How many names became SELECTs.
+    /// The number of replaced names.
     made: usize,
-    /// What WITH gives names to: they are taken for nothing else.
+    /// The names of common table expressions, which hide views.
     common: Vec<String>,
     views: Vec<View>,
 }
@@ -319,7 +318,7 @@ impl VisitorMut for Expanding<'_> {
         };
         let Some(view) = found else { return ControlFlow::Continue(()) };
         self.made += 1;
-        // A view has no indexes to be hinted at.
+        // A view has no indexes to hint at.
         let is_kept = self.made <= MAX_KEPT && !is_hinted;
         let Some(query) = view.query().ok().filter(|_| is_kept) else {
             return ControlFlow::Break(());
@@ -336,19 +335,19 @@ impl VisitorMut for Expanding<'_> {
         if self.views.iter().all(|known| known.name != view.name) {
             self.views.push(view);
         }
-        // What is within it is visited next.
+        // The visitor goes on into the SELECT.
         ControlFlow::Continue(())
     }
 }
 
-/// The names behind an alias.
+/// A column list of an alias.
 fn columns_of(names: &[String]) -> Vec<TableAliasColumnDef> {
     let column =
         |name: &String| TableAliasColumnDef { name: Ident::with_quote('`', name), data_type: None };
     names.iter().map(column).collect()
 }
 
-/// A text as the default `sql_mode` reads it.
+/// A text as a literal that the default `sql_mode` reads correctly.
 pub(super) fn quoted_text(text: &str) -> Value {
     let escaped = text.replace('\\', "\\\\").replace('\'', "\\'").replace('\0', "\\0");
     Value::Placeholder(format!("'{escaped}'"))

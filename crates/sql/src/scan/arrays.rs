@@ -1,5 +1,5 @@
-//! Turns the engine's columns into Arrow arrays: the vectors are moved, and only values that MySQL represents
-//! differently are rebuilt.
+//! Converts the engine's columns to Arrow arrays. Vectors are moved; only values that MySQL represents differently are
+//! rebuilt.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use remora_engine::{ColumnData, ColumnValues, Date, DateTime, Decimal, Strings, 
 
 use crate::meaning::temporal::{Moment, local_of_utc};
 
-/// A column as an array of the type its field has. Moments are shown by clocks of `zone`.
+/// A column as an array of its field's type. Moments become local times in `zone`.
 pub(crate) fn array(column: ColumnValues, held: &DataType, zone: &TimeZone) -> Result<ArrayRef> {
     let nulls = column.valid.map(nulls);
     Ok(match column.data {
@@ -92,7 +92,8 @@ fn wide_decimals(
     Ok(Arc::new(array.with_precision_and_scale(*digits, *scale)?))
 }
 
-/// A decimal times ten to the scale. The engine keeps all values of a column at its scale.
+/// A decimal as an integer, scaled by ten to the power of `scale`. The engine keeps all values of a column at its
+/// scale.
 fn wide(value: &Decimal, scale: i8) -> i256 {
     let text = value.as_str();
     let fraction = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
@@ -123,7 +124,7 @@ fn pack_date_time(value: DateTime) -> i64 {
     moment(value.date, value.micros).pack()
 }
 
-/// What clocks of a zone show. Zones whose offset never changes need no table.
+/// Moments as local times in a zone. Zones with a fixed offset need no lookup.
 fn local(values: Vec<i64>, zone: &TimeZone) -> Vec<i64> {
     let fixed = zone.to_fixed_offset().ok().map(|offset| i64::from(offset.seconds()) * 1_000_000);
     let one = |micros: i64| {
@@ -138,7 +139,7 @@ fn local(values: Vec<i64>, zone: &TimeZone) -> Vec<i64> {
             None => local_of_utc(micros, zone).map_or(0, Moment::pack),
         }
     };
-    // Rows that were written together often have the same moment.
+    // Neighbouring rows often have the same moment.
     let mut last = None;
     let shown = values.into_iter().map(|micros| match last {
         Some((before, shown)) if before == micros => shown,

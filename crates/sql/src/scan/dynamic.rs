@@ -1,6 +1,6 @@
-//! Dynamic filters: what is known when rows are read. A join has collected keys: all values of a small side, the least
-//! and greatest of any side. A correlated subquery has an outer row. The engine skips rows that cannot match; the join
-//! still checks the rows that come.
+//! Dynamic filters: conditions that become known only when rows are read. A join knows the keys of its other side: all
+//! values if that side is small, else the least and the greatest. A correlated subquery knows its outer row. The engine
+//! skips rows that cannot match; the join still checks the others.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use remora_engine::{Filter, Literal as Constant};
 use super::filter::Subject;
 use crate::scan::outer;
 
-/// What is known by now, as conditions of the engine. What it cannot say is left out.
+/// The conditions known so far, as filters of the engine. Conditions that the engine cannot express are left out.
 pub(super) fn conditions(
     filters: &[Arc<dyn PhysicalExpr>],
     subjects: &[Option<Subject>],
@@ -29,7 +29,7 @@ pub(super) fn conditions(
     found
 }
 
-/// The columns that are to be equal to values of a row around the query, by their places, and what those are of.
+/// The columns that must equal a value of an outer row, by position, and the name of the outer column.
 pub(super) fn sought(filters: &[Arc<dyn PhysicalExpr>]) -> Vec<(usize, String)> {
     let equal = |filter: &Arc<dyn PhysicalExpr>| {
         let binary = filter.downcast_ref::<BinaryExpr>()?;
@@ -77,7 +77,7 @@ fn compared(binary: &BinaryExpr, subjects: &[Option<Subject>]) -> Option<Filter>
     }
 }
 
-/// A key that is one of some, or a key of several columns, of which each is one of some.
+/// A key in a list of values; a key of several columns gives one list for each column.
 fn listed(list: &InListExpr, subjects: &[Option<Subject>], found: &mut Vec<Filter>) {
     if list.negated() {
         return;

@@ -1,4 +1,4 @@
-//! The scan itself: batches of the engine's columns become record batches.
+//! The scan operator: converts the engine's column batches to record batches.
 
 use std::{fmt, sync::Arc};
 
@@ -37,59 +37,59 @@ use crate::{
     search,
 };
 
-/// What of a table is read.
+/// What a scan reads.
 #[derive(Clone, Debug)]
 pub(super) struct ScanShape {
-    /// The condition the engine answers.
+    /// The condition on columns that the engine evaluates.
     pub filter: Option<Filter>,
-    /// The condition on text that the engine answers.
+    /// The condition on text that the engine evaluates.
     pub text: Option<TextQuery>,
-    /// Columns of the table's schema.
+    /// Positions in the table's schema.
     pub projection: Vec<usize>,
-    /// Most rows.
+    /// The most rows.
     pub limit: Option<usize>,
 }
 
-/// How rows are cut into batches.
+/// How rows are divided into batches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Batches {
-    /// Most rows of one.
+    /// The most rows of a batch.
     pub rows: usize,
-    /// Whether they come in key order.
+    /// Whether rows come in key order.
     pub in_key_order: bool,
 }
 
-/// What a join's keys leave of the rows, in words: it is known only when the other side was read.
+/// EXPLAIN's words for a dynamic filter from a join: its keys are known only after the other side was read.
 const OF_A_JOIN: &str = ", of which only those whose keys the other side of the join has";
 
-/// Reads a table.
+/// The scan operator of a table.
 #[derive(Clone)]
 pub(crate) struct ScanExec {
     pub(super) reader: Reader,
-    /// The engine's name of the table; empty of a temporary one.
+    /// The engine's name of the table; empty for a temporary table.
     pub(super) table: String,
-    /// What EXPLAIN calls it.
+    /// The table's name in EXPLAIN.
     pub(super) called: String,
     pub(super) shape: ScanShape,
-    /// The engine's columns of the projection, and the scores.
+    /// The engine's positions of the projected columns. Scores follow them in each batch.
     pub(super) columns: Vec<usize>,
     pub(super) scores: Vec<TextQuery>,
-    /// The place of each column of the projection among both.
+    /// For each column of the projection, its index among columns and scores.
     pub(super) places: Vec<usize>,
     pub(super) schema: SchemaRef,
     pub(super) zone: TimeZone,
     pub(super) overlay: Option<Overlaid>,
-    /// Columns of the projection that the engine can compare.
+    /// For each column of the projection, how the engine compares it, if it can.
     pub(super) subjects: Vec<Option<Subject>>,
-    /// What its plan calls the table.
+    /// The table's name in the plan.
     pub(super) relation: Option<Arc<str>>,
-    /// What SQL knows of the table.
+    /// The table's declaration in SQL.
     pub(super) sql: Arc<SqlTable>,
     pub(super) indexes: AllowedIndexes,
-    /// What joins will know of their keys when this is read.
+    /// Dynamic filters, whose values are known when the scan starts.
     pub(super) dynamic: Vec<Arc<dyn PhysicalExpr>>,
     pub(super) batches: Batches,
-    /// How many rows there will be.
+    /// The number of rows, for the planner.
     pub(super) rows: Precision<usize>,
     pub(super) properties: Arc<PlanProperties>,
 }
@@ -126,8 +126,7 @@ impl ScanExec {
         })
     }
 
-    /// The same, of which only rows are wanted that these conditions on the projection let through. They
-    /// are tested behind it too.
+    /// The scan with conditions on its projection that may skip rows. The conditions are also evaluated above the scan.
     pub(crate) fn with_conditions(mut self, conditions: Vec<Arc<dyn PhysicalExpr>>) -> Self {
         if self.shape.limit.is_none() {
             self.dynamic.extend(conditions);
@@ -135,9 +134,8 @@ impl ScanExec {
         self
     }
 
-    /// How its rows are found, as far as that is known before a join's other side is read, and the columns of the row
-    /// around the query by which they are; `None` of a temporary table. In the place of that row's values stand some
-    /// that the table has.
+    /// The access path as far as it is known before a join's other side is read, and the outer columns that it uses;
+    /// `None` for a temporary table. Values of the table's first row stand in for values of the outer row.
     pub(crate) fn access(&self) -> remora_engine::Result<Option<(AccessPath, Vec<String>)>> {
         if self.table.is_empty() {
             return Ok(None);
@@ -160,7 +158,7 @@ impl ScanExec {
         Ok(Some((self.reader.access(&selection)?, compared)))
     }
 
-    /// That a column has the value that it has in the first row.
+    /// A filter for the value that a column has in the first row.
     fn sampled(&self, place: usize) -> remora_engine::Result<Option<Filter>> {
         let (Some(Some(subject)), Some(column)) =
             (self.subjects.get(place), self.places.get(place).and_then(|at| self.columns.get(*at)))
@@ -184,49 +182,49 @@ impl ScanExec {
         }))
     }
 
-    /// What of the table is asked, in words; nothing where every row is.
+    /// The conditions in words; `None` if all rows are read.
     pub(crate) fn asked(&self) -> Option<String> {
         let ScanShape { filter, text, .. } = &self.shape;
         (filter.is_some() || text.is_some())
             .then(|| search::selection(text.as_ref(), filter.as_ref()))
     }
 
-    /// What the text index is asked, in words.
+    /// The condition on the text index in words.
     pub(crate) fn asked_of_text(&self) -> Option<String> {
         self.shape.text.as_ref().map(|text| search::selection(Some(text), None))
     }
 
-    /// Whether a join leaves out rows by the keys of its other side.
+    /// Whether a join filters the scan by the keys of its other side.
     pub(crate) fn is_joined(&self) -> bool {
         !self.dynamic.is_empty()
     }
 
-    /// Most rows that are read.
+    /// The most rows that are read.
     pub(crate) fn limit(&self) -> Option<usize> {
         self.shape.limit
     }
 
-    /// How many rows the session has of its own.
+    /// The number of the session's uncommitted rows.
     pub(crate) fn own_rows(&self) -> usize {
         self.overlay.as_ref().map_or(0, Overlaid::row_count)
     }
 
-    /// What its plan calls the table.
+    /// The table's name in the plan.
     pub(crate) fn relation(&self) -> Option<&str> {
         self.relation.as_deref()
     }
 
-    /// What the engine calls the table.
+    /// The table's name in EXPLAIN.
     pub(crate) fn called(&self) -> &str {
         &self.called
     }
 
-    /// What SQL knows of the table.
+    /// The table's declaration in SQL.
     pub(crate) fn sql(&self) -> &Arc<SqlTable> {
         &self.sql
     }
 
-    /// Begins to read. A join's other side has ended by now, so that its keys are known.
+    /// Starts the scan. A join's other side has been read by now, so its keys are known.
     fn begin(&self, columns: Vec<usize>) -> Result<Scan> {
         let mut conditions = dynamic::conditions(&self.dynamic, &self.subjects);
         conditions.extend(self.shape.filter.clone());
@@ -263,7 +261,7 @@ impl ScanExec {
 }
 
 impl ScanShape {
-    /// How many rows of the table these are.
+    /// The number of rows of the scan, for the planner.
     fn rows(&self, table: &EngineTable) -> Precision<usize> {
         let most = |rows: usize| self.limit.map_or(rows, |limit| limit.min(rows));
         if table.overlay.is_some() || table.is_kept {
@@ -273,7 +271,7 @@ impl ScanShape {
             return Precision::Exact(most(table.rows_now()));
         }
         if table.reader.is_elsewhere(&table.engine_name) {
-            // Other servers are asked when it is run.
+            // The rows of other servers are not counted before the plan runs.
             return Precision::Inexact(most(table.rows_now()));
         }
         let selection = Selection {
@@ -283,7 +281,7 @@ impl ScanShape {
             fuzzy: None,
             indexes: table.indexes,
         };
-        // Counting is quick beside a join that begins with the wrong side.
+        // Counting costs little compared with a join that starts with the wrong side.
         match table.reader.count(&selection) {
             Ok(counted) => Precision::Exact(most(usize::try_from(counted.count).unwrap_or(0))),
             Err(_) => Precision::Inexact(most(table.rows_now())),
@@ -292,7 +290,7 @@ impl ScanShape {
 }
 
 impl ScanExec {
-    /// The rows of the snapshot that the session did not change, then its own.
+    /// The snapshot's rows that the session has not changed, then the session's own rows.
     fn overlaid(&self, overlay: &Overlaid) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         if self.scores.iter().any(|query| matches!(query, TextQuery::Keywords(_))) {
             let what = "MATCH('…') of a table that the transaction has changed: commit first";
@@ -325,8 +323,7 @@ impl ScanExec {
     }
 }
 
-/// The engine's columns of a projection, the scores, and where each column of the projection is
-/// among both.
+/// The engine's positions of a projection, its scores, and for each column of the projection its index among both.
 fn parts(table: &EngineTable, projection: &[usize]) -> (Vec<usize>, Vec<TextQuery>, Vec<usize>) {
     let columns: Vec<usize> =
         projection.iter().filter_map(|index| table.positions.get(*index).copied()).collect();
@@ -346,7 +343,7 @@ fn parts(table: &EngineTable, projection: &[usize]) -> (Vec<usize>, Vec<TextQuer
     (columns, scores, places)
 }
 
-/// The batch with its columns in the order of these places, each of which is one's.
+/// The batch with its columns in the order of `places`, which are distinct.
 pub(super) fn placed(mut batch: ColumnBatch, places: &[usize]) -> ColumnBatch {
     if !places.is_sorted() {
         let mut taken: Vec<_> = batch.columns.into_iter().map(Some).collect();
@@ -356,7 +353,7 @@ pub(super) fn placed(mut batch: ColumnBatch, places: &[usize]) -> ColumnBatch {
     batch
 }
 
-/// A batch of the engine as a record batch.
+/// Converts a batch of the engine to a record batch.
 pub(super) fn record_batch(
     batch: ColumnBatch,
     schema: &SchemaRef,
@@ -433,7 +430,7 @@ impl ExecutionPlan for ScanExec {
             .partition(|filter| filter.downcast_ref::<DynamicFilterPhysicalExpr>().is_some());
         let unused = vec![PushedDown::No; dynamic.len() + others.len()];
         let kept = FilterPushdownPropagation::with_parent_pushdown_result(unused);
-        // What is cut to some rows must not choose among others.
+        // A limited scan must not get further conditions: they would change which rows it returns.
         if dynamic.is_empty() || self.shape.limit.is_some() {
             return Ok(kept);
         }

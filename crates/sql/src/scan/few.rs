@@ -30,26 +30,26 @@ use super::{
 };
 use crate::{MAX_DIRECT_ROWS, catalog::Reader, meaning::is_false_of_null, state::Context};
 
-/// How much may be looked at.
+/// Limits of a scan by a cached plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Most {
-    /// Documents that conditions are asked of.
+    /// The most documents that conditions are tested on.
     pub documents: u64,
-    /// Bytes of the columns that are read of them.
+    /// The most bytes of columns that are read.
     pub bytes: usize,
 }
 
 impl Most {
     /// In a connection's thread.
     pub(crate) const HERE: Self = Self { documents: 8_192, bytes: 4 << 20 };
-    /// Where plans run.
+    /// In the planning threads.
     pub(crate) const ASIDE: Self = Self { documents: MAX_DIRECT_ROWS as u64, bytes: 32 << 20 };
 }
 
-/// Rows of a batch.
+/// Rows in a batch.
 const BATCH_ROWS: usize = 1_024;
 
-/// What of a table is read, whoever asks.
+/// A scan that any cached plan or shape can run.
 #[derive(Debug)]
 pub(crate) struct FewScan {
     table: String,
@@ -59,14 +59,14 @@ pub(crate) struct FewScan {
     filter: Option<Filter>,
     subjects: Vec<Option<Subject>>,
     relation: Option<Arc<str>>,
-    /// What is known of its rows once a run's constants are.
+    /// Comparisons with values of a run or of an outer row.
     sought: Vec<Sought>,
-    /// Most rows that are wanted of those for which all conditions hold.
+    /// The most rows that satisfy all conditions.
     limit: Option<u64>,
     indexes: AllowedIndexes,
 }
 
-/// Rows that are read batch by batch.
+/// An iterator over the batches of a scan.
 pub(crate) struct FewRows<'s> {
     of: &'s FewScan,
     scan: Scan,
@@ -74,9 +74,9 @@ pub(crate) struct FewRows<'s> {
 }
 
 impl ScanExec {
-    /// The same for few rows; `None` where it asks more than conditions on columns of the snapshot.
+    /// The scan for a cached plan; `None` if it has more than conditions on columns of the snapshot.
     pub(crate) fn few(&self) -> Option<FewScan> {
-        // What a join learns of its keys leaves out rows that it would leave out itself.
+        // The join that has this filter also checks the rows itself.
         let learnt = |filter: &Arc<dyn PhysicalExpr>| {
             filter.downcast_ref::<DynamicFilterPhysicalExpr>().is_some()
         };
@@ -101,8 +101,8 @@ impl ScanExec {
 }
 
 impl FewScan {
-    /// The rows in key order for which `filter` holds too, at most `limit`, in batches; `None` if more would
-    /// be looked at than may be.
+    /// The rows that also satisfy `filter`, in key order, at most `limit`; `None` if more documents than `most` permits
+    /// would be tested.
     pub(crate) fn batches(
         &self,
         reader: &Reader,
@@ -129,7 +129,7 @@ impl FewScan {
         Ok(Some(FewRows { of: self, scan, zone }))
     }
 
-    /// The same as one batch.
+    /// The same rows in one batch; also `None` if they exceed the limit of bytes.
     pub(crate) fn read(
         &self,
         reader: &Reader,
@@ -152,8 +152,8 @@ impl FewScan {
         joined(&self.schema, batches).map(Some)
     }
 
-    /// The first rows of an order for which `filter` holds too, as one batch: without a look at the others where
-    /// keys or an index have the order. `None` if they are more than a page may hold.
+    /// The first rows in an order that also satisfy `filter`, in one batch. If the key or an index has the order, no
+    /// other rows are read. `None` if there are more than a page may hold.
     pub(crate) fn first(
         &self,
         reader: &Reader,
@@ -164,14 +164,14 @@ impl FewScan {
         self.first_by(reader, filter, (sort, limit), zone, |request| {
             match reader.first_page(request)? {
                 Some(hits) => Ok(Some(hits)),
-                // A key for each text is made sooner a column at a time.
+                // A scan of the column makes all collation keys faster.
                 None if sort.iter().any(|key| matches!(key.by, SortBy::TextKey(..))) => Ok(None),
                 None => reader.search(request).map(|found| Some(found.hits)),
             }
         })
     }
 
-    /// The same where keys or an index have the order, and that is the soonest way as far as is known beforehand.
+    /// The same, but only if the key or an index has the order and is expected to be the fastest way.
     pub(crate) fn first_along(
         &self,
         reader: &Reader,
@@ -191,7 +191,7 @@ impl FewScan {
         find: impl FnOnce(&SearchRequest) -> remora_engine::Result<Option<Vec<Hit>>>,
     ) -> PlanResult<Option<RecordBatch>> {
         if self.limit.is_some() {
-            // Which rows those are is decided by the order of keys.
+            // The limited rows are the first ones in key order, not in this order.
             return Ok(None);
         }
         let schema = reader.schema(&self.table).map_err(external)?;
@@ -201,7 +201,7 @@ impl FewScan {
         let request = SearchRequest { fields, ..self.page(filter, (sort, limit)) };
         let hits = match find(&request) {
             Ok(Some(hits)) => hits,
-            // More than a page may be.
+            // More rows than a page may hold.
             Ok(None) | Err(remora_engine::Error::Request { .. }) => return Ok(None),
             Err(error) => return Err(external(error)),
         };
@@ -214,7 +214,7 @@ impl FewScan {
         record_batch(placed(batch, &self.places), &self.schema, zone).map(Some)
     }
 
-    /// The rows for which `filter` holds too.
+    /// The rows that also satisfy `filter`, as a request to the engine.
     pub(crate) fn selection(&self, filter: Option<Filter>) -> Selection {
         Selection {
             table: self.table.clone(),
@@ -224,7 +224,7 @@ impl FewScan {
         }
     }
 
-    /// The first of those in an order.
+    /// The first of those rows in an order, as a request to the engine.
     pub(crate) fn page(
         &self,
         filter: Option<Filter>,
@@ -234,8 +234,8 @@ impl FewScan {
         SearchRequest { selection, sort: sort.to_vec(), limit, ..SearchRequest::default() }
     }
 
-    /// The condition that what an expression is of is equal to one of these values, of which those that are NULL
-    /// are equal to nothing; `None` if the engine has no answer to it.
+    /// A filter for rows in which a column, or its collation key, equals one of these values. NULLs among the values
+    /// match nothing. `None` if the engine cannot evaluate it.
     pub(crate) fn one_of(
         &self,
         expression: &Arc<dyn PhysicalExpr>,
@@ -259,13 +259,14 @@ impl FewScan {
         subject.has_keys.then(|| Filter::KeyIn(subject.name.clone(), order, keys.collect()))
     }
 
-    /// Looks up rows by what a condition on its columns says of a run's constants.
+    /// Adds the comparisons of columns with a run's values in this condition to the conditions that the engine
+    /// evaluates.
     pub(crate) fn seek(&mut self, condition: &Arc<dyn PhysicalExpr>) {
         self.sought.extend(sought(condition));
     }
 
-    /// What that is in this run: of its constants, or of the row around a query that runs for one row after the
-    /// other. What the engine cannot say is left out.
+    /// The filters for these comparisons with the current values: with those of the outer row if `of_row`, else with
+    /// those of the run. Comparisons that the engine cannot express are left out.
     pub(crate) fn settled_filters(&self, context: &Arc<Context>, of_row: bool) -> Vec<Filter> {
         let filter = |sought: &Sought| {
             let subject = self.subjects.get(sought.column)?.as_ref()?;
@@ -285,12 +286,12 @@ impl FewScan {
         self.sought.iter().filter(|sought| sought.is_of_row == of_row).filter_map(filter).collect()
     }
 
-    /// What the plan that it is of calls the table.
+    /// The table's name in the plan.
     pub(crate) fn relation(&self) -> Option<&str> {
         self.relation.as_deref()
     }
 
-    /// The position in the table of a column of the batches.
+    /// The table's position of a column of the batches.
     pub(crate) fn position(&self, place: usize) -> Option<usize> {
         self.columns.get(*self.places.get(place)?).copied()
     }
@@ -302,19 +303,19 @@ impl FewScan {
         }
     }
 
-    /// How many rows the table has.
+    /// The number of rows in the table.
     pub(crate) fn row_count(&self, reader: &Reader) -> PlanResult<u64> {
         reader.row_count(&self.table).map_err(external)
     }
 
-    /// The columns of the rows.
+    /// The schema of the batches.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 }
 
 impl FewRows<'_> {
-    /// How many rows are still to come.
+    /// The number of remaining rows.
     pub(crate) fn rows(&self) -> u64 {
         self.scan.rows()
     }
@@ -332,7 +333,7 @@ impl Iterator for FewRows<'_> {
     }
 }
 
-/// Batches as one.
+/// Concatenates batches.
 pub(crate) fn joined(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> PlanResult<RecordBatch> {
     match batches.len() {
         1 => Ok(batches.swap_remove(0)),

@@ -1,7 +1,7 @@
-//! Predicate pushdown: SQL conditions become conditions of the engine where both mean the same: comparisons of a column
-//! with constants of its own type, IN lists, BETWEEN, NULL tests, joined by AND and OR.
+//! Predicate pushdown: SQL conditions become conditions of the engine where both mean the same. These are comparisons
+//! of a column with constants of its own type, IN lists, BETWEEN and NULL tests, joined by AND and OR.
 //!
-//! The engine's `!=` holds for NULL, and its NOT has two values. So negations are expressed differently.
+//! The engine's `!=` is true for NULL, and its NOT has two truth values. So negations are expressed differently.
 
 use std::ops::Bound;
 
@@ -29,17 +29,17 @@ use crate::{
     search::{self, Answer},
 };
 
-/// Conditions that the engine answers.
+/// Conditions translated for the engine.
 pub(super) struct Translated {
-    /// On columns.
+    /// The condition on columns.
     pub filter: Option<Filter>,
-    /// On text.
+    /// The condition on text.
     pub text: Option<TextQuery>,
-    /// Whether it is all that was asked.
+    /// Whether they are equivalent to the original conditions.
     pub exact: bool,
 }
 
-/// How much of a condition the engine answers.
+/// How much of a condition can be pushed down.
 pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilterPushDown {
     let exact = match translate(table, filter) {
         Some(_) => true,
@@ -47,19 +47,19 @@ pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilter
             Answer::Exact(_) => true,
             Answer::Superset(_) => false,
             Answer::Scan if beginning(table, filter).is_some() => false,
-            // Those that are not indexed yet may be when it is read.
+            // A path that is not indexed yet may be by the time of the scan.
             Answer::Scan if by_paths(table, &table.paths(), filter).is_some() => false,
             Answer::Scan => return TableProviderFilterPushDown::Unsupported,
         },
     };
-    // The session's own rows are not the engine's to filter.
+    // The engine does not see the session's uncommitted rows.
     match exact && table.overlay.is_none() {
         true => TableProviderFilterPushDown::Exact,
         false => TableProviderFilterPushDown::Inexact,
     }
 }
 
-/// What of the conditions, all of which are to hold, the engine answers.
+/// Translates a conjunction of conditions as far as possible.
 pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated {
     let mut translated: Vec<Filter> =
         filters.iter().filter_map(|filter| translate(table, filter)).collect();
@@ -69,7 +69,7 @@ pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated
     translated.extend(rest.clone().filter_map(|filter| Some(beginning(table, filter)?.filter)));
     let indexed = table.ready_paths();
     translated.extend(rest.filter_map(|filter| by_paths(table, &indexed, filter)));
-    // Where no index has the order of a column the text index leaves fewer rows of which to ask the letters.
+    // If no index has the column's order, the text index narrows down the rows whose texts are tested.
     let begun = filters.iter().filter(|filter| {
         beginning(table, filter).is_some_and(|begins| begins.is_all && !begins.has_index)
     });
@@ -85,7 +85,7 @@ pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated
     Translated { filter, text, exact }
 }
 
-/// What the text index knows of a condition.
+/// The text index's answer to a condition.
 fn text(table: &EngineTable, filter: &Expr) -> Answer {
     if !table.by_text_index {
         return Answer::Scan;
@@ -112,12 +112,12 @@ pub(super) fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {
     }
 }
 
-/// What LIKE says of the beginning of a column's texts.
+/// The prefix that a LIKE pattern requires.
 struct Beginning {
     filter: Filter,
-    /// Whether it says no more.
+    /// Whether the pattern requires nothing else.
     is_all: bool,
-    /// Whether an index begins with the column.
+    /// Whether the column is the first one of an index.
     has_index: bool,
 }
 
@@ -159,8 +159,7 @@ fn binary_filter(table: &EngineTable, binary: &BinaryExpr) -> Option<Filter> {
     }
 }
 
-/// The conditions of a chain of AND or of OR, which leans to the left: as deep as it is long, and the engine's
-/// filters are not.
+/// The conditions of a left-deep chain of AND or of OR as one list, because the engine limits the depth of filters.
 fn chain(table: &EngineTable, binary: &BinaryExpr) -> Option<Vec<Filter>> {
     let mut parts = vec![translate(table, &binary.right)?];
     let mut rest = binary.left.as_ref();
@@ -192,7 +191,7 @@ fn in_list(table: &EngineTable, list: &InList) -> Option<Filter> {
         return keyed(table, call)?.one_of(&list.list);
     }
     let column = column(table, &list.expr)?;
-    // A NULL in the list makes nothing true.
+    // A NULL in the list never makes IN true.
     let constants = list.list.iter().map(|each| match each {
         Expr::Literal(value, _) => Some(value),
         _ => None,
@@ -217,19 +216,19 @@ fn range(table: &EngineTable, between: &Between) -> Option<Filter> {
     Some(Filter::Between(column.name, low, high))
 }
 
-/// A column that conditions are about.
+/// A column that the engine can compare.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
-    /// The engine's name of it.
+    /// Its name in the engine.
     pub name: String,
     kind: ExprType,
     is_bool: bool,
     is_bytes: bool,
-    /// Whether it is of texts, which have keys by their collation.
+    /// Whether it is a text column that is compared by collation keys.
     pub has_keys: bool,
-    /// Whose clocks show moments.
+    /// The time zone of local times.
     zone: TimeZone,
-    /// How its letters compare, if it is of texts that are no labels.
+    /// Its collation, if it is a text column other than ENUM and SET.
     letters: Option<Collation>,
 }
 
@@ -239,7 +238,7 @@ fn column(table: &EngineTable, expr: &Expr) -> Option<Subject> {
 }
 
 impl Subject {
-    /// A column of the table's schema that the engine has an index of.
+    /// The column at an index of the table's schema, if the engine can compare it.
     pub(super) fn of(table: &EngineTable, index: usize) -> Option<Self> {
         let definition = table.table.schema.columns.get(*table.positions.get(index)?)?;
         if !definition.indexed {
@@ -256,12 +255,12 @@ impl Subject {
         Some(Self { name, kind, is_bool, is_bytes, has_keys, letters, zone })
     }
 
-    /// The constant as a value of the column; `None` if it is NULL or of another type.
+    /// A constant as a value of the column; `None` for NULL and for other types.
     pub(super) fn literal(&self, value: &ScalarValue) -> Option<Literal> {
         self.value(value).map(Literal::Value)
     }
 
-    /// The condition that the column compares so with a constant; `None` if that is NULL or of another type.
+    /// A comparison of the column with a constant; `None` for NULL and for other types.
     pub(super) fn compare(&self, operator: Operator, value: &ScalarValue) -> Option<Filter> {
         let comparison = match operator {
             Operator::Eq => Comparison::Equal,
@@ -276,7 +275,7 @@ impl Subject {
         let present = Filter::IsNotNull(column.clone());
         let compared = Filter::Compare { column, comparison, literal };
         Some(match comparison {
-            // It holds for NULL in the engine.
+            // The engine's NotEqual is true for NULL.
             Comparison::NotEqual => Filter::And(vec![present, compared]),
             _ => compared,
         })
@@ -318,13 +317,13 @@ impl Subject {
     }
 }
 
-/// The keys of a column's texts, as comparisons by a collation ask for them.
+/// A column whose texts are compared by collation keys.
 struct Keyed {
     column: String,
     order: u32,
 }
 
-/// `collation_key(column, number of the collation)`.
+/// Parses `collation_key(column, number of the collation)`.
 fn keyed(table: &EngineTable, call: &ScalarFunction) -> Option<Keyed> {
     let ("collation_key", [of, Expr::Literal(ScalarValue::Int64(Some(number)), _)]) =
         (call.name(), call.args.as_slice())
@@ -366,7 +365,7 @@ impl Keyed {
         for each in list {
             match each {
                 Expr::Literal(ScalarValue::BinaryView(Some(key)), _) => keys.push(key.clone()),
-                // A NULL in the list makes nothing true.
+                // A NULL in the list never makes IN true.
                 Expr::Literal(value, _) if value.is_null() => {}
                 _ => return None,
             }
@@ -375,7 +374,7 @@ impl Keyed {
     }
 }
 
-/// A packed date as a value of a column of dates or moments, which clocks of `zone` show.
+/// A packed date as a value of a date or time column. It is a local time in `zone`.
 fn date_value(kind: SqlType, packed: i64, zone: &TimeZone) -> Option<Value> {
     let moment = Moment::unpack(packed);
     let date = Date { year: moment.year, month: moment.month, day: moment.day };

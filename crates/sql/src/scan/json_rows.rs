@@ -1,4 +1,4 @@
-//! JSON_TABLE as a table of a plan, until what makes its rows stands in its place.
+//! The placeholder table of JSON_TABLE in a plan, until its operator replaces it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use remora_mysql::Collation;
 
 use crate::meaning::{json_table::JsonTable, types::ExprType};
 
-/// A JSON_TABLE of documents that rows have.
+/// A JSON_TABLE over the documents of rows.
 #[derive(Debug)]
 pub(crate) struct JsonSource {
     table: Arc<JsonTable>,
@@ -23,25 +23,25 @@ pub(crate) struct JsonSource {
 }
 
 impl JsonSource {
-    /// The columns of a JSON_TABLE as texts, which plans call by this name.
+    /// A JSON_TABLE with text columns, and this name in plans.
     pub(crate) fn new(table: Arc<JsonTable>, name: &str) -> Self {
         let schema = Self::schema_of(&table, name);
         Self { table, schema }
     }
 
-    /// A column of texts for each column. Their names are those of no other columns of a statement.
+    /// A schema with a text column for each column. The names are unique in the statement.
     pub(crate) fn schema_of(table: &JsonTable, name: &str) -> SchemaRef {
         let kind = ExprType::text(u32::MAX, Collation::UTF8MB4_0900_AI_CI);
         let fields = (0..table.columns().len()).map(|at| kind.field(&Self::column(name, at)));
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
-    /// What plans call a column.
+    /// The name of a column in plans.
     pub(crate) fn column(name: &str, at: usize) -> String {
         format!("{name}.{at}")
     }
 
-    /// What is made of documents.
+    /// The JSON_TABLE definition.
     pub(crate) fn table(&self) -> &Arc<JsonTable> {
         &self.table
     }

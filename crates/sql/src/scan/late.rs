@@ -1,5 +1,5 @@
-//! Late materialization: columns that are read by key, only for returned rows. Factors of a ranking expression are read
-//! late too: the row is weighed a second time.
+//! Late materialization: columns that are read by key for the returned rows only. The factors of a ranking expression
+//! are read late too; for them the keyword query is evaluated again.
 
 use std::sync::Arc;
 
@@ -26,36 +26,36 @@ use super::{
 };
 use crate::{catalog::Reader, meaning::expr_type};
 
-/// Columns of a table, to be read by the keys of rows.
+/// Columns to be read by the keys of rows.
 #[derive(Clone)]
 pub(crate) struct LateColumns {
     reader: Reader,
     table: String,
-    /// The key's place in the engine's table, and its name.
+    /// The position of the key column and its name.
     key: (usize, String),
-    /// The engine's columns.
+    /// The engine's positions of the columns.
     columns: Vec<usize>,
     kinds: Vec<ColumnType>,
-    /// What each of the fields is.
+    /// The source of each field.
     sources: Vec<Source>,
     fields: Vec<FieldRef>,
-    /// Whether keys may be below zero.
+    /// Whether keys are signed.
     is_signed: bool,
     zone: TimeZone,
 }
 
-/// Where a field's values come from.
+/// The source of a field's values.
 #[derive(Clone)]
 enum Source {
-    /// The column in this place among those that are read.
+    /// The column with this index among `columns`.
     Column(usize),
-    /// The factors that a query weighs by.
+    /// The factors of a keyword query.
     Factors(TextQuery),
 }
 
 impl ScanExec {
-    /// The same with the keys of rows in these places of the projection, and what reads of a key what stood there. `None`
-    /// where a row's key is not one whole number, or what stands there is no column of the snapshot.
+    /// Replaces the projection's columns at these positions by the rows' keys, and returns the reader of the replaced
+    /// columns. `None` if the key is not a single integer column, or if the table has uncommitted or remote rows.
     pub(crate) fn keyed(&self, places: &[usize]) -> Option<(Self, LateColumns)> {
         let sql = self.sql();
         let [key] = sql.schema.primary_key[..] else { return None };
@@ -74,7 +74,7 @@ impl ScanExec {
         let mut fields: Vec<FieldRef> = self.schema.fields().iter().cloned().collect();
         let key_name = sql.schema.columns.get(key)?.name.clone();
         let mut late = self.late_columns((key, key_name), matches!(kind, ColumnType::Int(_)));
-        // The scores that are left, and where each place stands among them.
+        // The remaining scores, and the positions whose scores are read late.
         let mut scores: Vec<Option<TextQuery>> = self.scores.iter().cloned().map(Some).collect();
         let mut told: Vec<usize> = Vec::new();
         for &place in places {
@@ -122,14 +122,14 @@ impl ScanExec {
         Some((scan, late))
     }
 
-    /// Whether these places of the projection are columns of the table, or tell factors.
+    /// Whether the projection has table columns or factors at these positions.
     pub(crate) fn is_of_columns(&self, places: &[usize]) -> bool {
         let is_column =
             |place: &usize| self.places.get(*place).is_some_and(|at| *at < self.columns.len());
         places.iter().all(|place| is_column(place) || self.tells_factors(*place))
     }
 
-    /// Whether a place of the projection tells factors.
+    /// Whether the projection has factors at a position.
     pub(crate) fn tells_factors(&self, place: usize) -> bool {
         let score = self.places.get(place).and_then(|at| at.checked_sub(self.columns.len()));
         let query = score.and_then(|score| self.scores.get(score));
@@ -152,7 +152,7 @@ impl ScanExec {
 }
 
 impl LateColumns {
-    /// What the columns are.
+    /// The fields of the columns.
     pub(crate) fn fields(&self) -> &[FieldRef] {
         &self.fields
     }
@@ -162,7 +162,7 @@ impl LateColumns {
         self.sources.iter().all(|source| matches!(source, Source::Factors(_)))
     }
 
-    /// The columns of the rows with these keys.
+    /// Reads the columns of the rows with these keys.
     pub(crate) fn read(&self, keys: &ArrayRef) -> Result<Vec<ArrayRef>> {
         let keys = self.key_values(keys);
         let mut rows: Vec<Row> = vec![Row::new(); keys.len()];
@@ -194,7 +194,7 @@ impl LateColumns {
         Ok(made)
     }
 
-    /// What a query weighs the rows with these keys by, as texts.
+    /// The factors of a query for the rows with these keys, as texts.
     fn factors(&self, query: &TextQuery, keys: &[KeyValues]) -> Result<Vec<Value>> {
         let (key, name) = &self.key;
         let literals = keys.iter().filter_map(|key| key.first().cloned()).map(Literal::Value);
@@ -222,7 +222,7 @@ impl LateColumns {
         Ok(keys.iter().map(text).collect())
     }
 
-    /// The keys of an array of whole numbers.
+    /// The keys in an integer array.
     fn key_values(&self, keys: &ArrayRef) -> Vec<KeyValues> {
         let key = |bits: u64| {
             let value = if self.is_signed { Value::Int(bits as i64) } else { Value::Uint(bits) };
@@ -238,7 +238,7 @@ impl LateColumns {
     }
 }
 
-/// A whole number by its bits.
+/// The bits of an integer key.
 fn bits_of(key: &Value) -> u64 {
     match key {
         Value::Int(number) => number.cast_unsigned(),

@@ -21,5 +21,5 @@ pub(crate) use json_rows::JsonSource;
 pub(crate) use late::LateColumns;
 pub(crate) use table::EngineTable;
 
-/// What begins the line of a plan that is about a table.
+/// The prefix of a plan's line for a table scan.
 pub(crate) const SCAN_OF: &str = "Scan of ";

@@ -1,4 +1,4 @@
-//! Outer values of a correlated subquery, whose plan is made once and runs for one outer row after the other.
+//! Outer values of a correlated subquery, whose plan is made once and run for one outer row after the other.
 
 use std::{
     hash::{Hash, Hasher},
@@ -19,19 +19,19 @@ use parking_lot::Mutex;
 
 use crate::catalog::Origin;
 
-/// The values of the outer columns that a query names. Clones share them.
+/// The values of a subquery's outer columns. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OuterRow(Arc<Mutex<Vec<ScalarValue>>>);
 
 impl OuterRow {
-    /// Goes to another row.
+    /// Sets the values of another outer row.
     pub(crate) fn set(&self, values: &[ScalarValue]) {
         let mut row = self.0.lock();
         row.clear();
         row.extend_from_slice(values);
     }
 
-    /// What reads the value at a place; `field` describes it.
+    /// A function that reads the value at an index. `field` describes its type.
     pub(crate) fn value(&self, at: usize, field: &Field) -> Expr {
         let field = Arc::new(field.clone().with_nullable(true));
         let signature = Signature::nullary(Volatility::Volatile);
@@ -41,7 +41,7 @@ impl OuterRow {
     }
 }
 
-/// Reads one of the values.
+/// The function.
 #[derive(Debug)]
 struct OuterValue {
     row: OuterRow,
@@ -56,7 +56,8 @@ impl OuterValue {
     }
 }
 
-/// A condition that compares a column with such a value, the column first: its rows can be looked up.
+/// The condition with its column on the left, if it compares a column with an outer value, so that rows can be looked
+/// up.
 pub(crate) fn sought(condition: &Expr) -> Option<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else { return None };
     let is_column = |expr: &Expr| matches!(expr, Expr::Column(_));
@@ -75,14 +76,14 @@ pub(crate) fn sought(condition: &Expr) -> Option<Expr> {
     is_outer.then(|| Expr::BinaryExpr(BinaryExpr::new(column.clone(), op, value.clone())))
 }
 
-/// The value that an expression reads, if it is one that does.
+/// The current value of such a function; `None` for other expressions.
 pub(crate) fn value_now(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
     let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
     let function: &dyn std::any::Any = call.fun().inner().as_ref();
     function.downcast_ref::<OuterValue>()?.now()
 }
 
-/// The column that an expression reads, as `database.table.column`, if it is one that does.
+/// The outer column of such a function, as `database.table.column`; `None` for other expressions.
 pub(crate) fn column_of(expr: &Arc<dyn PhysicalExpr>) -> Option<String> {
     let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
     let function: &dyn std::any::Any = call.fun().inner().as_ref();

@@ -15,10 +15,10 @@ use crate::{
 };
 
 const NO_DATE: Date = Date { year: 0, month: 0, day: 0 };
-/// Decimals of up to this many digits are held as numbers.
+/// Decimals with at most this many digits are stored as 128-bit integers.
 const NARROW_DIGITS: u8 = 38;
 
-/// What a session changed of a table.
+/// The session's changes to a table.
 #[derive(Clone)]
 pub(super) struct Overlaid {
     overlay: Arc<Overlay>,
@@ -32,24 +32,23 @@ impl Overlaid {
         Some(Self { overlay, schema: Arc::clone(&table.table.schema) })
     }
 
-    /// How many rows the session has of its own.
+    /// The number of the session's own rows.
     pub(super) fn row_count(&self) -> usize {
         self.overlay.row_count()
     }
 
-    /// The columns of the key.
+    /// The positions of the key columns.
     pub(super) fn key(&self) -> &[usize] {
         &self.schema.primary_key
     }
 
-    /// Which rows of the snapshot with these keys are as they were.
+    /// Which of the snapshot's rows, given their keys, the session has not changed.
     pub(super) fn shown(&self, keys: &[ColumnValues], rows: usize) -> BooleanArray {
         let key = |row: usize| Key(keys.iter().map(|column| column.value(row)).collect());
         (0..rows).map(|row| Some(!self.overlay.hides(&key(row)))).collect()
     }
 
-    /// The session's rows. The index does not know them: their scores are how many of the words
-    /// they have.
+    /// The session's rows. They are not indexed, so a row's score is the number of the query's words that it contains.
     pub(super) fn own_rows(&self, columns: &[usize], scores: &[TextQuery]) -> ColumnBatch {
         let rows: Vec<&Arc<Row>> = self.overlay.rows().collect();
         let made = columns.iter().map(|position| {

@@ -1,6 +1,6 @@
-//! Conditions on JSON documents, narrowed by indexed paths: rows without a fitting value at the path are not read. The
-//! rest is tested afterwards, because an engine path leads through arrays where SQL's does not, and functions convert
-//! values.
+//! Narrows conditions on JSON documents by indexed paths, so that rows without a matching value are not read. The
+//! original condition is still evaluated, because the engine's paths descend into arrays where SQL's do not, and
+//! because SQL functions convert values.
 
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
@@ -25,22 +25,23 @@ use crate::{
     search,
 };
 
-/// Up to this size doubles and integers compare alike.
+/// Up to this size, every integer has an exact double.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
-/// How deep AND and OR are looked into.
+/// The deepest nesting of AND and OR that is examined.
 const DEEPEST: usize = 8;
-/// Most alternatives of a list.
+/// The most alternatives of a list.
 const MOST_LISTED: usize = 1_000;
-/// The collation of what `->>` gives, whose keys are the text and a space.
+/// The collation of the results of `->>`. Its keys are the text and a space.
 const TEXTS_OF_DOCUMENTS: i64 = 46;
 
-/// What those of a table's paths that are indexed, by their places in its definition, say of a condition: it holds for
-/// every row for which the condition does. `None` if they say nothing.
+/// A necessary condition for `filter` on indexed paths. `indexed` holds the paths' positions in the table's definition.
+/// `None` if no path helps.
 pub(super) fn by_paths(table: &EngineTable, indexed: &[usize], filter: &Expr) -> Option<Filter> {
     (!indexed.is_empty()).then(|| at_depth(&Asked { table, indexed }, filter, 0))?
 }
 
-/// The place of the path that an expression of a key leads along, one over the members of arrays; `None` of any other.
+/// The position of the path that a functional key indexes (a multi-valued index over array members); `None` if there is
+/// none.
 pub(crate) fn declared(table: &SqlTable, expression: &str) -> Option<usize> {
     let (column, path) = array_path(expression)?;
     let (column, names) = (table.column(&column)?, names(&Path::parse(&path).ok()?)?);
@@ -48,10 +49,10 @@ pub(crate) fn declared(table: &SqlTable, expression: &str) -> Option<usize> {
     paths.position(|path| path.is_plain() && path.column == column && path.names == names)
 }
 
-/// Of which table it is asked.
+/// The table of a condition.
 struct Asked<'t> {
     table: &'t EngineTable,
-    /// Its paths that every segment has.
+    /// The paths that are indexed in all segments.
     indexed: &'t [usize],
 }
 
@@ -64,7 +65,7 @@ fn at_depth(asked: &Asked<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
     }
 }
 
-/// A path that is indexed, and the column of its documents.
+/// An indexed path and its document column.
 struct Indexed {
     column: String,
     names: Vec<String>,
@@ -75,7 +76,7 @@ impl Indexed {
         Filter::Path(self.column.clone(), self.names.clone(), test)
     }
 
-    /// The path that a document is asked for. `functions` may do that.
+    /// The path that an expression reads from a document by one of `functions`.
     fn of(asked: &Asked<'_>, expr: &Expr, functions: &[&str]) -> Option<Self> {
         let Expr::ScalarFunction(call) = expr else { return None };
         if call.name() == "json_unquote" && functions.contains(&"->>") {
@@ -86,7 +87,7 @@ impl Indexed {
         functions.contains(&call.name()).then(|| Self::at(asked, document, path))?
     }
 
-    /// The numbers of a set, whatever of them is asked.
+    /// The path of a set, whose members the condition is about.
     fn of_set(asked: &Asked<'_>, set: &Expr) -> Option<Self> {
         match set {
             Expr::ScalarFunction(call) if matches!(call.name(), "any" | "all") => {
@@ -114,7 +115,7 @@ impl Indexed {
     }
 }
 
-/// The names of a path of names alone.
+/// The names of a path that consists of names only.
 pub(crate) fn names(path: &Path) -> Option<Vec<String>> {
     let name = |step: &Step| match step {
         Step::Key(name) => Some(name.clone()),
@@ -152,7 +153,7 @@ fn compared(asked: &Asked<'_>, binary: &BinaryExpr, depth: usize) -> Option<Filt
     }
 }
 
-/// The conditions of a chain of AND or of OR, which leans to the left: as deep as it is long. `None` of too many.
+/// The conditions of a left-deep chain of AND or of OR as one list; `None` if there are too many.
 fn parts(binary: &BinaryExpr) -> Option<Vec<&Expr>> {
     let mut parts = vec![binary.right.as_ref()];
     let mut rest = binary.left.as_ref();
@@ -196,7 +197,7 @@ fn function_compared(
         ("cast_signed", [of], ScalarValue::Int64(Some(number))) => {
             let path = Indexed::of(asked, of, &["->>", "json_value", "json_extract"])?;
             let number = *number as f64;
-            // It rounds, and cuts off.
+            // The function rounds and truncates.
             numbers(&path, op, number, (number - 1.0, number + 1.0))
         }
         (
@@ -208,8 +209,8 @@ fn function_compared(
     }
 }
 
-/// What is a number that compares so, or anything that may be taken for one: a text, a truth, an integer that has no
-/// sign. What is none counts as 0.
+/// Documents with a number in the range, or with a value that may convert to such a number: texts, booleans and large
+/// unsigned integers. `None` if the comparison is true for 0, because any other value converts to 0.
 fn numbers(path: &Indexed, op: Operator, number: f64, (low, high): (f64, f64)) -> Option<Filter> {
     let holds_for_zero = match op {
         Operator::Eq => number == 0.0,
@@ -237,7 +238,7 @@ fn numbers(path: &Indexed, op: Operator, number: f64, (low, high): (f64, f64)) -
     Some(Filter::Or(tests.into_iter().map(|test| path.test(test)).collect()))
 }
 
-/// A text of which this is the key, with spaces behind it or not. `None` if another value has that text too.
+/// Documents with the text that has this key. `None` if the text is also that of another JSON value.
 fn text(path: &Indexed, key: &ScalarValue) -> Option<Filter> {
     let ScalarValue::BinaryView(Some(key)) = key else { return None };
     let text = std::str::from_utf8(key.strip_suffix(b" ")?).ok()?;
@@ -253,7 +254,7 @@ fn listed(asked: &Asked<'_>, list: &InList) -> Option<Filter> {
     let mut parts = Vec::with_capacity(list.list.len());
     for each in &list.list {
         match each {
-            // A NULL in the list makes nothing true.
+            // A NULL in the list never makes IN true.
             Expr::Literal(value, _) if value.is_null() => {}
             each => parts.push(function_compared(asked, call, Operator::Eq, each)?),
         }
@@ -294,13 +295,14 @@ fn called(asked: &Asked<'_>, call: &ScalarFunction, depth: usize) -> Option<Filt
     }
 }
 
-/// What some number of a set must be for a comparison to hold; `None` of those that hold where none is something.
+/// Documents with a set that has a number for which the comparison is true; `None` if the comparison may be true for an
+/// empty set.
 fn numbers_of(path: &Indexed, name: &str, values: &[Expr]) -> Option<Filter> {
     let literal = |expr: &Expr| {
         let Expr::Literal(value, metadata) = expr else { return None };
         if let Some(metadata) = metadata {
             let field = Field::new("", value.data_type(), true);
-            // Moments look like numbers here.
+            // Temporal values look like numbers here.
             if !ExprType::of_field(&field.with_metadata(metadata.to_hashmap())).is_integer() {
                 return None;
             }
@@ -314,7 +316,7 @@ fn numbers_of(path: &Indexed, name: &str, values: &[Expr]) -> Option<Filter> {
     let is_null = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if value.is_null());
     let present = values.iter().filter(|value| !is_null(value));
     let numbers: Vec<PathValue> = present.map(literal).collect::<Option<_>>()?;
-    // More alternatives are sought for longer than rows are tested.
+    // Looking up more alternatives costs more than testing rows.
     if numbers.len() > MOST_LISTED {
         return None;
     }
@@ -331,7 +333,7 @@ fn numbers_of(path: &Indexed, name: &str, values: &[Expr]) -> Option<Filter> {
     Some(path.test(test))
 }
 
-/// A range; one that ends before it begins has no value.
+/// A range. An empty range becomes a test that matches nothing.
 fn within(low: PathValue, high: PathValue) -> PathTest {
     let whole = |value: &PathValue| match value {
         PathValue::Int(number) => i128::from(*number),
@@ -344,7 +346,7 @@ fn within(low: PathValue, high: PathValue) -> PathTest {
     }
 }
 
-/// All scalars of a document are in an array, or in one within it.
+/// JSON_CONTAINS: all scalars of the candidate are at the path.
 fn contains(path: &Indexed, candidate: &Expr) -> Option<Filter> {
     let values: Vec<PathValue> = match Json::parse(&search::text(candidate)?).ok()? {
         Json::Array(values) => values.iter().take(MOST_LISTED).filter_map(path_value).collect(),
@@ -358,13 +360,13 @@ fn contains(path: &Indexed, candidate: &Expr) -> Option<Filter> {
     (!parts.is_empty()).then_some(Filter::And(parts))
 }
 
-/// What a literal of SQL is in a document.
+/// An SQL literal as a JSON value.
 fn json_of(expr: &Expr) -> Option<Json> {
     let Expr::Literal(value, metadata) = expr else { return None };
     if let Some(metadata) = metadata {
         let field = Field::new("", value.data_type(), true);
         let kind = ExprType::of_field(&field.with_metadata(metadata.to_hashmap()));
-        // Documents, moments and bits look like texts and numbers here.
+        // Documents, temporal values and bits look like texts and numbers here.
         if !(kind.is_text() || matches!(kind.kind, crate::SqlType::BigInt | crate::SqlType::Int)) {
             return None;
         }
@@ -376,7 +378,7 @@ fn json_of(expr: &Expr) -> Option<Json> {
     }
 }
 
-/// A scalar as the engine has it; `None` if it is none, or compares otherwise there.
+/// A scalar as the engine's path value; `None` for other values and for scalars that the engine compares differently.
 fn path_value(value: &Json) -> Option<PathValue> {
     Some(match value {
         Json::Null => PathValue::Null,

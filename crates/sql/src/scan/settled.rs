@@ -1,6 +1,6 @@
 //! Values in cached plans that differ in each run: `NOW() - INTERVAL 7 DAY`, `(SELECT MAX(id) FROM t)`. Each is
-//! evaluated once a run; a function in its place reads the value from the run's [`Context`]. Correlated subqueries read
-//! their outer values the same way.
+//! computed once per run, and a function in its place reads the value from the run's [`Context`]. Correlated subqueries
+//! read their outer values in the same way.
 
 use std::{
     hash::{Hash, Hasher},
@@ -26,23 +26,23 @@ use datafusion::{
 
 use crate::state::{Caller, Context};
 
-/// What the plan calls the function.
+/// The function's name in plans.
 pub(crate) const NAME: &str = "settled";
-/// The same in the place of a query, which costs more than to read a value.
+/// Its name where it replaces a subquery, which costs more than reading a value.
 pub(crate) const QUERY_NAME: &str = "row_query";
 
-/// Which of a run's values it is.
+/// The value that such a function reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Slot {
-    /// A constant of the run.
+    /// A constant of the run, by number.
     Run(usize),
-    /// A value of the row around a query that runs for one row after the other.
+    /// A value of the current outer row, by number.
     Row(usize),
-    /// What such a query gives. The plan is taken to pieces before it runs, and the query becomes a step of its own.
+    /// The value of a correlated subquery, by number. Before a plan runs, a step that computes the value replaces this.
     Query(usize),
 }
 
-/// Reads the value of a slot. It is volatile for the planner, which would calculate it once for all runs.
+/// Reads a value. It is declared volatile, because the planner would otherwise evaluate it once for all runs.
 #[derive(Debug)]
 struct SettledValue {
     slot: Slot,
@@ -50,30 +50,30 @@ struct SettledValue {
     signature: Signature,
 }
 
-/// A column that is compared with such a value.
+/// A comparison of a column with such a value.
 #[derive(Clone, Debug)]
 pub(super) struct Sought {
-    /// The place of the column.
+    /// The position of the column.
     pub column: usize,
     pub operator: Operator,
-    /// The collation by whose keys they are compared, if they are texts.
+    /// The collation, if they compare by collation keys.
     pub order: Option<u32>,
-    /// Whether it is a value of the row around.
+    /// Whether it is a value of the outer row.
     pub is_of_row: bool,
     value: Arc<dyn PhysicalExpr>,
 }
 
-/// What reads the value of a slot; `field` describes it.
+/// A function that reads the value of a slot. `field` describes its type.
 pub(crate) fn value(slot: Slot, field: &Field) -> Expr {
     value_for(slot, field, Vec::new())
 }
 
-/// What stands in the place of the query of a number, which names these values of the row around it.
+/// A function in place of the subquery with this number. `of_row` are its outer columns.
 pub(crate) fn query(number: usize, field: &Field, of_row: Vec<Expr>) -> Expr {
     value_for(Slot::Query(number), field, of_row)
 }
 
-/// The number of the query in whose place an expression stands, if it is one.
+/// The number of the subquery that an expression replaces, if it does.
 pub(crate) fn query_of(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
     match plain_slot(expression)? {
         Slot::Query(number) => Some(number),
@@ -90,7 +90,7 @@ fn value_for(slot: Slot, field: &Field, args: Vec<Expr>) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), args))
 }
 
-/// The comparisons of columns with such values that hold for each row for which a condition does.
+/// The comparisons of columns with such values that a condition implies.
 pub(super) fn sought(condition: &Arc<dyn PhysicalExpr>) -> Vec<Sought> {
     let mut found = Vec::new();
     for condition in &conditions_of(condition) {
@@ -114,9 +114,8 @@ pub(super) fn sought(condition: &Arc<dyn PhysicalExpr>) -> Vec<Sought> {
     found
 }
 
-/// The conditions of which all must hold for a condition to hold, in the order in which they are evaluated. It is made
-/// of them by AND, or as `CASE WHEN first IS NOT TRUE THEN false … ELSE last END` where some are not to be evaluated for
-/// rows that others leave out.
+/// The conjuncts of a condition in evaluation order. The condition joins them by AND, or by `CASE WHEN first IS NOT
+/// TRUE THEN false … ELSE last END` if some may not be evaluated for rows that fail earlier ones.
 pub(crate) fn conditions_of(condition: &Arc<dyn PhysicalExpr>) -> Vec<Arc<dyn PhysicalExpr>> {
     let mut found = Vec::new();
     let mut left = vec![Arc::clone(condition)];
@@ -157,7 +156,7 @@ fn in_turn(condition: &Arc<dyn PhysicalExpr>) -> Option<Vec<Arc<dyn PhysicalExpr
 }
 
 impl Sought {
-    /// The value in this run; `None` if it has none.
+    /// The value in this run; `None` if it cannot be computed.
     pub(super) fn value(&self, context: &Arc<Context>) -> Option<ScalarValue> {
         if let (Some(slot), None) = (plain_slot(&self.value), self.order) {
             return slot.value(context);
@@ -181,19 +180,19 @@ impl Slot {
     }
 }
 
-/// The place of a column, and the collation if it is the keys of one.
+/// The position of a column, and the collation if the expression is its collation key.
 fn column_of(expression: &Arc<dyn PhysicalExpr>) -> Option<(usize, Option<u32>)> {
     let (of, order) = key_of(expression);
     of.downcast_ref::<Column>().map(|column| (column.index(), order))
 }
 
-/// The slot that is read, and the collation if it is the key of what stands there.
+/// The slot that an expression reads, and the collation if the expression is the collation key of its value.
 fn slot_of(expression: &Arc<dyn PhysicalExpr>) -> Option<(Slot, Option<u32>)> {
     let (of, order) = key_of(expression);
     plain_slot(of).map(|slot| (slot, order))
 }
 
-/// What an expression is the key of by a collation, or the expression itself.
+/// The argument and collation of a collation key, or the expression itself.
 fn key_of(expression: &Arc<dyn PhysicalExpr>) -> (&Arc<dyn PhysicalExpr>, Option<u32>) {
     let key = || {
         let call = expression.downcast_ref::<ScalarFunctionExpr>()?;

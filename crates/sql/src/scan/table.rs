@@ -1,4 +1,4 @@
-//! One table of a snapshot.
+//! A table of a snapshot as DataFusion sees it.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -31,43 +31,43 @@ use crate::{
     transaction::{Overlay, TemporaryTable},
 };
 
-/// What the columns of scores are called, with a number behind it.
+/// The prefix of score columns; a number follows.
 const SCORE: &str = "#score";
 
-/// What hidden columns are called that a statement reads, with their positions behind it.
+/// The prefix of hidden columns that a statement reads; the position follows.
 const HIDDEN: &str = "#key";
 
 /// A table, as one statement reads it.
 #[derive(Clone)]
 pub(crate) struct EngineTable {
     pub(super) reader: Reader,
-    /// The engine's name of it; empty of a temporary table, which is all overlay.
+    /// The engine's name; empty for a temporary table, whose rows are all in the overlay.
     pub(super) engine_name: String,
-    /// The session's own rows over the snapshot's.
+    /// The session's uncommitted rows.
     pub(super) overlay: Option<Arc<Overlay>>,
     pub(super) table: Arc<SqlTable>,
-    /// What columns of the schema are in the engine.
+    /// For each column of the schema, its position in the engine.
     pub(super) positions: Vec<usize>,
     pub(super) schema: SchemaRef,
     pub(super) zone: TimeZone,
-    /// What the columns behind the engine's are the scores of.
+    /// The queries of the score columns, which follow the engine's columns.
     pub(super) scores: Vec<TextQuery>,
     constraints: Constraints,
-    /// Whether conditions on texts are asked of the text index.
+    /// Whether the text index is used.
     pub(super) by_text_index: bool,
-    /// What its plan calls it, where somebody asks for that.
+    /// The table's name in the plan, if it is needed.
     pub(super) relation: Option<Arc<str>>,
-    /// Whether the plan is kept, for rows that are not known yet.
+    /// Whether the plan is cached, so that row counts are unknown.
     pub(super) is_kept: bool,
-    /// Which indexes the statement lets be used.
+    /// The indexes that the statement permits.
     pub(super) indexes: AllowedIndexes,
     name: String,
     rows: usize,
 }
 
 impl EngineTable {
-    /// The table of this name in a snapshot, under the session's own changes. Moments are shown by
-    /// clocks of `zone`.
+    /// The table of this name in a snapshot, with the session's uncommitted changes. Moments become local times in
+    /// `zone`.
     pub(crate) fn new(
         reader: Reader,
         name: &TableName,
@@ -129,17 +129,17 @@ impl EngineTable {
         }
     }
 
-    /// How many rows there are, as far as plans may rely on it.
+    /// The number of rows that plans may rely on.
     pub(crate) fn rows(&self) -> usize {
         if self.is_kept { usize::MAX } else { self.rows }
     }
 
-    /// The paths of its definition, by their places.
+    /// The positions of all paths in its definition.
     pub(super) fn paths(&self) -> Vec<usize> {
         (0..self.table.schema.paths.len()).collect()
     }
 
-    /// Those that are indexed by now, in all segments.
+    /// The positions of the paths that all segments have indexed.
     pub(super) fn ready_paths(&self) -> Vec<usize> {
         match self.table.schema.paths.is_empty() {
             true => Vec::new(),
@@ -147,12 +147,12 @@ impl EngineTable {
         }
     }
 
-    /// About how many rows there are.
+    /// The approximate number of rows.
     pub(super) fn rows_now(&self) -> usize {
         self.rows
     }
 
-    /// What EXPLAIN calls it.
+    /// Its name in EXPLAIN.
     pub(super) fn called(&self) -> String {
         match self.engine_name.is_empty() {
             true => self.name.clone(),
@@ -160,13 +160,13 @@ impl EngineTable {
         }
     }
 
-    /// The engine's name of it, if it has words.
+    /// Its engine name, if it has ranked search.
     pub(crate) fn name_of_words(&self) -> Option<String> {
         let has_words = self.table.schema.words.is_some();
         (has_words && !self.engine_name.is_empty()).then(|| self.engine_name.clone())
     }
 
-    /// The columns of its words, in the order of fields.
+    /// The columns of ranked search, in the order of fields.
     pub(crate) fn fields(&self) -> Vec<String> {
         let schema = &self.table.schema;
         let columns = schema.words.iter().flat_map(|words| &words.columns);
@@ -174,12 +174,12 @@ impl EngineTable {
         columns.filter_map(name).collect()
     }
 
-    /// The expressions that keys of it are over.
+    /// The expressions of its functional keys.
     pub(crate) fn expressions(&self) -> &[ExpressionKey] {
         &self.table.expressions
     }
 
-    /// The table with a hidden column, and what it is called; `None` where scores stand behind the columns.
+    /// The table with a hidden column made visible, and that column's name; `None` if it has score columns.
     pub(crate) fn showing(&self, position: usize) -> Option<(String, Self)> {
         let name = format!("{HIDDEN}{position}");
         if self.schema.index_of(&name).is_ok() {
@@ -194,7 +194,7 @@ impl EngineTable {
         Some((name, made))
     }
 
-    /// The queries by keywords that its rows have scores of.
+    /// The keyword queries of its score columns.
     pub(crate) fn keywords(&self) -> impl Iterator<Item = (String, TextQuery)> + '_ {
         let is_scored =
             |it: &&TextQuery| matches!(it, TextQuery::Keywords(_)) && !tells_factors(it);
@@ -202,13 +202,13 @@ impl EngineTable {
         queries.map(|query| (self.engine_name.clone(), query.clone()))
     }
 
-    /// How many scores its rows have.
+    /// The number of its score columns.
     pub(crate) fn score_count(&self) -> usize {
         self.scores.len()
     }
 
-    /// The table with a column for the score of MATCH of these columns, and what it is called;
-    /// `None` if the engine does not have the table. 1191 if no text index holds the columns.
+    /// The table with a column for the score of a MATCH on these columns, and that column's name; `None` if the table
+    /// is not in the engine. Error 1191 if no text index has these columns.
     pub(crate) fn scoring(
         &self,
         columns: &[String],
@@ -248,41 +248,40 @@ impl EngineTable {
     }
 }
 
-/// Whether a column of it is a text, of factors.
+/// Whether a query returns factors, which are a text.
 fn tells_factors(query: &TextQuery) -> bool {
     matches!(query, TextQuery::Keywords(asked) if asked.factors.is_some())
 }
 
 impl EngineTable {
-    /// The same, of which plans do not know the key: behind a join they take what the key of one side
-    /// decides for decided in the whole, and leave out sort keys and groups.
+    /// The table without its key. Above a join DataFusion would take columns that depend on the key of one side as
+    /// determined for the joined rows, and drop sort keys and groups.
     pub(crate) fn without_key(&self) -> Self {
         Self { constraints: Constraints::default(), ..self.clone() }
     }
 
-    /// The same for a plan that is kept, whose scan is known by the name of the relation. How many rows there are
-    /// is unknown by then. Conditions on texts are tested row by row: of few rows that is sooner done.
+    /// The table for a cached plan, which identifies its scan by the name of the relation. The number of rows is
+    /// unknown. Text conditions are tested row by row, which is faster for few rows.
     pub(crate) fn kept(&self, relation: &str) -> Self {
         Self { by_text_index: false, is_kept: true, ..self.in_plan(relation) }
     }
 
-    /// The same, whose scan is known by the name of the relation.
+    /// The table with a scan that is identified by the name of the relation.
     pub(crate) fn in_plan(&self, relation: &str) -> Self {
         Self { relation: Some(relation.into()), ..self.clone() }
     }
 
-    /// The same, of which these indexes may be used.
+    /// The table with these permitted indexes.
     pub(crate) fn with_indexes(&self, indexes: AllowedIndexes) -> Self {
         Self { indexes, ..self.clone() }
     }
 
-    /// What SQL knows of it.
+    /// The table's declaration in SQL.
     pub(crate) fn sql(&self) -> &SqlTable {
         &self.table
     }
 
-    /// Reads these columns of the schema, of the rows that conditions let through as far as the engine
-    /// answers them.
+    /// A scan of these columns with the pushed-down conditions.
     pub(crate) fn scan_of(
         &self,
         projection: Vec<usize>,
@@ -292,7 +291,7 @@ impl EngineTable {
     ) -> Result<ScanExec> {
         let translated = filter::translate_all(self, conditions);
         let shape = ScanShape {
-            // What the engine cannot answer exactly is filtered behind it, so no row may be cut.
+            // Rows may only be limited if no filter follows.
             limit: limit.filter(|_| translated.exact && self.overlay.is_none()),
             filter: translated.filter,
             text: translated.text,
@@ -301,10 +300,10 @@ impl EngineTable {
         let execution = &options.execution;
         let batches = Batches {
             rows: execution.batch_size.get(),
-            // Several threads mix the rows anyway.
+            // With several threads the order is lost anyway.
             in_key_order: execution.target_partitions == 1,
         };
-        // It ends with the statement, whose time is up where nobody waits for it any more.
+        // The scan stops with its statement.
         let reader = self.reader.clone();
         let reader = match Context::of_options(options) {
             Some(context) => reader.unless(context.interrupt()),
@@ -313,7 +312,7 @@ impl EngineTable {
         ScanExec::new(&Self { reader, ..self.clone() }, shape, batches)
     }
 
-    /// Reads these columns of the table, where few rows are looked at.
+    /// A scan of these columns for few rows.
     pub(crate) fn few_of(&self, positions: &[usize]) -> Option<FewScan> {
         let place = |position: &usize| self.positions.iter().position(|other| other == position);
         let projection = positions.iter().map(place).collect::<Option<Vec<usize>>>()?;
@@ -324,7 +323,7 @@ impl EngineTable {
     }
 }
 
-/// The primary key, so that what depends on it need not be grouped.
+/// The primary key, so that columns that depend on it need not be in GROUP BY.
 fn constraints(table: &SqlTable, positions: &[usize]) -> Constraints {
     let key: Option<Vec<usize>> = table
         .schema
@@ -335,7 +334,7 @@ fn constraints(table: &SqlTable, positions: &[usize]) -> Constraints {
     Constraints::new_unverified(key.map(Constraint::PrimaryKey).into_iter().collect())
 }
 
-/// The field of a column. Names of columns are in lower case wherever plans are made.
+/// The field of a column. Plans have all column names in lower case.
 fn field(name: &str, spec: &ColumnSpec, origin: &Origin) -> Field {
     let kind = expr_type(spec);
     let mut metadata: HashMap<String, String> = kind.field("").metadata().clone();

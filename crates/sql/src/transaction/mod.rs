@@ -1,8 +1,8 @@
 //! A session's transaction: its changes over the snapshot it began with, and rollback.
 //!
-//! Changes stay with the session until COMMIT. The engine refuses the commit if another session wrote one of their keys
+//! Changes stay with the session until COMMIT. The engine refuses the commit if another session wrote one of the keys
 //! meanwhile (1213): snapshot isolation, first committer wins. A statement outside a transaction is a transaction of
-//! its own, and is retried when it loses.
+//! its own. It is retried after a conflict.
 
 mod overlay;
 mod temporary;
@@ -26,31 +26,31 @@ use crate::{
     shared::InstanceState,
 };
 
-/// What a session has open: its transaction, and its temporary tables.
+/// The open transaction and the temporary tables of a session.
 pub(crate) struct TransactionState {
     open: Option<OpenTransaction>,
     temporary: TemporaryTables,
-    /// What LOAD DATA LOCAL is to read.
+    /// The client's file for LOAD DATA LOCAL.
     file: Option<Arc<[u8]>>,
-    /// READ ONLY or READ WRITE of the next transaction alone, by SET TRANSACTION.
+    /// READ ONLY or READ WRITE for the next transaction only, from SET TRANSACTION.
     pub(crate) next_read_only: Option<bool>,
-    /// Whether the next transaction alone is READ COMMITTED, by SET TRANSACTION.
+    /// Whether the next transaction only is READ COMMITTED, from SET TRANSACTION.
     pub(crate) next_sees_committed: Option<bool>,
 }
 
-/// How a transaction begins.
+/// The characteristics of a transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Manner {
-    /// It may only read.
+    /// READ ONLY.
     pub(crate) read_only: bool,
-    /// READ COMMITTED: each of its statements sees what others have committed by then.
+    /// READ COMMITTED: each statement sees what is committed when it begins.
     pub(crate) sees_committed: bool,
-    /// It ends with its statement.
+    /// It is the implicit transaction of one statement.
     pub(crate) statement_only: bool,
 }
 
 impl Manner {
-    /// Whether each of its statements chooses a moment.
+    /// Whether each of its statements takes a new snapshot.
     fn begins_anew(self) -> bool {
         self.sees_committed && !self.statement_only
     }
@@ -59,19 +59,19 @@ impl Manner {
 struct OpenTransaction {
     engine: Transaction,
     manner: Manner,
-    /// A later moment that is read, where the engine's has to stay that of its begin.
+    /// The newer snapshot that statements read, if the engine's transaction must keep its own.
     latest: Option<Reader>,
-    /// Rows are protected.
+    /// Whether rows are protected.
     protects: bool,
     tables: FxHashMap<Arc<str>, Arc<Overlay>>,
-    /// What was before each change, to go back to.
+    /// The previous state of each changed row, for rollback.
     undo: Vec<Undo>,
-    /// What the changes take in memory, about.
+    /// The approximate memory of the changes.
     bytes: u64,
     savepoints: Vec<(String, usize)>,
-    /// A temporary table was dropped in it.
+    /// Whether a temporary table was dropped in it.
     dropped_temporary: bool,
-    /// Positions to be stored with it: AUTO_INCREMENT counters.
+    /// AUTO_INCREMENT counters that are committed with it.
     positions: FxHashMap<String, String>,
 }
 
@@ -80,14 +80,14 @@ impl OpenTransaction {
         self.latest.as_ref().unwrap_or_else(|| self.engine.reader())
     }
 
-    /// Whether the commit depends on what others wrote since the begin.
+    /// Whether its commit can conflict with other sessions.
     fn is_bound(&self) -> bool {
         self.protects
             || !self.positions.is_empty()
             || self.tables.values().any(|overlay| overlay.len() > 0)
     }
 
-    /// Whether the tables that it changed are defined at a moment as they were at its first.
+    /// Whether the tables that it changed have the same definitions in `reader` as in its first snapshot.
     fn fits(&self, reader: &Reader) -> bool {
         let mut changed = self.tables.iter().filter(|(_, overlay)| overlay.len() > 0);
         changed.all(|(table, _)| {
@@ -98,8 +98,8 @@ impl OpenTransaction {
         })
     }
 
-    /// MySQL's error for one of the engine's. A table that is younger than the first moment is none of the
-    /// transaction's: as others were first, the client is to try again.
+    /// Converts an engine error. In READ COMMITTED, a table that is missing in the first snapshot was created since:
+    /// that is reported as a conflict, so that the client retries.
     fn error(manner: Manner, error: EngineError) -> Error {
         match error {
             EngineError::NotFound { what: Missing::Table, .. } if manner.begins_anew() => {
@@ -109,8 +109,7 @@ impl OpenTransaction {
         }
     }
 
-    /// Forgets the changes of a table that is gone; savepoints stay between the changes that they
-    /// stood between.
+    /// Drops the undo entries of a table that no longer exists, and adjusts savepoints.
     fn forget(&mut self, table: &TableStorage) {
         let gone: Vec<usize> = (0..self.undo.len())
             .filter(|&at| self.undo.get(at).is_some_and(|undo| undo.table == *table))
@@ -132,28 +131,28 @@ struct Undo {
     table: TableStorage,
     key: Key,
     before: Option<Option<Arc<Row>>>,
-    /// What the change takes in memory, about.
+    /// The approximate memory of the change.
     bytes: u64,
 }
 
-/// Where a table's rows are.
+/// Where a table's rows are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TableStorage {
     /// In the engine, under this name.
     Engine(Arc<str>),
-    /// In this session.
+    /// In the session's memory.
     Temporary(TableName),
 }
 
 impl TransactionState {
-    /// A session's, at its beginning.
+    /// A new session's state.
     pub(crate) fn new(shared: &InstanceState) -> Self {
         let all_bytes = Arc::clone(&shared.temporary_bytes);
         let temporary = TemporaryTables::new(&shared.settings, all_bytes);
         Self { open: None, temporary, file: None, next_read_only: None, next_sees_committed: None }
     }
 
-    /// Whether a transaction is open that outlives its statement.
+    /// Whether an explicit transaction is open.
     pub(crate) fn is_open(&self) -> bool {
         self.open.as_ref().is_some_and(|open| !open.manner.statement_only)
     }
@@ -163,7 +162,7 @@ impl TransactionState {
         self.open.as_ref().map(|open| open.reader().clone())
     }
 
-    /// The session's own changes to an engine's table.
+    /// The session's uncommitted changes to a table of the engine.
     pub(crate) fn overlay(&self, table: &str) -> Option<Arc<Overlay>> {
         self.open.as_ref()?.tables.get(table).filter(|overlay| overlay.len() > 0).cloned()
     }
@@ -173,7 +172,7 @@ impl TransactionState {
         self.temporary.get(name)
     }
 
-    /// Puts a temporary table; one of that name is replaced and returned.
+    /// Adds a temporary table. Returns the one of that name that it replaces.
     pub(crate) fn put_temporary(
         &mut self,
         name: TableName,
@@ -182,7 +181,7 @@ impl TransactionState {
         self.temporary.put(name, table)
     }
 
-    /// Takes a temporary table away.
+    /// Drops a temporary table, with its undo entries.
     pub(crate) fn drop_temporary(&mut self, name: &TableName) -> Option<TemporaryTable> {
         let dropped = self.temporary.take(name)?;
         if let Some(open) = &mut self.open {
@@ -191,32 +190,32 @@ impl TransactionState {
         Some(dropped)
     }
 
-    /// Takes away a table that stood for rows of a statement.
+    /// Removes a temporary table that held rows of one statement.
     pub(crate) fn take_temporary(&mut self, name: &TableName) -> Option<TemporaryTable> {
         self.temporary.take(name)
     }
 
-    /// The counter of a temporary table, or that of its row numbers beside AUTO_INCREMENT.
+    /// The AUTO_INCREMENT counter of a temporary table, or its counter of hidden row numbers if `beside`.
     pub(crate) fn temporary_counter(&mut self, name: &TableName, beside: bool) -> Option<&mut u64> {
         self.temporary.counter(name, beside)
     }
 
-    /// Gives LOAD DATA LOCAL the client's file.
+    /// Stores the client's file for LOAD DATA LOCAL.
     pub(crate) fn give_file(&mut self, bytes: Vec<u8>) {
         self.file = Some(bytes.into());
     }
 
-    /// The client's file, if one was given.
+    /// The client's file, if there is one.
     pub(crate) fn file(&self) -> Option<Arc<[u8]>> {
         self.file.clone()
     }
 
-    /// Forgets the client's file: its statement has ended.
+    /// Removes the client's file, because its statement has ended.
     pub(crate) fn take_file(&mut self) -> Option<Arc<[u8]>> {
         self.file.take()
     }
 
-    /// Begins a transaction. One that is open must have ended.
+    /// Begins a transaction. None may be open.
     pub(crate) fn begin(&mut self, shared: &InstanceState, manner: Manner) {
         self.open = Some(OpenTransaction {
             engine: shared.database.begin(),
@@ -232,9 +231,8 @@ impl TransactionState {
         });
     }
 
-    /// A statement begins, which sees what is committed by now where the transaction is READ
-    /// COMMITTED. Its own changes stay those of its first moment: the commit fails where others were
-    /// first, as ever.
+    /// Begins a statement. In READ COMMITTED it reads a new snapshot. Conflicts of the transaction's own changes are
+    /// still detected against its first snapshot.
     pub(crate) fn begin_statement(&mut self, shared: &InstanceState) {
         let Some(open) = &mut self.open else { return };
         if !open.manner.begins_anew() {
@@ -242,7 +240,7 @@ impl TransactionState {
         }
         if open.is_bound() {
             let latest = shared.database.reader();
-            // Rows that it changed are of the definition that their table had: its commit will fail.
+            // If a changed table was redefined, the old snapshot stays; the commit will fail.
             if open.fits(&latest) {
                 open.latest = Some(latest);
             }
@@ -252,39 +250,39 @@ impl TransactionState {
         }
     }
 
-    /// How the open transaction was begun; `None` if none is open but a statement's own.
+    /// The characteristics of the explicit transaction; `None` if there is none.
     pub(crate) fn manner(&self) -> Option<Manner> {
         self.open.as_ref().map(|open| open.manner).filter(|manner| !manner.statement_only)
     }
 
-    /// Whether statements read the moment that a transaction began with.
+    /// Whether all statements of the open transaction read its first snapshot.
     pub(crate) fn has_moment(&self) -> bool {
         self.open.as_ref().is_some_and(|open| !open.manner.begins_anew())
     }
 
-    /// Whether the open transaction may only read; `None` if none is open.
+    /// Whether the open transaction is READ ONLY; `None` if none is open.
     pub(crate) fn only_reads(&self) -> Option<bool> {
         self.open.as_ref().map(|open| open.manner.read_only)
     }
 
-    /// DROP TEMPORARY TABLE was run, which no rollback takes back.
+    /// Notes a DROP TEMPORARY TABLE, which no rollback undoes.
     pub(crate) fn note_dropped_temporary(&mut self) {
         if let Some(open) = &mut self.open {
             open.dropped_temporary = true;
         }
     }
 
-    /// Whether it was run in the open transaction.
+    /// Whether a temporary table was dropped in the open transaction.
     pub(crate) fn has_dropped_temporary(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.dropped_temporary)
     }
 
-    /// Whether any is open, were it for a statement alone.
+    /// Whether any transaction is open, including a statement's implicit one.
     pub(crate) fn is_begun(&self) -> bool {
         self.open.is_some()
     }
 
-    /// 1792 in a transaction that only reads; changes of temporary tables are let through.
+    /// Error 1792 in a READ ONLY transaction, except for temporary tables.
     pub(crate) fn check_writable(&self, place: &TableStorage) -> Result<()> {
         let refuses = self.open.as_ref().is_some_and(|open| open.manner.read_only);
         if refuses && matches!(place, TableStorage::Engine(_)) {
@@ -311,7 +309,7 @@ impl TransactionState {
         }
     }
 
-    /// Sets what the row of a key is, for this session.
+    /// Sets or deletes the row with this key, for this session.
     pub(crate) fn set(&mut self, place: &TableStorage, key: Key, row: Option<Arc<Row>>) {
         let bytes = change_bytes(row.as_deref());
         let before = match place {
@@ -330,7 +328,7 @@ impl TransactionState {
         }
     }
 
-    /// 1038 where the open transaction's changes take more than `most` bytes.
+    /// Error 1038 if the transaction's changes take more than `most` bytes.
     pub(crate) fn check_size(&self, most: u64) -> Result<()> {
         if self.open.as_ref().is_none_or(|open| open.bytes <= most) {
             return Ok(());
@@ -342,7 +340,7 @@ impl TransactionState {
         Err(Error::new(ErrorCode::OutOfMemory, message))
     }
 
-    /// 1114 where a temporary table has become too large, alone or with others.
+    /// Error 1114 if a temporary table, or all of them together, take too much memory.
     pub(crate) fn check_room(&self, place: &TableStorage) -> Result<()> {
         match place {
             TableStorage::Temporary(name) => self.temporary.check_room(name),
@@ -350,7 +348,7 @@ impl TransactionState {
         }
     }
 
-    /// Keeps others from writing this row until the commit.
+    /// Makes the commit fail if another session writes this row first.
     pub(crate) fn protect(&mut self, table: &str, key: &[Value]) -> Result<()> {
         match &mut self.open {
             Some(open) => {
@@ -364,19 +362,19 @@ impl TransactionState {
         }
     }
 
-    /// Stores a position with the transaction.
+    /// Stores a counter with the transaction.
     pub(crate) fn store_position(&mut self, name: String, position: String) {
         if let Some(open) = &mut self.open {
             open.positions.insert(name, position);
         }
     }
 
-    /// Where the changes of a statement begin.
+    /// The current position in the undo log.
     pub(crate) fn mark(&self) -> usize {
         self.open.as_ref().map_or(0, |open| open.undo.len())
     }
 
-    /// Takes back every change since the mark.
+    /// Undoes all changes since the mark.
     pub(crate) fn go_back(&mut self, mark: usize) {
         let Some(open) = &mut self.open else { return };
         while open.undo.len() > mark {
@@ -397,14 +395,14 @@ impl TransactionState {
         }
     }
 
-    /// SAVEPOINT: one of that name moves here.
+    /// SAVEPOINT: replaces one of the same name.
     pub(crate) fn save(&mut self, name: &str) {
         let Some(open) = &mut self.open else { return };
         open.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         open.savepoints.push((name.to_owned(), open.undo.len()));
     }
 
-    /// ROLLBACK TO: later savepoints are gone, this one stays.
+    /// ROLLBACK TO: removes later savepoints and keeps this one.
     pub(crate) fn return_to(&mut self, name: &str) -> Result<()> {
         let place = self.savepoint(name)?;
         let Some(open) = &mut self.open else { return Ok(()) };
@@ -414,7 +412,7 @@ impl TransactionState {
         Ok(())
     }
 
-    /// RELEASE: this savepoint and later ones are gone.
+    /// RELEASE: removes this savepoint and later ones.
     pub(crate) fn release(&mut self, name: &str) -> Result<()> {
         let place = self.savepoint(name)?;
         if let Some(open) = &mut self.open {
@@ -431,13 +429,13 @@ impl TransactionState {
         })
     }
 
-    /// ROLLBACK: temporary tables go back too.
+    /// ROLLBACK, which also restores temporary tables.
     pub(crate) fn roll_back(&mut self) {
         self.go_back(0);
         self.open = None;
     }
 
-    /// COMMIT: durable and visible on return. 1213 if somebody was first.
+    /// COMMIT: durable and visible on return. Error 1213 on a conflict.
     pub(crate) async fn commit(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let OpenTransaction { engine, manner, tables, positions, .. } = open;
@@ -448,7 +446,7 @@ impl TransactionState {
         let positions =
             if tables.is_empty() { Vec::new() } else { positions.into_iter().collect() };
         let batch = ChangeBatch { tables, positions };
-        // The engine waits for the disk: not in a thread that other sessions need.
+        // The engine waits for the disk, which must not block a thread that other sessions use.
         let committed = tokio::task::spawn_blocking(move || engine.commit_computed(batch)).await;
         let committed =
             committed.map_err(|error| Error::new(ErrorCode::Unknown, error.to_string()))?;
@@ -456,7 +454,7 @@ impl TransactionState {
     }
 }
 
-/// 1792.
+/// Error 1792.
 pub(crate) fn read_only_transaction() -> Error {
     let message = "Cannot execute statement in a READ ONLY transaction.";
     Error::new(ErrorCode::ReadOnlyTransaction, message)

@@ -1,5 +1,4 @@
-//! What a session sees of a table besides the snapshot: its own changes that are not committed,
-//! or all of a temporary table.
+//! A session's uncommitted changes to a table over the snapshot, or all rows of a temporary table.
 
 use std::{
     cmp::Ordering,
@@ -14,7 +13,7 @@ use remora_engine::{Change, KeyValues, Row, Schema, Value, compare};
 #[derive(Clone, Debug)]
 pub(crate) struct Key(pub KeyValues);
 
-/// Changed rows of one table, by key. A clone costs as much as there are changes.
+/// The changed rows of one table, by key. Cloning costs time proportional to their number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
     changed: BTreeMap<Key, Option<Arc<Row>>>,
@@ -22,10 +21,10 @@ pub(crate) struct Overlay {
     bytes: u64,
 }
 
-/// What a changed row takes besides its values.
+/// The memory of a changed row, without its values.
 const CHANGE_BYTES: u64 = 256;
 
-/// What a changed row takes in memory, about.
+/// The approximate memory of a changed row.
 pub(crate) fn change_bytes(row: Option<&Row>) -> u64 {
     let texts = row.iter().flat_map(|row| row.iter()).map(text_bytes).sum::<u64>();
     let values = row.map_or(0, |row| size_of_val(row.as_slice()) as u64);
@@ -72,38 +71,38 @@ impl Eq for Key {}
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        // Equal values are shown alike.
+        // Values that compare equal have the same text.
         self.0.iter().for_each(|part| part.to_string().hash(hasher));
     }
 }
 
 impl Overlay {
-    /// What is known of a key: `None` if the snapshot is to be asked, else its row, if it has one.
+    /// The change of a key: `None` if there is none, else its row, or `None` within if it was deleted.
     pub(crate) fn get(&self, key: &Key) -> Option<Option<&Arc<Row>>> {
         self.changed.get(key).map(Option::as_ref)
     }
 
-    /// Whether the snapshot's row of this key is not to be seen.
+    /// Whether the snapshot's row with this key is hidden by a change.
     pub(crate) fn hides(&self, key: &Key) -> bool {
         self.changed.contains_key(key)
     }
 
-    /// The rows that are there, in key order.
+    /// The existing rows, in key order.
     pub(crate) fn rows(&self) -> impl DoubleEndedIterator<Item = &Arc<Row>> {
         self.changed.values().flatten()
     }
 
-    /// How many rows there are.
+    /// The number of existing rows.
     pub(crate) fn row_count(&self) -> usize {
         self.live
     }
 
-    /// How many keys were changed.
+    /// The number of changed keys.
     pub(crate) fn len(&self) -> usize {
         self.changed.len()
     }
 
-    /// Sets what a key's row is now; gives what was known before.
+    /// Sets or deletes the row of a key. Returns its previous change.
     pub(crate) fn set(&mut self, key: Key, row: Option<Arc<Row>>) -> Option<Option<Arc<Row>>> {
         self.live += usize::from(row.is_some());
         self.bytes = self.bytes.saturating_add(change_bytes(row.as_deref()));
@@ -111,7 +110,7 @@ impl Overlay {
         self.without(before)
     }
 
-    /// Forgets a key; gives what was known of it.
+    /// Removes the change of a key and returns it.
     pub(crate) fn forget(&mut self, key: &Key) -> Option<Option<Arc<Row>>> {
         let before = self.changed.remove(key);
         self.without(before)
@@ -125,12 +124,12 @@ impl Overlay {
         before
     }
 
-    /// What the changes take in memory, about.
+    /// The approximate memory of the changes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The changes, for the engine.
+    /// The changes, as the engine takes them.
     pub(crate) fn changes(&self) -> Vec<Change> {
         let change = |(key, row): (&Key, &Option<Arc<Row>>)| match row {
             Some(row) => Change::Put(Row::clone(row)),

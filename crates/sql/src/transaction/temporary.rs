@@ -1,4 +1,4 @@
-//! Temporary tables: a session's own, in memory, which is counted with that of all sessions.
+//! Temporary tables of a session, in memory that is limited for the session and for all sessions together.
 
 use std::sync::{
     Arc,
@@ -12,25 +12,25 @@ use rustc_hash::FxHashMap;
 use super::{Key, Overlay};
 use crate::{Error, Result, catalog::TableName, shared::Settings};
 
-/// What a table takes besides its rows, and each of its columns.
+/// The memory of a table without its rows, and of each column.
 const TABLE_BYTES: u64 = 2_048;
 const COLUMN_BYTES: u64 = 256;
 
-/// A table of one session, in memory.
+/// A temporary table.
 #[derive(Clone)]
 pub(crate) struct TemporaryTable {
     /// Its definition.
     pub schema: Arc<Schema>,
     /// Its rows.
     pub rows: Arc<Overlay>,
-    /// The next AUTO_INCREMENT value, or hidden row number where there is none.
+    /// The next AUTO_INCREMENT value, or the next hidden row number if there is no AUTO_INCREMENT.
     pub next: u64,
-    /// The next hidden row number beside AUTO_INCREMENT.
+    /// The next hidden row number, if there is also AUTO_INCREMENT.
     pub next_row: u64,
 }
 
 impl TemporaryTable {
-    /// What it takes in memory, about.
+    /// The approximate memory of the table.
     fn bytes(&self) -> u64 {
         let columns = self.schema.columns.len() as u64;
         TABLE_BYTES + columns * COLUMN_BYTES + self.rows.bytes()
@@ -40,16 +40,16 @@ impl TemporaryTable {
 /// The temporary tables of a session.
 pub(crate) struct TemporaryTables {
     tables: FxHashMap<TableName, TemporaryTable>,
-    /// What they take in memory, about.
+    /// The approximate memory of these tables.
     bytes: u64,
-    /// What those of all sessions take.
+    /// The memory of all sessions' temporary tables.
     all_bytes: Arc<AtomicU64>,
     most_bytes: u64,
     most_bytes_of_all: u64,
 }
 
 impl TemporaryTables {
-    /// None yet; `all_bytes` is what those of all sessions take.
+    /// No tables yet. `all_bytes` is the memory of all sessions' temporary tables.
     pub(crate) fn new(settings: &Settings, all_bytes: Arc<AtomicU64>) -> Self {
         Self {
             tables: FxHashMap::default(),
@@ -60,12 +60,12 @@ impl TemporaryTables {
         }
     }
 
-    /// The table of a name.
+    /// The table of this name.
     pub(crate) fn get(&self, name: &TableName) -> Option<&TemporaryTable> {
         self.tables.get(name)
     }
 
-    /// Puts a table; one of that name is replaced and returned.
+    /// Adds a table. Returns the one of that name that it replaces.
     pub(crate) fn put(&mut self, name: TableName, table: TemporaryTable) -> Option<TemporaryTable> {
         let bytes = table.bytes();
         let replaced = self.tables.insert(name, table);
@@ -73,21 +73,21 @@ impl TemporaryTables {
         replaced
     }
 
-    /// Takes a table away.
+    /// Removes a table.
     pub(crate) fn take(&mut self, name: &TableName) -> Option<TemporaryTable> {
         let taken = self.tables.remove(name)?;
         self.count(taken.bytes(), 0);
         Some(taken)
     }
 
-    /// The counter of a table, or that of its row numbers beside AUTO_INCREMENT.
+    /// A table's AUTO_INCREMENT counter, or its counter of hidden row numbers if `beside`.
     pub(crate) fn counter(&mut self, name: &TableName, beside: bool) -> Option<&mut u64> {
         let table = self.tables.get_mut(name)?;
         Some(if beside { &mut table.next_row } else { &mut table.next })
     }
 
-    /// Sets what a key's row is now; gives what it was. There is nothing beneath these tables, so
-    /// that a key without a row is not known.
+    /// Sets or deletes the row of a key and returns its previous state. No snapshot lies below these tables, so a
+    /// deleted key is removed.
     pub(crate) fn set(
         &mut self,
         name: &TableName,
@@ -105,7 +105,7 @@ impl TemporaryTables {
         before
     }
 
-    /// 1114 where this session's tables, or those of all sessions, take more than they may.
+    /// Error 1114 if this session's tables, or those of all sessions, exceed their limit.
     pub(crate) fn check_room(&self, name: &TableName) -> Result<()> {
         let all_bytes = self.all_bytes.load(Ordering::Relaxed);
         if self.bytes <= self.most_bytes && all_bytes <= self.most_bytes_of_all {

@@ -1,4 +1,4 @@
-//! Definitions and rows of local tables, and transactions.
+//! Statements that change definitions or rows, and transactions.
 
 mod convert;
 mod define;

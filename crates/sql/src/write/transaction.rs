@@ -1,5 +1,5 @@
-//! Runs statements that change rows, within the session's transaction or in one of their own; and BEGIN, COMMIT,
-//! ROLLBACK, savepoints.
+//! Runs statements that change rows, in the session's transaction or in one of their own; also BEGIN, COMMIT, ROLLBACK
+//! and savepoints.
 
 use remora_mysql::ErrorCode;
 
@@ -11,10 +11,10 @@ use crate::{
     transaction::Manner,
 };
 
-/// How often a statement that is a transaction of its own begins again where others were first.
+/// How often a statement outside a transaction is retried after a conflict.
 const MOST_ATTEMPTS: u32 = 1_000;
 
-/// Runs a statement that changes rows: whole, or without a trace.
+/// Runs a statement that changes rows: completely, or without any effect.
 pub(super) async fn run_rows(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -105,7 +105,7 @@ pub(super) async fn run_transaction(
     Ok(Outcome::default())
 }
 
-/// Says of a rollback that it does not bring temporary tables back.
+/// Warns that a rollback does not restore dropped temporary tables.
 fn warn_of_dropped(session: &SessionState) {
     if session.transaction.has_dropped_temporary() {
         let message =
@@ -114,7 +114,7 @@ fn warn_of_dropped(session: &SessionState) {
     }
 }
 
-/// Reads what START TRANSACTION says; gives READ ONLY or READ WRITE.
+/// Reads the characteristics in START TRANSACTION; returns READ ONLY (true) or READ WRITE.
 fn characteristics(tokens: &mut Tokens<'_>) -> Result<Option<bool>> {
     let mut read_only = None;
     while !tokens.at_end() {
@@ -132,7 +132,7 @@ fn characteristics(tokens: &mut Tokens<'_>) -> Result<Option<bool>> {
     Ok(read_only)
 }
 
-/// A transaction that is open is committed.
+/// Begins a transaction. An open one is committed first.
 async fn begin(session: &mut SessionState, manner: Manner) -> Result<()> {
     session.commit().await?;
     session.locks_tables = false;
@@ -153,7 +153,7 @@ async fn end(session: &mut SessionState, tokens: &mut Tokens<'_>, commits: bool)
         return Err(Error::unsupported("RELEASE"));
     }
     tokens.expect_end()?;
-    // The next one is as this one was.
+    // The chained transaction has the same characteristics.
     let manner = session.transaction.manner().unwrap_or_else(|| session.usual_manner());
     if commits {
         session.commit().await?;
@@ -179,7 +179,7 @@ mod tests {
 
     use crate::{Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Settings};
 
-    /// A client that looks at nothing.
+    /// A reply for statements without a client.
     struct Nobody;
 
     impl Reply for Nobody {

@@ -1,9 +1,9 @@
-//! Unique keys. Each is a hidden table: its primary key is the unique key's value, and its row names the row that has
-//! it.
+//! Unique keys. Each is a hidden table: its primary key is the value of the unique key, and its row names the owning
+//! row.
 //!
-//! The engine commits one of two transactions that write the same key. So a duplicate is found either here, in the
-//! snapshot and the session's own changes, or at the commit, which then fails: exact, and without a lock. Texts are
-//! stored as collation sort keys. The primary key has such a table too if its texts do not compare by bytes.
+//! The engine commits only one of two transactions that write the same key. So a duplicate is found either here, in the
+//! snapshot and the session's own changes, or at the commit, which then fails. This is exact and takes no lock. Texts
+//! are stored as collation sort keys. The primary key has such a table too if its texts do not compare by bytes.
 //!
 //! ```text
 //! key  := part+
@@ -22,7 +22,7 @@ use crate::{
     transaction::{Key, TableStorage},
 };
 
-/// What the names of these tables begin with.
+/// The prefix of these tables' names.
 const HIDDEN: &str = "#unique.";
 
 /// A unique key of a table.
@@ -30,7 +30,7 @@ const HIDDEN: &str = "#unique.";
 pub(crate) struct UniqueKey {
     /// Its name.
     pub name: String,
-    /// Where its values are.
+    /// Where its hidden table is stored.
     pub place: TableStorage,
     parts: Vec<Part>,
 }
@@ -43,11 +43,11 @@ struct Part {
 }
 
 impl UniqueKey {
-    /// The unique keys of a table that need a table of their own.
+    /// The unique keys of a table that need a hidden table.
     pub(crate) fn of(table: &SqlTable, place: &TableStorage) -> Vec<Self> {
         let keys = table.keys.iter().filter(|key| match key.kind {
             KeyKind::Unique => true,
-            // The key of a table that SQL did not declare is the engine's: by its bytes.
+            // If SQL did not declare the table, its key is the engine's, which compares by bytes.
             KeyKind::Primary => table.schema.declared.is_some() && !is_by_bytes(table),
             _ => false,
         });
@@ -64,7 +64,7 @@ impl UniqueKey {
         made.collect()
     }
 
-    /// The key's value in a row; `None` where a part of it is NULL, of which there may be many.
+    /// The key's value in a row; `None` if a part is NULL, because such values are never duplicates.
     pub(crate) fn value(&self, row: &[Value]) -> Option<Key> {
         let mut bytes = Vec::new();
         for part in &self.parts {
@@ -74,17 +74,17 @@ impl UniqueKey {
         Some(Key(KeyValues::from_iter([Value::Bytes(bytes.into())])))
     }
 
-    /// The hidden table's row.
+    /// A row of the hidden table.
     pub(crate) fn entry(value: &Key, owner: &Key) -> Arc<Row> {
         Arc::new(value.0.iter().chain(&owner.0).cloned().collect())
     }
 
-    /// The row that an entry names.
+    /// The primary key of the row that an entry names.
     pub(crate) fn owner(entry: &[Value]) -> Key {
         Key(entry.iter().skip(1).cloned().collect())
     }
 
-    /// The key's value in a row, as 1062 shows it.
+    /// The key's value in a row, as error 1062 prints it.
     pub(crate) fn shown(&self, row: &[Value]) -> String {
         let columns: Vec<usize> = self.parts.iter().map(|part| part.column).collect();
         shown_key(&columns, row)
@@ -123,13 +123,13 @@ impl Part {
     }
 }
 
-/// A key's values as 1062 shows them.
+/// The values of key columns, as error 1062 prints them.
 pub(crate) fn shown_key(columns: &[usize], row: &[Value]) -> String {
     let shown = |column: &usize| row.get(*column).map_or(String::new(), super::convert::shown);
     columns.iter().map(shown).collect::<Vec<_>>().join("-")
 }
 
-/// Whether two primary keys are the same only if their bytes are.
+/// Whether primary keys are equal only if their bytes are.
 fn is_by_bytes(table: &SqlTable) -> bool {
     let by_bytes = |column: &usize| {
         let kind = table.columns.get(*column).map(|column| &column.kind);
@@ -144,7 +144,7 @@ fn collation_of(kind: &TypeSpec) -> Collation {
     if kind.is_text() { kind.collation } else { Collation::BINARY }
 }
 
-/// Where the values of a table's unique key are.
+/// Where the hidden table of a unique key is stored.
 pub(crate) fn hidden_place(place: &TableStorage, key: &str) -> TableStorage {
     match place {
         TableStorage::Engine(table) => {
@@ -157,7 +157,7 @@ pub(crate) fn hidden_place(place: &TableStorage, key: &str) -> TableStorage {
     }
 }
 
-/// The definition of a unique key's hidden table, for rows with these keys.
+/// The definition of a unique key's hidden table. `owner` is the table with the key.
 pub(crate) fn hidden_schema(name: String, owner: &Schema) -> Schema {
     let value = ColumnDef {
         id: 0,

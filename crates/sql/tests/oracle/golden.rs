@@ -1,4 +1,4 @@
-//! The form of golden files.
+//! The format of golden files.
 //!
 //! ```text
 //! case   := "> " statement "\n" answer "\n"
@@ -6,17 +6,17 @@
 //! row    := "- " value ("\t" value)* "\n"
 //! ```
 //!
-//! Values are MySQL's text, NULL is `\N`, bytes that are no text are `\x` and digits. The rows of a
+//! Values are MySQL's text, NULL is `\N`, bytes that are not text are `\x` and hexadecimal digits. The rows of a
 //! statement without ORDER BY are sorted.
 
-/// A statement and what it answers.
+/// A statement and its result.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub statement: String,
     pub answer: Answer,
 }
 
-/// What a statement answers.
+/// The result of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// Columns by name and type, and rows.
@@ -74,7 +74,7 @@ pub fn format(cases: &[Case]) -> String {
     lines.join("\n")
 }
 
-/// A text with nothing in it that would end a value.
+/// Escapes characters that would end a value.
 pub fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('\t', "\\t")
@@ -94,7 +94,7 @@ pub fn shown(bytes: &[u8]) -> String {
     }
 }
 
-/// Rows in the order they are compared in.
+/// The rows in the order in which they are compared.
 pub fn ordered(statement: &str, mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
     if !statement.to_uppercase().contains("ORDER BY") {
         rows.sort_by_key(|row| row.join("\t"));
@@ -102,11 +102,11 @@ pub fn ordered(statement: &str, mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> 
     rows
 }
 
-/// What differs, if anything does. Doubles are compared as numbers, to the last but one digit.
+/// Describes the difference, if there is one. Doubles are compared as numbers, except for their last digit.
 pub fn difference(expected: &Answer, found: &Answer) -> Option<String> {
     let (columns, rows, found_columns, found_rows) = match (expected, found) {
         (Answer::Error(code, message), Answer::Error(found_code, found_message)) => {
-            // Out-of-range messages quote the expression, which is written in many ways.
+            // Out-of-range messages quote the expression, which the servers print differently.
             let same = code == found_code && (message == found_message || *code == 1690);
             let what =
                 || format!("  wanted {code} {message}\n  found  {found_code} {found_message}");

@@ -1,10 +1,9 @@
-//! The same statements on MySQL 9.7 and on Remora: what MySQL answered stands in `golden/`, and
-//! Remora must answer the same columns, types, rows and errors.
+//! The same statements on MySQL 9.7 and on Remora: MySQL's results are in `golden/`, and Remora must return the same
+//! columns, types, rows and errors.
 //!
-//! What is known to differ stands in `differences.txt` under headings of docs/sql-differences.md,
-//! where the reasons are; a statement that no longer differs must be taken from the list.
-//! What Remora answers those stands in `ours.txt`.
-//! `REMORA_ORACLE=write` writes the golden files anew from a real server, and `ours.txt`.
+//! Known differences are listed in `differences.txt` under headings of docs/sql-differences.md, which has the reasons;
+//! a statement that no longer differs must be removed from the list. Remora's results for those statements are in
+//! `ours.txt`. `REMORA_ORACLE=write` rewrites the golden files from a real server, and `ours.txt`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -24,22 +23,22 @@ use theirs::Theirs;
 
 /// Statements of a random run.
 const RANDOM_STATEMENTS: usize = 300;
-/// Random queries of several tables; `REMORA_QUERIES` says how many else.
+/// Random queries over several tables; `REMORA_QUERIES` sets another number.
 const RANDOM_QUERIES: usize = 400;
-/// Random queries that become views.
+/// Random queries that are made into views.
 const RANDOM_VIEWS: usize = 150;
-/// Of how many at least one server may meet a number out of range, in percent.
+/// Most queries for which a server reports a number out of range, in per cent.
 const MOST_OUT_OF_RANGE: usize = 30;
-/// How many Remora may refuse with an error of its own, in percent: no answer is no wrong one.
+/// Most queries that Remora may refuse with an error of its own, in per cent: an error is not a wrong result.
 const MOST_REFUSED: usize = 1;
-/// Most differences that are shown of a failing run.
+/// Most differences that a failing run shows.
 const SHOWN: usize = 60;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/oracle")
 }
 
-/// The statements that make the tables.
+/// The statements that create the tables.
 fn setup() -> Vec<String> {
     let text = fs::read_to_string(folder().join("setup.sql")).unwrap();
     let statements = text.split(";\n").map(|each| each.trim().trim_end_matches(';').to_owned());
@@ -56,7 +55,7 @@ fn areas() -> BTreeMap<String, Vec<Case>> {
     files.map(|file| read(file.unwrap().path())).collect()
 }
 
-/// Statements that are known to differ, by the heading that says why.
+/// Statements with known differences, with the heading that gives the reason.
 fn differences() -> BTreeMap<String, String> {
     let text = fs::read_to_string(folder().join("differences.txt")).unwrap();
     let mut heading = String::new();
@@ -70,7 +69,7 @@ fn differences() -> BTreeMap<String, String> {
     listed
 }
 
-/// What is answered here where it is known to differ, by statement.
+/// Remora's results for known differences, by statement.
 fn our_answers() -> BTreeMap<String, Answer> {
     let text = fs::read_to_string(folder().join("ours.txt")).unwrap();
     golden::parse(&text).into_iter().map(|case| (case.statement, case.answer)).collect()
@@ -243,7 +242,7 @@ fn all_queries_mean_the_same(mut ours: ours::Ours) {
     assert!(out_of_range * 100 <= count * MOST_OUT_OF_RANGE, "{out_of_range} of {count}");
 }
 
-/// A query as a view gives what it gives as a derived table.
+/// A view returns the same rows as its query as a derived table.
 #[test]
 fn random_views_are_what_their_queries_are() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
@@ -254,7 +253,7 @@ fn random_views_are_what_their_queries_are() {
     let (mut wrong, mut made) = (Vec::new(), 0);
     for number in 0..count {
         let query = generator.query().part.text();
-        // Expressions are longer than names of columns may be.
+        // Expressions are longer than column names may be.
         let Answer::Rows { columns, .. } = ours.answer(&query) else { continue };
         let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
         let names = names.join(", ");
@@ -283,7 +282,7 @@ fn random_views_are_what_their_queries_are() {
     assert!(made * 2 > count, "seed {seed}: only {made} of {count} are views");
 }
 
-/// An answer whose rows have no order.
+/// A result with sorted rows.
 fn sorted(answer: Answer) -> Answer {
     match answer {
         Answer::Rows { columns, rows } => Answer::Rows { columns, rows: golden::ordered("", rows) },
@@ -291,9 +290,9 @@ fn sorted(answer: Answer) -> Answer {
     }
 }
 
-/// Whether MySQL only calculated an expression for rows that another condition had already taken
-/// out here: then it must be out of range here as well where nothing is taken out. See "The order
-/// of conditions" in docs/sql-differences.md.
+/// Whether MySQL reported an error because it evaluated an expression for rows that another condition removes here
+/// first. Then Remora must report it too when no condition removes rows. See "The order of conditions" in
+/// docs/sql-differences.md.
 fn fails_in_other_rows(ours: &mut ours::Ours, expected: &Answer, found: &Answer) -> bool {
     let (Answer::Error(1690, message), Answer::Rows { .. }) = (expected, found) else {
         return false;
@@ -303,7 +302,7 @@ fn fails_in_other_rows(ours: &mut ours::Ours, expected: &Answer, found: &Answer)
     matches!(alone, Answer::Error(1690, _))
 }
 
-/// What both servers answer a statement, as one type.
+/// A server that answers statements.
 trait Answers {
     fn answer(&mut self, statement: &str) -> Answer;
 }

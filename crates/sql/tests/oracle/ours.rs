@@ -1,4 +1,4 @@
-//! What Remora answers.
+//! Remora's results.
 
 use remora_sql::{Cell, Column, Outcome, Reply, Result, Session, SqlType};
 
@@ -8,11 +8,11 @@ use crate::{
     support::Server,
 };
 
-/// A session on a database with the tables.
+/// A session in a database with the tables.
 pub struct Ours {
     runtime: tokio::runtime::Runtime,
     session: Session,
-    /// How often a query is asked.
+    /// How often a query is run.
     times: usize,
     _server: Server,
 }
@@ -42,7 +42,7 @@ impl Ours {
     }
 }
 
-/// What statements say that are not the same each time.
+/// Functions and variables whose values differ each time.
 const OF_THE_MOMENT: [&str; 12] = [
     "RAND",
     "UUID",
@@ -57,12 +57,12 @@ const OF_THE_MOMENT: [&str; 12] = [
     "LOCK",
     "UNIX_TIMESTAMP",
 ];
-/// How often a query is asked: the first time it is planned, the second time a plan is kept of its shape, which
-/// answers the third time.
+/// How often a query is run: the first run plans it, the second caches a plan for its shape, and the third uses that
+/// plan.
 const TIMES: usize = 3;
 
 impl Ours {
-    /// The answer, and how many warnings there are.
+    /// The result and the number of warnings.
     fn answer_once(&mut self, statement: &str) -> (Answer, usize) {
         let mut kept = Kept::default();
         let query = self.session.query(statement.as_bytes(), false, &mut kept);

@@ -1,4 +1,4 @@
-//! Random statements over the tables of the corpus, the same for the same seed.
+//! Random statements over the tables of the corpus; a seed always gives the same ones.
 
 /// A new seed, which a failing test prints.
 pub fn new_seed() -> u64 {
@@ -6,12 +6,12 @@ pub fn new_seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Makes statements.
+/// Generates statements.
 pub struct Generator {
     state: u64,
 }
 
-/// What an expression is to be.
+/// The type of value that an expression should have.
 #[derive(Clone, Copy, PartialEq)]
 enum Want {
     Number,

@@ -1,4 +1,4 @@
-//! What a real MySQL answers.
+//! A real MySQL server's results.
 
 use mysql::{
     Column, Conn, Value,

@@ -1,7 +1,7 @@
-//! Every way to the rows gives the same rows in the same order: statements over random tables, indexes and data run
-//! without a hint, with each key forced in turn, and with all of them ignored, which leaves a scan.
+//! Every access path returns the same rows in the same order: statements over random tables, indexes and data run
+//! without a hint, with each key forced in turn, and with all keys ignored, which leaves a scan.
 //!
-//! `REMORA_STATEMENTS` says how many statements there are in all.
+//! `REMORA_STATEMENTS` sets the total number of statements.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ const STATEMENTS: usize = 400;
 const TABLES: usize = 2;
 const ROWS: u64 = 4_000;
 
-/// The columns, each with how it is declared.
+/// The columns, with their types.
 const COLUMNS: [(&str, &str); 11] = [
     ("a", "INT"),
     ("b", "TINYINT"),
@@ -30,16 +30,16 @@ const COLUMNS: [(&str, &str); 11] = [
     ("l", "ENUM('mid', 'low', 'top', 'high')"),
 ];
 
-/// Columns whose equal values are written alike.
+/// Columns in which equal values are written identically.
 const PLAIN: [&str; 8] = ["a", "b", "c", "d", "e", "f", "i", "k"];
 
-/// Columns that are put in order by their values; the labels do not ascend as their numbers do.
+/// Columns with a defined order; the labels of `l` do not ascend like their numbers.
 const ORDERED: [&str; 9] = ["a", "b", "c", "d", "e", "f", "i", "k", "l"];
 
 fn value(random: &mut Random, column: &str) -> String {
     match column {
         "a" => (random.below(300) as i64 - 150).to_string(),
-        // Most rows have one value.
+        // Most rows have the same value.
         "b" => (if random.below(8) > 0 { 1 } else { random.below(5) }).to_string(),
         "c" => (random.below(40) * 3_000_000_000).to_string(),
         "d" => {
@@ -82,7 +82,7 @@ fn condition(random: &mut Random, of: &str) -> String {
     }
 }
 
-/// A statement, with `@` for the table and the hint behind it.
+/// A statement, with `@` in place of the table and its hint.
 fn statement(random: &mut Random) -> String {
     let filter = condition(random, "");
     let way = random.choose(&["", " DESC"]);
@@ -149,7 +149,7 @@ fn statement(random: &mut Random) -> String {
     }
 }
 
-/// Some keys of one to three columns.
+/// Some random keys of one to three columns.
 fn keys(random: &mut Random) -> Vec<String> {
     let count = 3 + random.below(3);
     let key = |number| {
@@ -256,7 +256,7 @@ async fn every_access_path_gives_the_same_rows() {
     }
 }
 
-/// MySQL puts labels in order by their numbers, with a key over them and without.
+/// MySQL orders ENUM values by their numbers, with and without a key.
 #[tokio::test(flavor = "multi_thread")]
 async fn labels_are_in_the_order_of_their_numbers() {
     let server = Server::new();

@@ -37,7 +37,7 @@ const SCRIPTS: [&str; 15] = [
     "views",
 ];
 
-/// A statement, what MySQL answered, and whether the answer is known to differ.
+/// A statement, MySQL's result, and whether the result is known to differ.
 struct Step {
     statement: String,
     expected: Vec<String>,
@@ -119,7 +119,7 @@ async fn check(name: &str) {
     assert!(found.is_empty(), "{} of {name} differ:\n{}", found.len(), found.join("\n"));
 }
 
-/// What a real MySQL answers a statement, as [`answered`] says it.
+/// A real MySQL server's result, in the format of [`answered`].
 fn theirs(connection: &mut Conn, statement: &str) -> Vec<String> {
     let mut lines = match connection.query_iter(statement) {
         Ok(result) => their_answer(result),
@@ -238,7 +238,7 @@ async fn keys_that_are_not_unique() {
     check("keys").await;
 }
 
-/// What is planned without an optimizer, and subqueries that are no joins.
+/// Statements that are planned without the optimizer, and subqueries that are not joins.
 #[tokio::test(flavor = "multi_thread")]
 async fn plans_of_small_tables() {
     check("plans").await;

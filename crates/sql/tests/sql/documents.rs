@@ -1,5 +1,5 @@
-//! Keys over the members of JSON arrays change how rows are found and nothing else: a table with them and one without
-//! answer alike, whatever the documents hold.
+//! Multi-valued keys over JSON arrays change how rows are found and nothing else: a table with them and one without
+//! return the same rows, whatever the documents contain.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ use crate::support::{Server, rows, run};
 
 const ROWS: u64 = 900;
 
-/// The JSON text of a value that a path may lead to: mostly what is asked for, sometimes anything.
+/// A JSON value for a path: mostly one that queries look for, sometimes any value.
 fn json(random: &mut Random, depth: u64) -> String {
     let number = random.below(12);
     match random.below(if depth == 0 { 16 } else { 20 }) {
@@ -118,7 +118,7 @@ async fn compare(session: &mut Session, random: &mut Random, rounds: usize) {
         let condition = conditions(random);
         let asked = |table| format!("SELECT id FROM {table} WHERE {condition} ORDER BY id");
         let expected = rows(session, &asked("plain")).await;
-        // The second time its plan is kept, the third it runs.
+        // The second run caches the plan, the third uses it.
         for _ in 0..3 {
             assert_eq!(rows(session, &asked("keyed")).await, expected, "{}", asked("keyed"));
         }
@@ -160,11 +160,11 @@ async fn keys_over_arrays_change_how_documents_are_found_and_nothing_else() {
         .await;
     compare(session, &mut random, 40).await;
     run(session, "COMMIT").await.unwrap();
-    // Other paths, for rows that are there.
+    // Keys over other paths, for existing rows.
     let later = "ALTER TABLE keyed ADD KEY names ((CAST(JSON_EXTRACT(doc, '$.name') AS CHAR(20) ARRAY))), \
                  ADD KEY deep ((CAST(doc->'$.a.b' AS UNSIGNED ARRAY)))";
     run(session, later).await.unwrap();
-    // Those that are there answer while the others are made.
+    // The existing keys still serve queries while the new ones are built.
     let asked = "EXPLAIN SELECT id FROM keyed WHERE 5 MEMBER OF (doc->'$.tags')";
     let told = rows(session, asked).await;
     assert!(told.contains("tags") && !told.contains("ALL"), "{told}");
@@ -187,7 +187,7 @@ async fn keys_over_arrays_change_how_documents_are_found_and_nothing_else() {
     assert!(shown.contains("KEY `tags`"), "{shown}");
 }
 
-/// Rows of documents whose path was indexed after they were written are found before it is and behind that.
+/// Rows written before a path was indexed are found before and after the index is created.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_is_used_when_all_rows_have_it() {
     let server = Server::new();

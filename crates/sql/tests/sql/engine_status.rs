@@ -1,11 +1,11 @@
-//! SHOW ENGINE … STATUS: the tree of each table and what was done with it.
+//! SHOW ENGINE … STATUS: the tree of each table and its statistics.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::support::{Server, rows, run};
 use remora_sql::Session;
 
-/// The line of a table's status that begins so.
+/// The line of a table's status that begins with this name.
 async fn figure(session: &mut Session, name: &str) -> String {
     let answers = run(session, "SHOW ENGINE remora STATUS").await.unwrap();
     let row = answers.sets[0].rows.iter().find(|row| row[1] == "test.t").unwrap();
@@ -28,7 +28,7 @@ async fn the_tree_and_its_work_are_told() {
     let before = |line: String| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
     let checks = before(figure(&mut session, "bloom filter checks").await);
     let saves = before(figure(&mut session, "bloom filter saves").await);
-    // 9 is beyond the second segment, 3 is within both.
+    // 9 is beyond the second segment, 3 is in the range of both.
     assert_eq!(rows(&mut session, "SELECT s FROM t WHERE id = 9").await, "c");
     assert_eq!(rows(&mut session, "SELECT s FROM t WHERE id = 3").await, "");
     assert_eq!(before(figure(&mut session, "bloom filter checks").await), checks + 3);

@@ -1,4 +1,4 @@
-//! EXPLAIN tells what runs: which key finds the rows, how many are looked at, in which order tables are read.
+//! EXPLAIN shows what runs: which key finds the rows, how many are read, and in which order tables are read.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -44,7 +44,7 @@ async fn shop(server: &Server) -> Session {
     session
 }
 
-/// The columns of EXPLAIN without `partitions`, of each row.
+/// EXPLAIN's rows, without the column `partitions`.
 async fn explained(session: &mut Session, statement: &str) -> Vec<Vec<String>> {
     let text = rows(session, &format!("EXPLAIN {statement}")).await;
     let lines = text.lines().map(|line| {
@@ -56,7 +56,7 @@ async fn explained(session: &mut Session, statement: &str) -> Vec<Vec<String>> {
     lines.collect()
 }
 
-/// What is to be told of a table: its name, then type, possible_keys, key, key_len, ref, rows and filtered.
+/// What EXPLAIN shows of a table: its name, then type, possible_keys, key, key_len, ref, rows and filtered.
 type Told<'t> = [&'t str; 8];
 
 async fn check(session: &mut Session, statement: &str, expected: &[Told<'_>]) {
@@ -67,7 +67,7 @@ async fn check(session: &mut Session, statement: &str, expected: &[Told<'_>]) {
     assert_eq!(found, expected, "{statement}");
 }
 
-/// Statements of one table, and what is told of it.
+/// Statements with one table, and what EXPLAIN shows of it.
 #[rustfmt::skip]
 const OF_ONE_TABLE: [(&str, Told<'_>); 11] = [
     ("SELECT * FROM users WHERE id = 7",
@@ -80,12 +80,12 @@ const OF_ONE_TABLE: [(&str, Told<'_>); 11] = [
         ["orders", "range", "user_made,made", "user_made", "9", NULL, "21", "100"]),
     ("SELECT id FROM orders WHERE user = 5 AND total > 50",
         ["orders", "ref", "user_made", "user_made", "4", "const", "15", "40"]),
-    // No more than the page has.
+    // Not more rows than the page has.
     ("SELECT id FROM orders WHERE user = 5 ORDER BY made DESC LIMIT 3",
         ["orders", "ref", "user_made", "user_made", "4", "const", "3", "100"]),
     ("SELECT id FROM orders ORDER BY made DESC, id DESC LIMIT 20",
         ["orders", "index", NULL, "made", "5", NULL, "20", "100"]),
-    // One state has nearly all rows.
+    // One state has almost all rows.
     ("SELECT COUNT(*) FROM orders WHERE state = 2",
         ["orders", "ALL", "state", NULL, NULL, NULL, "30000", "99"]),
     ("SELECT COUNT(*) FROM orders WHERE state = 1",
@@ -147,7 +147,7 @@ async fn explain_tells_joins_in_the_order_they_are_read_in() {
     assert_eq!(selects, [("1", "PRIMARY", "u"), ("2", "SUBQUERY", "o")]);
 }
 
-/// Of a derived table with groups, which no statistic says to be small, those groups are made that are joined.
+/// For a derived table with groups whose size no statistics bound, only the joined groups are computed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn groups_that_are_joined_are_looked_up() {
     let server = Server::new();
@@ -168,7 +168,7 @@ async fn groups_that_are_joined_are_looked_up() {
         "u.id > 1900 ORDER BY u.id DESC LIMIT 4",
     ] {
         let kept = rows(session, &format!("{of_users} {condition}")).await;
-        // A column behind an expression is found by no key.
+        // No key applies to a column inside an expression.
         let general = of_users.replace("u.id WHERE", "u.id + RAND() * 0 WHERE");
         assert_eq!(kept, rows(session, &format!("{general} {condition}")).await, "{condition}");
         assert!(!kept.is_empty(), "{condition}");
@@ -216,14 +216,14 @@ async fn first_values_are_taken_from_an_index() {
 async fn the_rows_that_are_looked_at_are_those_of_the_key() {
     let server = Server::new();
     let mut session = shop(&server).await;
-    // Deleted rows and new segments are counted as they are.
+    // Deleted rows and new segments are taken into account.
     run(&mut session, "DELETE FROM orders WHERE id < 2000 AND user = 5").await.unwrap();
     run(&mut session, "INSERT INTO orders VALUES (90000, 5, 1, '2026-06-01', 1)").await.unwrap();
     let counted = rows(&mut session, "SELECT COUNT(*) FROM orders WHERE user = 5").await;
     let told = explained(&mut session, "SELECT * FROM orders WHERE user = 5").await;
     let told = &told[0];
     assert_eq!((&told[5], &told[8]), (&"user_made".to_owned(), &counted.trim().to_owned()));
-    // A session's own rows are told beside.
+    // The session's own uncommitted rows are shown in Extra.
     run(&mut session, "BEGIN").await.unwrap();
     run(&mut session, "INSERT INTO orders VALUES (90001, 5, 1, '2026-06-01', 1)").await.unwrap();
     let told = explained(&mut session, "SELECT * FROM orders WHERE user = 5").await;
@@ -324,7 +324,7 @@ async fn show_index_has_cardinalities() {
     for line in ["PRIMARY 1 30000", "user_made 1 2000", "made 1 28", "state 1 2"] {
         assert!(told.lines().any(|told| told == line), "no {line} in\n{told}");
     }
-    // Values that only one of two segments has are not lost, and others not counted twice.
+    // Values in only one of two segments are found, and others are not counted twice.
     run(
         session,
         "INSERT INTO orders SELECT id + 50000, user, 3, made, total FROM orders WHERE id < 3000",
@@ -360,7 +360,7 @@ async fn indexes_count_their_answers() {
     let told = rows(session, usage).await;
     assert_eq!(told, "user_made equality 2\nuser_made range 1\nmade order 1");
     assert_eq!(rows(session, lookups).await, (before + 1).to_string());
-    // An index keeps its number when others come and go.
+    // An index keeps its number when others are added or dropped.
     run(session, "ALTER TABLE orders DROP KEY state, ADD KEY total (total)").await.unwrap();
     let told = rows(session, usage).await;
     assert!(told.contains("user_made equality 2"), "{told}");
@@ -373,7 +373,7 @@ async fn written(session: &mut Session, statement: &str) -> String {
     found.iter().map(shown).collect::<Vec<_>>().join("; ")
 }
 
-/// select_type and the tables are those that MySQL 9.7 answered; how rows are found is what happens here.
+/// The select_type and the tables are those of MySQL 9.7; the access paths are Remora's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn explain_tells_how_statements_that_write_find_their_rows() {
     let server = Server::new();

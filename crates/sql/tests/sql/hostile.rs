@@ -1,5 +1,5 @@
-//! Statements of clients that mean no good: too deep, too long, endless, or no statements at all.
-//! Each is answered or refused; none ends the process, and none hands out what is another's.
+//! Statements of malicious clients: too deep, too long, endless, or invalid. Each is answered or refused; none ends the
+//! process, and none reveals another user's data.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,8 +7,8 @@ use crate::support::{Answers, Server, rows, run};
 use remora_engine::Value;
 use remora_sql::{Access, Identity, Right, Session};
 
-/// Runs each statement and compares its rows, or the number of the error it ends with and what else
-/// is given of it. Nothing is no rows and no error.
+/// Runs each statement and compares its rows, or the number of its error and the beginning of the message. An empty
+/// text means no rows and no error.
 async fn expect(session: &mut Session, cases: &[(&str, &str)]) {
     for (statement, expected) in cases {
         let got = rows(session, statement).await;
@@ -22,7 +22,7 @@ async fn expect(session: &mut Session, cases: &[(&str, &str)]) {
     }
 }
 
-/// Whether a text begins with the number of an error.
+/// Whether a text begins with this error number.
 fn is_error(text: &str) -> bool {
     let number = text.split(' ').next().unwrap_or_default();
     number.len() == 4 && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -47,7 +47,7 @@ async fn a_statement_does_not_run_itself() {
     assert!(session.prepare(b"EXECUTE a").await.is_err());
 }
 
-/// A server with a table of another database, and a session of someone who may do anything.
+/// A server with a table in another database, and a session of a user with all privileges.
 async fn shop() -> (Server, Session) {
     let server = Server::new();
     let mut root = server.session();
@@ -75,7 +75,7 @@ async fn rights_hold_whatever_a_table_is_called() {
             ("SELECT * FROM `#unique.mine.u`", "1146"),
             ("DROP TABLE `#unique`.`shop.secret.u`", "1051"),
             ("RENAME TABLE mine TO `#mine`", "1103"),
-            // A point in a table's name makes it no table of another database.
+            // A dot in a table's name does not refer to another database.
             ("RENAME TABLE mine TO test.`shop.other`", ""),
             ("SELECT * FROM shop.other", "1146"),
             ("SELECT u FROM test.`shop.other`", "8"),
@@ -255,7 +255,7 @@ async fn temporary_tables_have_room_of_a_session_and_of_all() {
         ("SELECT COUNT(*) FROM t", "0"),
     ];
     expect(&mut other, &of_all).await;
-    // What goes makes room: rows, tables, and sessions.
+    // Deletions make room: of rows, tables and sessions.
     expect(&mut one, &[("DELETE FROM t WHERE id <= 20", ""), (many, ""), (many, "1114")]).await;
     expect(&mut one, &[("TRUNCATE t", ""), (many, ""), ("DROP TABLE t", ""), (make, "")]).await;
     expect(&mut other, &[(many, "")]).await;
@@ -307,7 +307,7 @@ async fn lines_without_an_end_end() {
     assert_eq!(rows(&mut session, "SELECT a FROM t ORDER BY a").await, "a\nb\nc");
 }
 
-/// Statements that wait take no thread from those that do not: more of them than there are threads.
+/// Waiting statements block no thread: there are more of them than threads, and others still run.
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_keeps_nobody_waiting() {
     let server = Server::new();
@@ -356,7 +356,7 @@ async fn locks_by_name_are_one_sessions() {
         ],
     )
     .await;
-    // Neither a transaction's end nor an error gives a lock back.
+    // Neither the end of a transaction nor an error releases a lock.
     expect(&mut a, &[("BEGIN", ""), ("ROLLBACK", ""), ("SELECT nothing", "1054")]).await;
     expect(&mut b, &[("SELECT IS_FREE_LOCK('x')", "0")]).await;
     let waiting = tokio::spawn(async move {
@@ -369,7 +369,7 @@ async fn locks_by_name_are_one_sessions() {
     expect(&mut a, &[("SELECT IS_USED_LOCK('x'), RELEASE_ALL_LOCKS()", "NULL|0")]).await;
 }
 
-/// Numbers that look random: the same for the same seed.
+/// Pseudo-random numbers from a seed.
 struct Random(u64);
 
 impl Random {
@@ -385,7 +385,7 @@ impl Random {
     }
 }
 
-/// Statements of the corpora: what stands behind `> `.
+/// The statements of the corpora: the lines after `> `.
 fn corpus() -> Vec<&'static str> {
     let texts = [
         include_str!("../oracle/golden/aggregates.txt"),
@@ -405,7 +405,7 @@ fn corpus() -> Vec<&'static str> {
     texts.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("> ")).collect()
 }
 
-/// Words, numbers, texts in quotes, marks.
+/// Splits a text into words, numbers, quoted texts and symbols.
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let mut quote = None;
@@ -463,7 +463,7 @@ const STRANGE: [&str; 34] = [
     "99999999999999999999999999999999999999999999999999999999999999999.5",
 ];
 
-/// A statement of the corpus with some of its pieces gone, doubled, or others' instead.
+/// A statement of the corpus with some pieces removed, repeated or replaced by others.
 fn mutated(random: &mut Random, corpus: &[&str]) -> Vec<u8> {
     let mut text = pieces(random.of::<&str>(corpus));
     for _ in 0..=random.below(4) {
@@ -508,7 +508,7 @@ fn values(random: &mut Random, count: usize) -> Vec<Value> {
     (0..count).map(|_| random.of(&all).clone()).collect()
 }
 
-/// Runs a text as it is and prepared. That a plan broke off says that it panicked.
+/// Runs a text directly and as a prepared statement. An error that a plan broke off means that it panicked.
 async fn survives(session: &mut Session, random: &mut Random, text: &[u8]) {
     let mut answers = Answers::default();
     let asked = session.query(text, true, &mut answers).await;
@@ -525,7 +525,7 @@ async fn survives(session: &mut Session, random: &mut Random, text: &[u8]) {
     }
 }
 
-/// How many texts; more of them by hand.
+/// The number of texts; `HOSTILE_RUNS` sets another one.
 fn runs() -> usize {
     std::env::var("HOSTILE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(300)
 }
@@ -578,10 +578,10 @@ async fn random_bytes_are_answered_or_refused() {
     }
 }
 
-/// What is planned twice at each level must end soon all the same.
+/// Nests that are planned twice at each level must still end soon.
 #[test]
 fn nests_that_double_are_planned_or_refused() {
-    // As large a stack as the server's connections have: this build's frames are wide.
+    // As large a stack as the server's connections have, because the frames of this build are large.
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let nests = move || runtime().block_on(nests());
     std::thread::Builder::new().stack_size(16 << 20).spawn(nests).unwrap().join().unwrap();

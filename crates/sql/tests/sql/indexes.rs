@@ -1,5 +1,5 @@
-//! Declared keys change how rows are found and in which order equal ones come, and nothing else: a table with
-//! keys and one without answer alike.
+//! Keys change how rows are found and in which order equal ones come, and nothing else: a table with keys and one
+//! without return the same rows.
 
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
@@ -12,18 +12,18 @@ use remora_sql::Session;
 const ROWS: u64 = 20_000;
 const ROUNDS: usize = 250;
 
-/// A value of a row's column, or one to compare it with.
+/// A value for a column, or one to compare the column with.
 fn value(random: &mut Random, column: &str) -> String {
     match column {
         "user" => format!("{}", random.below(700)),
-        // Most orders have one state.
+        // Most orders have the same state.
         "state" => (if random.below(9) > 0 { 3 } else { random.below(6) }).to_string(),
         "made" => {
             let (day, hour) = (1 + random.below(28), random.below(24));
             format!("'2026-0{}-{day:02} {hour:02}:00:00'", 1 + random.below(9))
         }
         "price" => format!("{}.{:02}", random.below(90), random.below(100)),
-        // Several are equal by their collation.
+        // Several are equal in their collation.
         "mail" => format!("'{}m{}'", random.choose(&["Ki", "ki", "KÍ", "kj"]), random.below(300)),
         _ => format!("'n{}'", random.below(400)),
     }
@@ -31,7 +31,7 @@ fn value(random: &mut Random, column: &str) -> String {
 
 const COLUMNS: [&str; 6] = ["user", "state", "made", "price", "name", "mail"];
 
-/// An expression that a key is over, of columns whose names stand behind `of`, and something to compare it with.
+/// A key's expression, with `of` before the columns' names, and a value to compare it with.
 fn expression(random: &mut Random, of: &str) -> (String, String) {
     match random.below(5) {
         0 => (format!("LOWER({of}name)"), format!("'N{}'", random.below(400))),
@@ -42,7 +42,7 @@ fn expression(random: &mut Random, of: &str) -> (String, String) {
     }
 }
 
-/// A pattern of LIKE, most of which ask for a beginning.
+/// A LIKE pattern, mostly a prefix.
 fn pattern(random: &mut Random) -> String {
     let number = random.below(30);
     let begins = random.choose(&["ki", "KÍm", "n", "N", "kj", "k_m", "%m", "kim\\\\"]);
@@ -54,7 +54,7 @@ fn pattern(random: &mut Random) -> String {
     }
 }
 
-/// A condition on an expression, or of LIKE.
+/// A condition on an expression, or with LIKE.
 fn other_condition(random: &mut Random, of: &str) -> String {
     if random.below(2) == 0 {
         let column = random.choose(&["mail", "name", "mail", "LOWER(@name)"]);
@@ -75,7 +75,7 @@ fn other_condition(random: &mut Random, of: &str) -> String {
     }
 }
 
-/// A condition on a column, whose name stands behind `of`.
+/// A condition on a column, with `of` before its name.
 fn condition(random: &mut Random, of: &str) -> String {
     if random.below(3) == 0 {
         return other_condition(random, of);
@@ -97,7 +97,7 @@ fn conditions(random: &mut Random) -> String {
     if all.is_empty() { String::new() } else { format!(" WHERE {}", all.join(" AND ")) }
 }
 
-/// A SELECT of the table `@`, whose rows are told apart in their order.
+/// A SELECT from the table `@`, with rows that show their order.
 fn select(random: &mut Random) -> String {
     let filter = conditions(random);
     let direction = random.choose(&["", " DESC"]);
@@ -159,7 +159,7 @@ async fn both(session: &mut Session, statement: &str) {
 async fn compare(session: &mut Session, random: &mut Random, rounds: usize) {
     for round in 0..rounds {
         let statement = select(random);
-        // No plan is kept of a text that comes once.
+        // A text that is unique is not served by a cached plan.
         let once =
             statement.replacen("SELECT", &format!("SELECT /* {round} {} */", random.next()), 1);
         let plain = rows(session, &once.replace('@', "plain")).await;
@@ -168,7 +168,7 @@ async fn compare(session: &mut Session, random: &mut Random, rounds: usize) {
     }
 }
 
-/// Changes of some rows: by key, by a key's column, and new ones.
+/// Changes some rows: by primary key, by an indexed column, and by inserting new ones.
 async fn change(session: &mut Session, random: &mut Random) {
     for _ in 0..12 {
         let (id, user) = (random.below(ROWS), random.below(700));
@@ -217,7 +217,7 @@ async fn a_table_with_keys_answers_as_one_without() {
     change(&mut session, &mut random).await;
     compare(&mut session, &mut random, ROUNDS / 4).await;
     run(&mut session, "ROLLBACK").await.unwrap();
-    // Keys that come and go while there are rows.
+    // Keys are added and dropped while there are rows.
     run(&mut session, "ALTER TABLE keyed DROP KEY user, ADD KEY later (user, made)").await.unwrap();
     run(&mut session, "OPTIMIZE TABLE keyed, plain").await.unwrap();
     compare(&mut session, &mut random, ROUNDS / 2).await;
@@ -225,8 +225,8 @@ async fn a_table_with_keys_answers_as_one_without() {
     assert!(shown.contains("KEY `later` (`user`,`made`)"), "{shown}");
 }
 
-/// Literals for a column of moments in Berlin around the ends of summer, when clocks show an hour twice, and of
-/// its beginning, when they leave one out; of a column of bytes, and of doubles.
+/// Literals for a column of timestamps in Berlin around the end of daylight saving time, when clocks show an hour
+/// twice, and its beginning, when they skip one; for a column of bytes; and for one of doubles.
 fn other_value(random: &mut Random, column: &str) -> String {
     match column {
         "at" => {
@@ -244,7 +244,7 @@ fn other_value(random: &mut Random, column: &str) -> String {
     }
 }
 
-/// Moments, bytes and doubles compare by their keys as they do where an expression hides the column.
+/// Timestamps, bytes and doubles compare the same through their keys as where an expression hides the column.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn moments_bytes_and_doubles_are_found_by_keys() {
     let server = Server::new();
@@ -256,7 +256,7 @@ async fn moments_bytes_and_doubles_are_found_by_keys() {
     run(session, "SET time_zone = '+00:00'").await.unwrap();
     let mut insert = "INSERT INTO t VALUES (-1, NULL, NULL, NULL), (-2, 0, '', -0e0)".to_owned();
     for id in 0..600 {
-        // Two hours around each change of clocks, in steps of a quarter.
+        // Several hours around each change of the clocks, in steps of 15 minutes.
         let day = random.choose(&["2025-03-30", "2025-10-26", "2026-03-29", "2026-07-01"]);
         let at = format!("{day} 0{}:{}:00", random.below(4), random.choose(&["00", "15", "30"]));
         let ratio = (random.below(200) as f64 - 50.0) / 8.0;
@@ -284,7 +284,7 @@ async fn moments_bytes_and_doubles_are_found_by_keys() {
                 format!("SELECT id + 0, at FROM t WHERE {condition} ORDER BY id")
             };
             let expected = rows(session, &asked(hidden)).await;
-            // The second time its plan is kept, the third it runs.
+            // The second run caches the plan, the third uses it.
             for _ in 0..3 {
                 assert_eq!(rows(session, &asked(column)).await, expected, "{}", asked(column));
             }
@@ -297,7 +297,7 @@ async fn moments_bytes_and_doubles_are_found_by_keys() {
     }
 }
 
-/// A key of bytes is looked up.
+/// A key over bytes is used for look-ups.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_of_bytes_are_looked_up() {
     let server = Server::new();
@@ -322,7 +322,7 @@ async fn keys_of_bytes_are_looked_up() {
     assert!(told.contains("PRIMARY"), "{told}");
 }
 
-/// What a statement's plan says.
+/// EXPLAIN's rows for a statement.
 async fn explained(session: &mut Session, statement: &str) -> String {
     rows(session, &format!("EXPLAIN {statement}")).await
 }
@@ -355,13 +355,13 @@ async fn an_expression_that_a_key_is_over_is_asked_of_the_key() {
             assert_eq!(rows(&mut session, &statement).await, expected, "{statement}");
         }
     }
-    // What a row that is missing gives is in no column.
+    // Rows that an outer join fills with NULL are not in the key's column.
     let outer = "SELECT t.id, u.id FROM t LEFT JOIN t u ON u.id = t.id + 2 WHERE \
                  COALESCE(u.a, 7) = 7 ORDER BY t.id";
     for _ in 0..3 {
         assert_eq!(rows(&mut session, outer).await, "2|NULL\n3|NULL");
     }
-    // Nobody names the column.
+    // The hidden column cannot be named.
     let named = run(&mut session, "SELECT `#key0` FROM t WHERE LOWER(name) = 'ab'").await;
     assert!(named.unwrap_err().message.contains("Unknown column"), "the hidden column has a name");
     assert_eq!(
@@ -374,7 +374,7 @@ async fn an_expression_that_a_key_is_over_is_asked_of_the_key() {
     assert_eq!(rows(&mut session, statement).await, "1\n2");
 }
 
-/// A query may have the expression of a generated column in the column's place, and spell it in other ways.
+/// A query may contain a generated column's expression instead of the column, and may spell it differently.
 #[tokio::test]
 async fn generated_columns_are_found_by_their_expressions() {
     let server = Server::new();
@@ -391,10 +391,10 @@ async fn generated_columns_are_found_by_their_expressions() {
         ("LCASE((t.name)) = 'ab'", Some("low"), "1\n2"),
         ("CAST(JSON_UNQUOTE(JSON_EXTRACT(doc, '$.year')) AS SIGNED) = 6", Some("year"), "3"),
         ("CAST(doc->>\"$.year\" AS SIGNED) IN (5, 6)", Some("year"), "1\n3"),
-        // Columns of other types than the expression's.
+        // Columns whose types differ from the expression's.
         ("UPPER(name) = 'AB'", Some("NULL"), "1\n2"),
         ("CAST(doc->>'$.year' AS SIGNED) + 0 = 6", Some("NULL"), "3"),
-        // What a column has rounded only says where to look.
+        // A column with rounded values only narrows the search.
         ("doc->>'$.n' = 2", None, "2"),
         ("doc->>'$.n' < 3", None, "1\n2\n3"),
         ("2 < doc->>'$.n'", None, "1\n3"),
@@ -416,7 +416,7 @@ async fn generated_columns_are_found_by_their_expressions() {
     }
 }
 
-/// What clocks or modes say is not what it was to who wrote the row.
+/// The time zone and SQL mode that applied when the row was written may differ from the reader's.
 #[tokio::test]
 async fn keys_over_moments_are_of_no_session() {
     let server = Server::new();
@@ -446,7 +446,7 @@ async fn keys_over_moments_are_of_no_session() {
     }
     for (condition, key, expected) in [
         ("DATE(made) = '2020-05-05'", "NULL", "1"),
-        // A moment that is one has its parts in all zones and modes.
+        // The parts of a valid timestamp are the same in all zones and modes.
         ("YEAR(made) = 2021", "y", "2"),
         ("id % 10 = 3", "r", "3"),
         ("MOD(id, 10) = 3", "r", "3"),

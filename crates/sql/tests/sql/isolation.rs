@@ -1,5 +1,5 @@
-//! Snapshot isolation among sessions that write at once: every read of a transaction is of one
-//! moment and of its own writes, the first committer wins, no update is lost, unique keys hold.
+//! Snapshot isolation with concurrent writers: a transaction reads one snapshot and its own writes, the first committer
+//! wins, no update is lost, and unique keys hold.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ const ACCOUNTS: u64 = 8;
 const WRITERS: u64 = 4;
 const TRANSFERS: u64 = 40;
 
-/// Numbers that look random: the same for the same seed.
+/// Pseudo-random numbers from a seed.
 struct Random(u64);
 
 impl Random {
@@ -33,7 +33,7 @@ async fn accounts(server: &Server) {
     }
 }
 
-/// Moves money between two accounts; what it read is checked again before the commit.
+/// Moves money between two accounts, and reads them again before the commit.
 async fn transfer(session: &mut Session, random: &mut Random) -> Result<(), Error> {
     let (from, to) = (random.below(ACCOUNTS), random.below(ACCOUNTS));
     let amount = random.below(20);
@@ -124,7 +124,7 @@ async fn unique_keys_and_counters_hold_among_sessions() {
         tasks.push(tokio::spawn(async move {
             let mut won = 0_u64;
             for key in 0..30 {
-                // Of one name in both cases only one may be there.
+                // Only one of two names that differ in case may exist.
                 let name = if writer % 2 == 0 { "Key" } else { "KEY" };
                 let text = format!("INSERT INTO u (k, w) VALUES ('{name}{key}', {writer})");
                 match run(&mut session, &text).await {
@@ -156,7 +156,7 @@ async fn the_first_committer_wins() {
     let lost = run(&mut one, "COMMIT").await.unwrap_err();
     assert_eq!(lost.code, ErrorCode::Deadlock);
     assert_eq!(rows(&mut one, "SELECT money FROM account WHERE id = 1").await, "2");
-    // Rows that were only read may change, unless they are kept.
+    // Rows that were only read may change, unless they are locked.
     run(&mut one, "BEGIN; SELECT * FROM account WHERE id = 1").await.unwrap();
     run(&mut two, "UPDATE account SET money = 3 WHERE id = 1").await.unwrap();
     run(&mut one, "UPDATE account SET money = 9 WHERE id = 2; COMMIT").await.unwrap();
@@ -167,8 +167,7 @@ async fn the_first_committer_wins() {
     assert_eq!(rows(&mut one, "SELECT money FROM account WHERE id = 2").await, "9");
 }
 
-/// Sessions that make and rename tables to one name at once: one of them gets it, and no row is
-/// lost by another that does.
+/// Sessions concurrently create and rename tables to the same name: one of them succeeds, and the others lose no rows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_of_many_gets_a_name() {
     const ROUNDS: usize = 30;
@@ -205,7 +204,7 @@ async fn one_of_many_gets_a_name() {
             }
         }
         assert_eq!(taken, 1, "round {round}");
-        // The row of a table that was renamed is there, with what keeps its column unique.
+        // The rows of a renamed table are there, and so is its unique index.
         let left = rows(
             &mut session,
             "SELECT COUNT(*) FROM information_schema.tables \
@@ -223,7 +222,7 @@ async fn one_of_many_gets_a_name() {
     }
 }
 
-/// Who reads what tables there are is not told of those that others make and drop meanwhile.
+/// Reading the list of tables does not fail because others create and drop tables meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn tables_come_and_go_while_others_look() {
     const ROUNDS: usize = 60;
@@ -267,8 +266,7 @@ async fn tables_come_and_go_while_others_look() {
     }
 }
 
-/// What MySQL does too: READ COMMITTED sees what others have committed when a statement begins,
-/// REPEATABLE READ does not.
+/// As in MySQL: READ COMMITTED sees what others committed before a statement begins, REPEATABLE READ does not.
 #[tokio::test(flavor = "multi_thread")]
 async fn read_committed_sees_what_others_committed() {
     let server = Server::new();
@@ -287,7 +285,7 @@ async fn read_committed_sees_what_others_committed() {
         assert_eq!(rows(&mut one, count).await, "0|NULL");
         run(&mut other, "INSERT INTO t VALUES (1, 1)").await.unwrap();
         assert_eq!(rows(&mut one, count).await, if sees { "1|1" } else { "0|NULL" }, "{level}");
-        // Its own changes stay, and those of others are seen beside them.
+        // The transaction's own changes stay, next to those that others committed.
         run(&mut one, "INSERT INTO t VALUES (2, 10)").await.unwrap();
         run(&mut other, "INSERT INTO t VALUES (3, 100)").await.unwrap();
         assert_eq!(rows(&mut one, count).await, if sees { "3|111" } else { "1|10" }, "{level}");
@@ -297,7 +295,7 @@ async fn read_committed_sees_what_others_committed() {
         run(&mut one, "COMMIT").await.unwrap();
         assert_eq!(rows(&mut one, count).await, "3|121");
     }
-    // Two that change one row: the second commit fails, as in every level.
+    // Two transactions change one row: the second commit fails, as at every isolation level.
     run(&mut one, committed).await.unwrap();
     run(&mut one, "BEGIN").await.unwrap();
     run(&mut one, "UPDATE t SET v = 5 WHERE id = 1").await.unwrap();
@@ -341,8 +339,8 @@ async fn the_next_transaction_is_what_it_was_said_to_be() {
     assert!(rows(&mut one, by_name).await.starts_with("1568 "));
 }
 
-/// A table that was defined anew meanwhile is not read by the places that its columns had, and one that
-/// is younger than the transaction is a conflict, after which clients try again.
+/// After a table's definition changed, its columns are not read by their old positions. A table younger than the
+/// transaction is a conflict, after which clients retry.
 #[tokio::test(flavor = "multi_thread")]
 async fn definitions_change_beside_read_committed() {
     let server = Server::new();
@@ -362,7 +360,7 @@ async fn definitions_change_beside_read_committed() {
     assert_eq!(run(&mut one, "COMMIT").await.unwrap_err().code, ErrorCode::Deadlock);
 }
 
-/// The first statement of a transaction that reads decides what all of them see, however it begins.
+/// The first reading statement of a transaction takes the snapshot, whatever kind of statement it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_moment_begins_with_any_statement_that_reads() {
     let server = Server::new();
@@ -379,7 +377,7 @@ async fn a_moment_begins_with_any_statement_that_reads() {
     .iter()
     .enumerate()
     {
-        // Twice, so that its plan is kept.
+        // Twice, so that its plan is cached.
         for again in 0..2 {
             let seen = rows(&mut session, first).await;
             let money = 1_000 * (round + 1) + again;

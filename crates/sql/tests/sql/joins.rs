@@ -1,4 +1,4 @@
-//! Joins and semi-joins whose plans are kept answer as those that are planned each time.
+//! Joins and semi-joins return the same rows from cached plans as when they are planned each time.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -60,7 +60,7 @@ fn filled(random: &mut Random, statement: &str) -> String {
     filled
 }
 
-/// The rows, sorted where the statement leaves their order open.
+/// The rows, sorted if the statement does not define their order.
 async fn told(session: &mut Session, statement: &str) -> String {
     let told = rows(session, statement).await;
     if statement.contains("LIMIT") {
@@ -75,7 +75,7 @@ async fn compare(session: &mut Session, random: &mut Random, rounds: u64) {
     for round in 0..rounds {
         let template = random.choose(&STATEMENTS);
         let statement = filled(random, template);
-        // No plan is kept of a text that comes once.
+        // A text that is unique is not served by a cached plan.
         let once =
             statement.replacen("SELECT", &format!("SELECT /* {round} {} */", random.next()), 1);
         let kept = told(session, &statement).await;
@@ -109,7 +109,7 @@ async fn fill(session: &mut Session, random: &mut Random, table: &str, rows: u64
     }
 }
 
-/// Queries within EXISTS over `orders a`, that name it by an equality and by other conditions.
+/// Subqueries for EXISTS over `orders a`, correlated by an equality and by other conditions.
 const WITHIN: [&str; 6] = [
     "SELECT * FROM orders b WHERE b.user = a.user AND b.id <> a.id",
     "SELECT 1 FROM orders b WHERE b.user = a.user AND b.state <> a.state AND b.made > a.made",
@@ -119,7 +119,7 @@ const WITHIN: [&str; 6] = [
     "SELECT 1 FROM orders b JOIN items i ON i.orders = b.id WHERE b.user = a.user AND i.price NOT BETWEEN a.total AND {u}",
 ];
 
-/// What is asked as a join is what the query says when it runs for each row, which it does where it is selected.
+/// EXISTS in WHERE, which becomes a join, agrees with EXISTS in the SELECT list, which runs for each row.
 async fn compare_exists(session: &mut Session, random: &mut Random) {
     for within in WITHIN {
         for negation in ["", "NOT "] {

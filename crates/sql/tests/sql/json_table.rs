@@ -1,5 +1,5 @@
-//! JSON_TABLE of documents that rows have, compared with JSON_TABLE of each of those documents as a constant, which
-//! `tests/dml/json_table.txt` compares with MySQL; where its conditions are asked; how much of it is held.
+//! JSON_TABLE over documents in rows, compared with JSON_TABLE over each document as a constant, which
+//! `tests/dml/json_table.txt` compares with MySQL; where its conditions are evaluated; how much memory it needs.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use remora_sql::Session;
 
 use crate::support::{Server, random::Random, rows, run};
 
-/// Columns of a JSON_TABLE over rows of objects, and what they are called.
+/// Columns of a JSON_TABLE over objects, with their names.
 const COLUMNS: [(&str, &str); 4] = [
     ("o FOR ORDINALITY, a INT PATH '$.a'", "o, a"),
     ("a VARCHAR(3) PATH '$.a' DEFAULT '\"e\"' ON EMPTY DEFAULT '\"x\"' ON ERROR", "a"),
@@ -47,13 +47,13 @@ async fn made(session: &mut Session, statement: &str) {
     run(session, statement).await.unwrap();
 }
 
-/// What stands in the table.
+/// A row of the table.
 struct Document {
     id: u64,
     text: Option<String>,
 }
 
-/// A table of documents.
+/// Creates a table of documents.
 async fn documents(session: &mut Session, random: &mut Random) -> Vec<Document> {
     made(session, "CREATE TABLE t (id INT PRIMARY KEY, doc JSON, txt TEXT, part INT, KEY (part))")
         .await;
@@ -68,7 +68,7 @@ async fn documents(session: &mut Session, random: &mut Random) -> Vec<Document> 
     all
 }
 
-/// The rows of a document that meet a condition, as JSON_TABLE of a constant has them.
+/// The rows of a document that meet a condition, from JSON_TABLE over a constant.
 async fn rows_of(
     session: &mut Session,
     document: &Document,
@@ -114,7 +114,7 @@ async fn rows_are_those_of_each_document() {
             }
             let got = rows(&mut session, &statement).await;
             let mut got: Vec<&str> = got.lines().collect();
-            // Rows of one document have no order of their own.
+            // The rows of one document have no defined order.
             got.sort_unstable();
             expected.sort_unstable();
             assert_eq!(got, expected, "{statement}");
@@ -122,8 +122,8 @@ async fn rows_are_those_of_each_document() {
     }
 }
 
-/// Rows of a document that come in several batches belong together: whether one of them met the condition is known behind
-/// the last.
+/// Rows of one document may come in several batches: only after the last one is it known whether any of them met the
+/// condition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_of_many_rows_are_kept_once() {
     let server = Server::new();
@@ -153,7 +153,7 @@ async fn documents_of_many_rows_are_kept_once() {
     assert_eq!(asked("COUNT(*), MIN(v)", "v >= 10000").await, "40001|10000");
 }
 
-/// What is of the table alone is asked of its keys, below JSON_TABLE.
+/// Conditions on the table alone use its keys, below JSON_TABLE.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn conditions_of_the_table_are_asked_of_its_keys() {
     let server = Server::new();
@@ -184,7 +184,7 @@ async fn conditions_of_the_table_are_asked_of_its_keys() {
     assert!(rows(&mut session, &analyzed).await.contains("JSON_TABLE"));
 }
 
-/// What cannot be told as MySQL tells it is refused by name.
+/// What cannot be computed as in MySQL is refused by name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_done_is_refused_by_name() {
     let server = Server::new();

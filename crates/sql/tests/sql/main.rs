@@ -1,4 +1,5 @@
-//! SQL over an engine in this process. One program, for each that holds DataFusion is long to link and large on disk.
+//! SQL over an engine in this process. All in one program, since each program that links DataFusion takes long to link
+//! and much disk space.
 
 mod access_paths;
 mod dml;

@@ -1,4 +1,4 @@
-//! What clients are told of columns beside their names and types, as MySQL 9.7 tells it.
+//! The metadata of columns besides names and types, compared with MySQL 9.7.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -62,7 +62,7 @@ async fn columns_are_told_as_mysql_does() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is selected, FROM, a condition, and how many rows there are.
+/// The SELECT list, FROM, a condition, and the number of rows.
 const CONDITIONS: [(&str, &str, &str, usize); 20] = [
     ("table_schema, table_name", "tables", "table_name = 't'", 2),
     ("table_schema, table_name", "tables", "'t' = table_name AND table_schema = DATABASE()", 1),
@@ -116,7 +116,7 @@ const CONDITIONS: [(&str, &str, &str, usize); 20] = [
              WHERE s.table_name = t.table_name AND s.table_schema = 'shop')",
         2,
     ),
-    // The table within has no such column: it is that of the query around it.
+    // The inner table has no such column, so it is the outer query's.
     (
         "t.table_name, t.table_schema",
         "tables t",
@@ -132,8 +132,8 @@ const CONDITIONS: [(&str, &str, &str, usize); 20] = [
     ),
 ];
 
-/// Tables that a condition names are looked at alone. The measure is the same condition where nothing can be known from
-/// it: the rows of all tables, of which it leaves some.
+/// If a condition names tables, only these are examined. The oracle is the same condition in a form that cannot be
+/// analysed: it filters the rows of all tables.
 #[tokio::test]
 async fn a_condition_on_names_of_tables_means_what_it_does_over_the_rows_of_all() {
     let server = Server::new();

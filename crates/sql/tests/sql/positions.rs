@@ -1,4 +1,4 @@
-//! Waiting for what a followed server wrote: by functions, and before every read of a session.
+//! Waiting for positions of a replicated server: by functions, and before every read of a session.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use crate::support::{Server, rows, run};
 use remora_mysql::ErrorCode;
 use remora_sql::{Error, Host, ReplicaReport, Result};
 
-/// One source that applied the transactions `u:1` to `u:n`.
+/// A source that has applied the transactions `u:1` to `u:n`.
 #[derive(Default)]
 struct Following {
     applied: AtomicU64,
@@ -28,7 +28,7 @@ impl Host for Following {
         vec![ReplicaReport { source: "s".to_owned(), applied, fields: Vec::new() }]
     }
 
-    /// Applies a transaction for each step that somebody waits.
+    /// Applies one transaction at each polling step of a wait.
     fn wait_for_gtids(&self, _: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool> {
         let wanted = gtids.strip_prefix("u:1-").and_then(|number| number.parse::<u64>().ok());
         let wrong = || Error::new(ErrorCode::MalformedGtidSet, "no set");
@@ -116,7 +116,7 @@ async fn reads_of_a_session_wait_for_its_position() {
     let set = format!("SET STATEMENT sql_wait_for_position = 'u:1-{wanted}' FOR SELECT * FROM t");
     run(&mut session, &set).await.unwrap();
     assert_eq!(host.applied.load(SeqCst), wanted);
-    // A transaction waits when it chooses its moment: once, or in READ COMMITTED for each statement.
+    // A transaction waits when it takes its snapshot: once, or for each statement in READ COMMITTED.
     for (level, waits) in [("REPEATABLE READ", false), ("READ COMMITTED", true)] {
         run(&mut session, "SET sql_wait_for_position = ''").await.unwrap();
         run(&mut session, &format!("SET TRANSACTION ISOLATION LEVEL {level}")).await.unwrap();
@@ -149,7 +149,7 @@ async fn a_position_that_is_not_reached_ends_the_read() {
     for statement in ["SELECT * FROM t", "START TRANSACTION", "INSERT INTO t SELECT 1"] {
         assert_eq!(rows(&mut session, statement).await, expected, "{statement}");
     }
-    // What reads nothing does not wait.
+    // Statements that read no rows do not wait.
     for statement in ["ROLLBACK", "SHOW TABLES", "SET @a = 1"] {
         run(&mut session, statement).await.unwrap();
     }

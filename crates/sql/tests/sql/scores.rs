@@ -1,4 +1,4 @@
-//! MATCH … AGAINST as a number: the score of the index, whatever stands around it.
+//! MATCH … AGAINST as a number: the index's score, in any expression.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,7 +34,7 @@ async fn scores(session: &mut Session, statement: &str) -> BTreeMap<String, Stri
     answers.sets[0].rows.iter().map(pair).collect()
 }
 
-/// The scores of the rows that match, as a plain search tells them.
+/// The scores of the matching rows, from a plain search.
 async fn searched(session: &mut Session) -> BTreeMap<String, String> {
     let search = format!("SELECT id, {SCORE} AS s FROM a WHERE {SCORE} ORDER BY s DESC LIMIT 10");
     scores(session, &search).await
@@ -88,7 +88,7 @@ async fn rows_are_ordered_by_score_in_joins() {
     let made_up =
         format!("SELECT k.id, {SCORE} FROM kinds k LEFT JOIN a ON a.kind = k.id WHERE k.id = 9");
     assert_eq!(rows(&mut session, &made_up).await, "9|0");
-    // Each of several scores is its own.
+    // Each of several scores is independent.
     let several = "SELECT id, MATCH(title) AGAINST('quantum') > 0, MATCH(body) AGAINST('quantum') > 0 \
                    FROM a WHERE id IN (4, 6) ORDER BY id";
     assert_eq!(rows(&mut session, several).await, "4|0|1\n6|1|0");
@@ -126,7 +126,7 @@ async fn a_match_without_an_index_is_an_error() {
     }
 }
 
-/// What is sought may be any expression that is the same for all rows.
+/// The searched text may be any expression that is constant for all rows.
 #[tokio::test]
 async fn what_is_sought_may_be_worked_out() {
     let server = Server::new();

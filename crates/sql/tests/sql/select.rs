@@ -283,7 +283,7 @@ async fn variables_are_assigned_where_there_is_an_order() {
                    holds another query'";
     expect(&[
         ("set @a = 9007199254740993", ""),
-        // One that the statement does not assign keeps its type.
+        // A variable that the statement does not assign keeps its type.
         ("select @b := 1, @a + 1", "1|9007199254740994"),
         ("select @`A` := 2, @a", "2|2"),
         ("select @a := 1 order by @a", refused),
@@ -380,7 +380,7 @@ async fn a_join_with_a_union_ends() {
     assert_eq!(rows(&mut session, &sorted).await, "7\n8\n10\n10\n20");
     let limited = format!("SELECT t.n FROM a JOIN {union} ON a.id = t.id LIMIT 3");
     assert_eq!(rows(&mut session, &limited).await.lines().count(), 3);
-    // Neither an order, nor a limit, nor groups above the join: nothing makes one of its partitions.
+    // No ORDER BY, LIMIT or GROUP BY above the join merges its partitions.
     let joined =
         "SELECT t.id FROM (SELECT a.id FROM b JOIN a ON a.id = b.id UNION ALL SELECT id FROM a) t";
     let all = "SELECT id FROM a UNION ALL SELECT id FROM b";
@@ -397,7 +397,7 @@ async fn a_join_with_a_union_ends() {
             "1\n2\n2\n2\n2\n3\n3\n3\n3\n4",
         ),
     ];
-    // The first time it is planned for itself, then as one of its kind.
+    // The first run plans it, the later ones use the plan for its shape.
     for _ in 0..3 {
         for (statement, expected) in &plain {
             let asked = rows(&mut session, statement);

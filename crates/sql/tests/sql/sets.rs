@@ -1,4 +1,4 @@
-//! Multi-value attributes: what is written, shown and found, and random conditions against each row's numbers.
+//! Multi-value attributes: writing, reading and searching them, and random conditions compared with each row's numbers.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -24,7 +24,7 @@ async fn all(session: &mut Session, statements: &[&str]) {
     }
 }
 
-/// What is expected of comparisons was asked of Sphinx 2.2.11 with the same rows.
+/// The expected results of comparisons are those of Sphinx 2.2.11 with the same rows.
 const BOOKS: [&str; 2] = [
     "CREATE TABLE t (id BIGINT PRIMARY KEY, g INT, tags MULTI, big MULTI64)",
     "INSERT INTO t VALUES (1, 1, (7,3,3), (-5,9000000000,2)), (2, 1, (5), ()), (3, 2, (), (1)), \
@@ -97,13 +97,13 @@ async fn what_is_no_set_is_refused_with_its_column() {
     let most = many[1..].join(",");
     run(session, &format!("INSERT INTO t VALUES (9, 1, '{most}', '')")).await.unwrap();
     assert_eq!(rows(session, "SELECT LENGTH(tags) FROM t WHERE id = 9").await, "65536");
-    // Where it is no error, what fits is kept.
+    // Where it is not an error, what fits is stored.
     all(session, &["SET sql_mode = ''", "INSERT INTO t VALUES (10, 1, 'x,7,-3', (4294967296, 1))"])
         .await;
     assert_eq!(rows(session, "SELECT tags, big FROM t WHERE id = 10").await, "0,7|1,4294967296");
 }
 
-/// What is a number beside numbers is one beside sets, with all its digits.
+/// Values that compare as numbers with numbers do so with sets, with all their digits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn digits_texts_and_decimals_are_numbers_beside_sets() {
     let server = Server::new();
@@ -145,7 +145,7 @@ async fn a_comparison_holds_of_any_number() {
             ("tags IN (3, 9)", "1 4"),
             ("tags NOT IN (3, 9)", "2 3"),
             ("big = -5", "1"),
-            // What it has no words for.
+            // Sphinx has no syntax for these.
             ("5 = tags", "2 4"),
             ("5 >= tags", "1 2 4"),
             ("tags NOT BETWEEN 2 AND 4", "2 3 4"),
@@ -236,7 +236,7 @@ async fn definitions_name_the_type() {
     assert!(told.contains("more"), "{told}");
 }
 
-/// A comparison, and whether it holds of a set.
+/// A comparison, and a function that tells whether it holds for a set.
 type Condition = (String, Box<dyn Fn(&BTreeSet<i64>) -> bool>);
 
 fn condition(random: &mut Random) -> Condition {
@@ -305,7 +305,7 @@ fn conditions(random: &mut Random) -> Condition {
     }
 }
 
-/// The rows of the tests, by their keys.
+/// The test rows, by key.
 type Sets = Vec<(u64, BTreeSet<i64>)>;
 
 async fn compare(session: &mut Session, random: &mut Random, sets: &Sets, rounds: usize) {
@@ -314,7 +314,7 @@ async fn compare(session: &mut Session, random: &mut Random, sets: &Sets, rounds
         let expected: Vec<String> =
             sets.iter().filter(|(_, set)| holds(set)).map(|(id, _)| id.to_string()).collect();
         let asked = format!("SELECT id FROM t WHERE {condition} ORDER BY id");
-        // The second time its plan is kept, the third it runs.
+        // The second run caches the plan, the third uses it.
         for _ in 0..3 {
             assert_eq!(rows(session, &asked).await, expected.join("\n"), "{asked}");
         }

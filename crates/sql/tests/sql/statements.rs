@@ -88,7 +88,7 @@ async fn rows_that_are_locked_are_not_written_by_others() {
         run(&mut second, "UPDATE t SET s = CONCAT(id, IFNULL(s, '')) WHERE id = 1").await.unwrap();
         let commit = run(&mut first, "COMMIT").await.unwrap_err();
         assert_eq!(commit.code.number(), 1213, "{lock}");
-        // What is read without a lock may be written meanwhile.
+        // Rows that were read without a lock may be written meanwhile.
         run(&mut first, "BEGIN").await.unwrap();
         run(&mut first, "SELECT id FROM t WHERE id = 1").await.unwrap();
         run(&mut first, "UPDATE t SET s = 'x' WHERE id = 2").await.unwrap();
@@ -106,7 +106,7 @@ async fn a_query_that_takes_too_much_memory_ends_alone() {
     let numbers: Vec<String> = (0..1_500).map(|id| format!("({id}, {})", id % 7)).collect();
     run(&mut session, &format!("INSERT INTO n VALUES {}", numbers.join(","))).await.unwrap();
     let error = "1038 The statement needs more memory than max_query_memory allows";
-    // Half a gigabyte, where 64 MiB are allowed.
+    // Half a gigabyte, with a limit of 64 MiB.
     let pairs = "SELECT a.id * 1500 + b.id AS k, REPEAT('x', 200) AS p FROM n a, n b";
     for statement in [
         format!("SELECT COUNT(*), MAX(q.p) FROM ({pairs}) q JOIN ({pairs}) r ON q.k = r.k"),
@@ -130,7 +130,7 @@ impl Host for Following {
     }
 }
 
-/// What was declared of which table.
+/// What was declared, and for which table.
 type Declared = Vec<(String, Option<TableWords>)>;
 
 /// A server that follows one table and is told of its words.
@@ -263,7 +263,7 @@ async fn a_table_that_is_followed_is_read_alone() {
     .await;
 }
 
-/// Runs LOAD DATA of a client that has this file.
+/// Runs LOAD DATA with this file at the client.
 async fn load(session: &mut Session, statement: &str, file: &str) -> Result<Answers> {
     session.give_file(file.as_bytes().to_vec());
     run(session, statement).await
@@ -362,7 +362,7 @@ async fn fields_become_variables_and_expressions_columns() {
     assert_eq!(rows(&mut session, sum).await, "2500|6247500|2500");
 }
 
-/// Runs a statement that is no text; its rows, or its error, and how many warnings it has.
+/// Runs a statement that is not text; returns its rows or its error, and the number of warnings.
 async fn bytes(session: &mut Session, statement: &[u8]) -> (String, u64) {
     let mut answers = Answers::default();
     match session.query(statement, false, &mut answers).await {
@@ -468,7 +468,7 @@ async fn a_hint_limits_a_statement_alone() {
     assert_eq!(rows(&mut session, "SELECT SLEEP(0.2)").await, "0");
 }
 
-/// A text has no values for its marks: to take them for NULL would answer what nobody asked.
+/// A text statement has no values for `?`; treating them as NULL would give wrong results.
 #[tokio::test]
 async fn marks_without_values_are_errors() {
     let server = Server::new();
@@ -485,7 +485,7 @@ async fn marks_without_values_are_errors() {
     assert_eq!(rows(&mut session, "SELECT '?', s FROM t WHERE id = 1 -- ?").await, "?|a");
 }
 
-/// What the parser knows of other databases' clauses behind a table: none is passed over.
+/// Clauses after a table that the parser knows from other databases: none is ignored.
 #[tokio::test]
 async fn clauses_behind_a_table_are_refused() {
     let server = Server::new();

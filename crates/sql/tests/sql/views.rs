@@ -1,5 +1,5 @@
-//! Views beyond what scripts compare with MySQL: they last, belong to accounts, are never answered by a plan
-//! of what they were, and are bounded.
+//! Views, beyond what the scripts compare with MySQL: they persist, belong to accounts, are never served by a plan of
+//! an old definition, and are bounded.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ const TABLES: [&str; 3] = [
     "CREATE VIEW v AS SELECT id, n FROM t WHERE id > 1",
 ];
 
-/// Asked so often that a plan of it is kept and used.
+/// Runs a statement so often that its plan is cached and used.
 async fn asked(session: &mut Session, statement: &str, expected: &str) {
     for time in 0..4 {
         assert_eq!(rows(session, statement).await, expected, "{statement}, time {time}");
@@ -114,11 +114,11 @@ async fn no_plan_of_what_a_view_was_answers() {
     let many = "SELECT v.id, t.s FROM v JOIN t ON t.id = v.id ORDER BY v.id";
     asked(&mut session, one, "20").await;
     asked(&mut session, many, "2|b\n3|c").await;
-    // Another definition.
+    // A new definition.
     all(&mut other, &["CREATE OR REPLACE VIEW v AS SELECT id, n + 1 AS n FROM t"]).await;
     asked(&mut session, one, "21").await;
     asked(&mut session, many, "1|a\n2|b\n3|c").await;
-    // A view within, and the table below.
+    // A nested view, and the table below.
     all(&mut other, &["CREATE VIEW o AS SELECT id, n FROM v WHERE id < 3"]).await;
     asked(&mut session, "SELECT n FROM o WHERE id = 2", "21").await;
     all(&mut other, &["ALTER VIEW v AS SELECT id, n * 2 AS n FROM t"]).await;
@@ -131,12 +131,12 @@ async fn no_plan_of_what_a_view_was_answers() {
     asked(&mut session, "EXECUTE p USING @i", "").await;
     all(&mut other, &["ALTER VIEW v AS SELECT id, n * 2 AS n FROM t"]).await;
     asked(&mut session, "EXECUTE p USING @i", "40").await;
-    // A temporary table is in front of it for one session.
+    // A temporary table hides it for one session.
     all(&mut other, &["CREATE TEMPORARY TABLE v (id INT, n INT)", "INSERT INTO v VALUES (2, 7)"])
         .await;
     asked(&mut other, one, "7").await;
     asked(&mut session, one, "40").await;
-    // A table in its place, and a view in a table's.
+    // A table replaces the view, and a view replaces a table.
     all(
         &mut session,
         &[
@@ -258,7 +258,7 @@ async fn views_within_views_are_bounded() {
     assert_eq!(last, "1473 Too high level of nesting for select");
 }
 
-/// What is asked of a view is asked of the indexes of the tables below, as of a derived table.
+/// Conditions on a view use the indexes of the tables below, as with a derived table.
 #[tokio::test(flavor = "multi_thread")]
 async fn conditions_reach_the_tables_below() {
     let server = Server::new();

@@ -1,5 +1,5 @@
-//! MATCH('query'): what Sphinx answered to hundreds of queries, from tables of several segments, with rows that
-//! were changed and rows that are gone.
+//! MATCH('query'): Sphinx's results for hundreds of queries, compared with tables of several segments with changed and
+//! deleted rows.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ use remora_sql::Session;
 
 use crate::support::{self, Server, rows, run};
 
-/// What Sphinx answered; its head says how it is written.
+/// Sphinx's results; the file's head describes its format.
 const ANSWERS: &str = include_str!("../../../words/tests/answers/answers.txt");
 
 async fn all(session: &mut Session, statements: &[&str]) {
@@ -27,7 +27,7 @@ async fn all(session: &mut Session, statements: &[&str]) {
     }
 }
 
-/// A table with the documents of the answers, a statement each, among others that come and go.
+/// A table with the documents of the results, inserted one by one, among others that are deleted again.
 async fn filled(session: &mut Session, settings: &str) {
     let create = format!(
         "CREATE TABLE t (id INT PRIMARY KEY, n INT, title VARCHAR(200), body TEXT) words='title,body' {settings}"
@@ -42,7 +42,7 @@ async fn filled(session: &mut Session, settings: &str) {
         let mut parts = line.split('\t');
         let id = parts.next().unwrap();
         let (title, body) = (parts.next().unwrap(), parts.next().unwrap_or(""));
-        // Every third is something else first.
+        // Every third has other contents first.
         if number % 3 == 0 {
             let other = format!("INSERT INTO t VALUES ({id}, 7, 'alpha alpha gamma zeta', 'beta')");
             all(session, &[&other]).await;
@@ -58,7 +58,7 @@ fn documents() -> &'static str {
     behind.split_once("\n[").unwrap().0
 }
 
-/// The queries and answers under these settings.
+/// The queries and results for these settings.
 fn answers(settings: &str) -> Vec<(&'static str, &'static str)> {
     let head = match settings {
         "" => "\n[settings]\n".to_owned(),
@@ -74,7 +74,7 @@ fn literal(query: &str) -> String {
     format!("'{}'", query.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// The rows of an answer, as a SELECT of id and weight gives them.
+/// The expected rows, in the form that a SELECT of id and weight returns.
 fn expected(answer: &str) -> String {
     if let Some(error) = answer.strip_prefix("error ") {
         return format!("error table t: {}", error.trim_end());
@@ -99,7 +99,7 @@ async fn compare(session: &mut Session, settings: &str) {
             }
             Err(error) => format!("error {}", error.message),
         };
-        // What the shape of the statement answered is what a plan of it answers.
+        // The fast path for the statement's shape and the general plan return the same.
         let general =
             format!("SELECT id, WEIGHT() + 0 AS w FROM t WHERE MATCH({})", literal(query));
         let general = match run(session, &general).await {
@@ -310,7 +310,7 @@ async fn what_is_null_or_a_number_is_sought_as_such() {
     assert_eq!(rows(&mut session, "EXECUTE s USING @q").await, "12|2481");
 }
 
-/// The rows of all result sets: `;` between two.
+/// The rows of all result sets, separated by `;`.
 async fn sets(session: &mut Session, statement: &str) -> String {
     let reply = match run(session, statement).await {
         Ok(reply) => reply,
@@ -322,7 +322,7 @@ async fn sets(session: &mut Session, statement: &str) -> String {
     reply.sets.iter().map(set).collect::<Vec<_>>().join(" ; ")
 }
 
-/// A table whose `g` is `n % 3`: what is expected here was asked of Sphinx 2.2.11 with the same rows.
+/// A table whose `g` is `n % 3`; the expected results are those of Sphinx 2.2.11 with the same rows.
 async fn grouped(session: &mut Session) {
     filled(session, "").await;
     all(session, &["ALTER TABLE t ADD COLUMN g INT NOT NULL DEFAULT 0", "UPDATE t SET g = n % 3"])
@@ -469,7 +469,7 @@ async fn texts_are_told_and_shown_by_the_words_of_a_table() {
     let server = Server::new();
     let mut session = server.session();
     grouped(&mut session).await;
-    // What is expected of KEYWORDS and SNIPPETS was asked of Sphinx 2.2.11 with the same rows.
+    // The expected results of KEYWORDS and SNIPPETS are those of Sphinx 2.2.11 with the same rows.
     for (statement, expected) in [
         (
             "CALL KEYWORDS('Alpha the beta', 't', 1)",

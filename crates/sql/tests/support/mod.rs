@@ -1,4 +1,4 @@
-//! A database of its own, a session on it, and a reply that keeps everything it is told.
+//! A database for one test, sessions on it, and a reply that records everything it receives.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -15,7 +15,7 @@ use remora_sql::{
 };
 use tempfile::TempDir;
 
-/// A server that is nothing but a database.
+/// A server that consists of a database only.
 pub struct Server {
     pub database: Database,
     pub instance: Instance,
@@ -23,12 +23,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// An empty one, whose tables are in the database `test`.
+    /// An empty server, whose tables are in the database `test`.
     pub fn new() -> Self {
         Self::with_host(Arc::new(Alone))
     }
 
-    /// An empty one that plans every statement by way of an optimizer.
+    /// An empty server that plans every statement with the optimizer.
     pub fn optimizing() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = Options { durability: remora_engine::Durability::None, ..Options::default() };
@@ -36,12 +36,12 @@ impl Server {
         Self { _directory: Some(directory), ..server }
     }
 
-    /// An empty one with this server around it.
+    /// An empty server within this host.
     pub fn with_host(host: Arc<dyn Host>) -> Self {
         Self::with(Options::default(), host)
     }
 
-    /// An empty one whose transactions may change so many rows.
+    /// An empty server whose transactions may change at most this many rows.
     pub fn with_most_changes(max_batch_changes: usize) -> Self {
         Self::with(Options { max_batch_changes, ..Options::default() }, Arc::new(Alone))
     }
@@ -53,7 +53,7 @@ impl Server {
         Self { _directory: Some(directory), ..server }
     }
 
-    /// One over a directory that stays, whose commits are durable.
+    /// A server over a directory that is kept, with durable commits.
     pub fn at(path: &std::path::Path) -> Self {
         Self::over(path, Options::default(), Arc::new(Alone))
     }
@@ -83,12 +83,12 @@ impl Server {
         Self { database, instance, _directory: None }
     }
 
-    /// A session of someone who may do anything.
+    /// A session of a user with all privileges.
     pub fn session(&self) -> Session {
         self.instance.session(7, Identity { user: "root".into(), host: "%".into(), rights: None })
     }
 
-    /// Makes a table of the engine's types with these rows.
+    /// Creates a table with the engine's types and these rows.
     pub fn table(&self, name: &str, columns: &[(&str, ColumnType)], keys: usize, rows: Vec<Row>) {
         let columns = columns.iter().enumerate().map(|(index, (name, kind))| ColumnDef {
             id: index as u32 + 1,
@@ -121,7 +121,7 @@ fn schema(name: &str) -> Schema {
     .unwrap()
 }
 
-/// What a statement answered.
+/// The results of a statement.
 #[derive(Debug, Default)]
 pub struct Answers {
     pub sets: Vec<Answer>,
@@ -137,7 +137,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Rows as text: columns by `|`, rows by lines.
+    /// The rows as text: columns separated by `|`, rows by newlines.
     pub fn text(&self) -> String {
         let rows: Vec<String> = self.rows.iter().map(|row| row.join("|")).collect();
         rows.join("\n")

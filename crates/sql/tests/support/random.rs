@@ -1,10 +1,10 @@
-//! Random numbers of a printed seed.
+//! Random numbers from a printed seed.
 
-/// Numbers that look random (SplitMix64).
+/// Pseudo-random numbers (SplitMix64).
 pub struct Random(u64);
 
 impl Random {
-    /// Those of `REMORA_SEED`, or new ones.
+    /// With the seed in `REMORA_SEED`, or a new one.
     pub fn seeded() -> Self {
         let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
         let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;

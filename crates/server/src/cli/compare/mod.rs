@@ -1,4 +1,4 @@
-//! `remora compare`: how far the answers to the same queries agree, of two servers, versions or ways to hold an index.
+//! `remora compare`: how far the answers to the same queries agree, between two servers, versions or index settings.
 
 mod results;
 mod tally;
@@ -9,14 +9,14 @@ use self::{results::Results, tally::Tally};
 use super::{CompareOptions, output::shorten};
 use crate::{Error, Result};
 
-/// What the exit code says where the files differ, and where they cannot be compared: as with `diff`.
+/// The exit code if the files differ, like that of `diff`.
 const DIFFERENT: u8 = 1;
 const FAILED: u8 = 2;
-/// Columns of a terminal that a query takes in an error.
+/// The most terminal columns of a query in an error.
 const SHOWN_COLUMNS: usize = 60;
 
-/// Compares two files of results and prints by how much they agree. The exit code is 0 if all answers are equal, 1 if
-/// some differ and 2 if the files cannot be compared, which is told on the standard error.
+/// Compares two files of results and prints how far they agree. The exit code is 0 if all answers are equal, 1 if some
+/// differ and 2 if the files cannot be compared; the reason goes to standard error.
 pub fn compare(options: &CompareOptions) -> ExitCode {
     match compared(&options.reference, &options.other) {
         Ok(tally) => {
@@ -30,7 +30,7 @@ pub fn compare(options: &CompareOptions) -> ExitCode {
     }
 }
 
-/// Reads both files side by side, a line of each at a time.
+/// Reads both files side by side, line by line.
 fn compared(reference: &Path, other: &Path) -> Result<Tally> {
     let (mut reference, mut other) = (Results::open(reference)?, Results::open(other)?);
     let mut tally = Tally::default();

@@ -1,4 +1,4 @@
-//! A file of results: JSON Lines, an answer a line, read one at a time.
+//! A file of results: JSON Lines with one answer per line.
 
 use std::{
     collections::BTreeSet,
@@ -11,34 +11,34 @@ use serde::Deserialize;
 
 use crate::{Error, Result};
 
-/// Rows of an answer that are compared.
+/// The rows of an answer that are compared.
 pub(super) const MAX_ROWS: usize = 100;
-/// Bytes of a line at most: room for some ten thousand rows, so that memory is bounded whatever the file holds.
+/// The most bytes of a line: room for some ten thousand rows, so that memory is bounded.
 const MAX_LINE_BYTES: usize = 1 << 20;
-/// What every mistake's mend is.
+/// The advice for every format error.
 const FORM: &str =
     "each line is {\"query\":\"text\",\"total_found\":2,\"rows\":[[id,weight],[id,weight]]}";
 
-/// What a server answered to a query.
+/// A server's answer to a query.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answer {
-    /// The query, by which the lines of two files belong together.
+    /// The query, which matches the lines of two files.
     pub query: String,
-    /// How many rows match, those included that were not sent.
+    /// The number of matching rows, including those not sent.
     pub total_found: u64,
-    /// Id and weight of the rows as they were sent, the first [`MAX_ROWS`] of them.
+    /// Id and weight of the first [`MAX_ROWS`] rows, in the order sent.
     pub rows: Vec<(i128, i128)>,
-    /// How many rows were sent, all of them.
+    /// The number of rows sent.
     #[serde(skip)]
     pub sent: usize,
 }
 
-/// A file that is read.
+/// An open file of results.
 pub(super) struct Results {
     path: PathBuf,
     reader: BufReader<File>,
-    /// The line that was read last.
+    /// The number of the last line read.
     number: u64,
     line: Vec<u8>,
 }
@@ -47,7 +47,7 @@ impl Results {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`Error::Io`] if that cannot be read.
+    /// [`Error::Io`] if it cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|source| Error::io("cannot read", path, source))?;
         Ok(Self {
@@ -63,7 +63,7 @@ impl Results {
         self.path.display().to_string()
     }
 
-    /// The file and the line that was read last.
+    /// The file and the last line read.
     pub fn place(&self) -> String {
         format!("{}:{}", self.path.display(), self.number)
     }
@@ -71,8 +71,8 @@ impl Results {
     /// The next answer; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be read, [`Error::Usage`] if the line is too long or no answer, or has an id
-    /// twice.
+    /// [`Error::Io`] if the file cannot be read, [`Error::Usage`] if the line is too long or is not an answer, or has a
+    /// duplicate id.
     pub fn answer(&mut self) -> Result<Option<Answer>> {
         self.line.clear();
         let mut bounded = self.reader.by_ref().take(MAX_LINE_BYTES as u64 + 1);
@@ -110,7 +110,7 @@ impl Results {
     }
 }
 
-/// What a reader of JSON says, without the line that it counts within the line.
+/// The JSON parser's message without its line number, which is always 1.
 fn said(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let sentence = text.rsplit_once(" at line ").map_or(text.as_str(), |(sentence, _)| sentence);
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn rows_beyond_a_hundred_are_not_compared() {
-        // The id that stands twice is beyond them.
+        // The duplicate id is beyond them.
         let rows: Vec<String> = (0..100).chain([5]).map(|id| format!("[{id},1]")).collect();
         let text = format!("{{\"query\":\"a\",\"total_found\":101,\"rows\":[{}]}}", rows.join(","));
         let answers = read(text.as_bytes());

@@ -1,4 +1,4 @@
-//! By how much two files of results agree: every measure as a numerator, a denominator and a share.
+//! How far two files of results agree: each measure as numerator, denominator and percentage.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,15 +8,15 @@ use std::{
 use super::results::{Answer, MAX_ROWS};
 use crate::cli::output::align;
 
-/// Rows that "top 10" compares, and numbers of missing rows whose queries are counted one by one.
+/// The rows of "top 10", and the numbers of missing rows that are listed one by one.
 const TOP: usize = 10;
-/// No cell of the table is as wide.
+/// Wider than any cell of the table.
 const MOST_COLUMNS: usize = 200;
 
-/// What was counted so far. Memory does not grow with the number of queries.
+/// The counts so far. Memory does not grow with the number of queries.
 pub(super) struct Tally {
     queries: u64,
-    /// Queries with as many rows in both.
+    /// Queries with the same number of rows in both.
     results: u64,
     /// Queries with the same `total_found`.
     found: u64,
@@ -26,15 +26,15 @@ pub(super) struct Tally {
     set: u64,
     /// Queries of `grouped` whose groups are the same.
     groups: u64,
-    /// Queries whose reference has a group that is compared.
+    /// Queries whose reference has a comparable group.
     grouped: u64,
-    /// Queries whose ids stand in the same order.
+    /// Queries with the same ids in the same order.
     order: u64,
-    /// Queries whose rows have the same weights, in any order.
+    /// Queries with the same weights, in any order.
     weights: u64,
     /// Rows of the reference.
     rows: u64,
-    /// For each number of rows that an answer lacks, how many do.
+    /// For each number of missing rows, how many answers lack that many.
     lacking: [u64; MAX_ROWS + 1],
 }
 
@@ -57,7 +57,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts a query's answers, the reference first.
+    /// Counts a pair of answers.
     pub fn count(&mut self, reference: &Answer, other: &Answer) {
         let (expected, given) = (&reference.rows, &other.rows);
         self.queries += 1;
@@ -86,16 +86,16 @@ impl Tally {
         self.queries == 0
     }
 
-    /// Whether every answer is equal: the number found, the ids in their order, and their weights.
+    /// Whether all answers are equal: the number found, the ids in order, and their weights.
     pub fn is_equal(&self) -> bool {
-        // The same ids in the same order are the same sets and none that lacks; with the same weights they are the same
-        // groups.
+        // The same ids in the same order are also the same sets, with none missing; with the same weights they are the
+        // same groups.
         [self.results, self.found, self.order, self.weights]
             .iter()
             .all(|equal| *equal == self.queries)
     }
 
-    /// How many rows of the reference all other answers lack.
+    /// The total number of the reference's rows that the other answers lack.
     fn missing(&self) -> u64 {
         self.lacking.iter().zip(0_u64..).map(|(queries, rows)| queries * rows).sum()
     }
@@ -105,8 +105,8 @@ impl Tally {
         self.lacking.iter().rposition(|queries| *queries > 0).unwrap_or(0)
     }
 
-    /// The median number of rows that is lacking, of the answers that lack some: the mean of the two in the middle where
-    /// they are even.
+    /// The median number of missing rows among answers that lack some; the mean of the two middle values for an even
+    /// number.
     fn median_missing(&self) -> String {
         let lacking = self.lacking.get(1..).unwrap_or_default();
         let queries: u64 = lacking.iter().sum();
@@ -147,7 +147,7 @@ impl fmt::Display for Tally {
         table.push(cells(["median mismatch", &self.median_missing(), ""]));
         let one_by_one = self.lacking.iter().skip(1).take(TOP).map(u64::to_string);
         let one_by_one = one_by_one.collect::<Vec<_>>().join(" ");
-        // In the last column, which widens no other.
+        // In the last column, so that no other column becomes wider.
         table.push(cells(["queries that lack 1..10", "", &one_by_one]));
         for line in align(&table, MOST_COLUMNS).lines() {
             writeln!(out, "{}", line.trim_end())?;
@@ -168,8 +168,8 @@ fn ids(rows: &[(i128, i128)]) -> BTreeSet<i128> {
     rows.iter().map(|row| row.0).collect()
 }
 
-/// The rows of equal weight as sets, by descending weight, without those of the lowest: of these a limit may have cut
-/// some off. Which weight a group has does not count.
+/// The sets of rows with equal weight, by descending weight, without the lowest: a limit may have cut that one. The
+/// weight itself is ignored.
 fn groups(rows: &[(i128, i128)]) -> Vec<BTreeSet<i128>> {
     let mut groups = BTreeMap::<i128, BTreeSet<i128>>::new();
     for (id, weight) in rows {
@@ -178,16 +178,16 @@ fn groups(rows: &[(i128, i128)]) -> Vec<BTreeSet<i128>> {
     groups.into_values().skip(1).rev().collect()
 }
 
-/// To which side a share is rounded.
+/// The direction in which a percentage is rounded.
 #[derive(Clone, Copy)]
 enum Rounding {
-    /// 100.00 % is all.
+    /// 100.00 % only for all.
     Down,
-    /// 0.00 % is none.
+    /// 0.00 % only for none.
     Up,
 }
 
-/// A share with two decimals.
+/// A percentage with two decimals.
 fn share(part: u64, whole: u64, rounding: Rounding) -> String {
     if whole == 0 {
         return "-".to_owned();
@@ -220,11 +220,11 @@ mod tests {
         let pairs = [
             // All equal; groups {1}, {2, 3}.
             (answer(4, &equal), answer(4, &equal)),
-            // Found and a row of the lowest group differ, and the order; the group {1, 2} is equal.
+            // The number found, a row of the lowest group, and the order differ; the group {1, 2} is equal.
             (answer(3, &[(1, 9), (2, 9), (3, 5)]), answer(4, &[(2, 9), (1, 9), (4, 5)])),
-            // A weight and the order differ; one group, which is the lowest.
+            // A weight and the order differ; there is one group, which is the lowest.
             (answer(2, &[(5, 7), (6, 7)]), answer(2, &[(6, 8), (5, 7)])),
-            // Two rows lack, and a group.
+            // Two rows and a group are missing.
             (answer(3, &[(1, 3), (2, 2), (3, 1)]), answer(1, &[(1, 3)])),
             (answer(0, &[]), answer(0, &[])),
         ];

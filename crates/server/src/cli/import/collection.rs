@@ -1,4 +1,4 @@
-//! Documents into a collection: each as it is, under an id of its own or one that is made.
+//! Imports documents into a collection, under their own ids or generated ones.
 
 use remora::{Collection, DocumentId};
 use remora_engine::{Change, ChangeBatch, ColumnType, Database, Schema, Value};
@@ -52,14 +52,14 @@ pub(super) fn is_one(schema: &Schema) -> bool {
     columns.clone().eq(of(ColumnType::Int(64))) || columns.eq(of(ColumnType::Text))
 }
 
-/// What is said of a table that is none.
+/// The message for a table that is not a collection.
 pub(super) fn no_collection(name: &str) -> String {
     format!("table {name:?} is no collection: import into it with --table")
 }
 
-/// What the ids of the collection are.
+/// The ids of the collection.
 enum Ids {
-    /// Numbers, which it gives to rows without one.
+    /// Numbers, generated for rows without one.
     Numbers(Collection),
     /// Texts, which every row has.
     Texts,
@@ -99,7 +99,7 @@ impl CollectionSink<'_> {
     }
 }
 
-/// Refuses what is no id of a collection whose ids are texts.
+/// Refuses an invalid id of a collection with text ids.
 fn check_text(cell: &Value) -> Result<()> {
     let id = <String as DocumentId>::of(cell)
         .ok_or_else(|| Error::Usage("a document has no id, or one that is no text".to_owned()))?;

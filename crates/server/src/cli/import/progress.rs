@@ -1,4 +1,4 @@
-//! How far an import is: a bar on a terminal, a line now and then otherwise.
+//! The progress of an import: a bar on a terminal, otherwise occasional lines.
 
 use std::{
     io::IsTerminal,
@@ -10,7 +10,7 @@ use remora_source::files::Progress;
 
 use crate::cli::output::thousands;
 
-/// Between two plain lines.
+/// The time between two lines.
 const LINE_PAUSE: Duration = Duration::from_secs(5);
 
 /// Shows progress on standard error.
@@ -32,7 +32,7 @@ impl Display {
         Self { bar, last_line: Instant::now() }
     }
 
-    /// Shows where the import is.
+    /// Shows the current progress.
     pub(super) fn show(&mut self, progress: &Progress) {
         match &self.bar {
             Some(bar) => {
@@ -53,7 +53,7 @@ impl Display {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -14,14 +14,14 @@ use crate::{
     cli::{ImportOptions, line_client::LineClient},
 };
 
-/// A server's table. One request is under way at a time.
+/// A server's table. Only one request is in flight at a time.
 pub(super) struct RemoteTable {
     client: RefCell<LineClient>,
     schema: RefCell<Option<Arc<Schema>>>,
 }
 
 impl RemoteTable {
-    /// Connects, and logs in as a user or with the token, if there is either.
+    /// Connects, and logs in as a user or with the token, if one is given.
     pub(super) fn connect(address: &str, options: &ImportOptions) -> Result<Self> {
         let mut client = LineClient::connect(address)?;
         let of_environment = || std::env::var("REMORA_AUTH_ADMIN_TOKEN").ok();
@@ -33,7 +33,7 @@ impl RemoteTable {
         Ok(Self { client: RefCell::new(client), schema: RefCell::default() })
     }
 
-    /// The definition of a table that is there.
+    /// The definition of an existing table.
     pub(super) fn schema(&self, table: &str) -> Result<Option<Schema>> {
         let mut client = self.client.borrow_mut();
         let reply = client.ask(&format!("SCHEMA {}", quote(table)))?;
@@ -48,7 +48,7 @@ impl RemoteTable {
         Ok(Some(schema))
     }
 
-    /// Makes a table and returns its definition as the server has it.
+    /// Creates a table and returns its definition as the server has it.
     pub(super) fn create(&self, schema: &Schema) -> Result<Schema> {
         let json = serde_json::to_string(&SchemaFile::from_schema(schema))
             .map_err(|error| Error::Remote(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! `remora import -c sphinx.conf`: indexes from their sources, each whole or not at all.
+//! `remora import -c sphinx.conf`: loads indexes from their sources, each atomically.
 
 use std::{path::Path, process::ExitCode};
 
@@ -19,15 +19,15 @@ use crate::{
     open::make_distributed,
 };
 
-/// The status of a process that a signal ended, as shells tell it.
+/// The exit status of a process that was ended by a signal, as in shells.
 const ENDED_BY_SIGNAL: i32 = 130;
 
-/// Loads the indexes that are named, or all.
+/// Loads the named indexes, or all.
 ///
 /// # Errors
-/// [`Error::Source`] if the file cannot be read or names no data directory, [`Error::Usage`] if there is no such
-/// index, or [`Error::Engine`] if the data directory cannot be opened. What is wrong with one index is told, and
-/// the others are loaded.
+/// [`Error::Source`] if the file cannot be read or names no data directory, [`Error::Usage`] if there is no such index,
+/// or [`Error::Engine`] if the data directory cannot be opened. An error of one index is reported, and the others are
+/// loaded.
 pub(super) fn import(options: &ImportOptions, path: &Path) -> Result<ExitCode> {
     let conf = SphinxConf::read(path)?;
     for warning in conf.warnings() {
@@ -48,7 +48,7 @@ pub(super) fn import(options: &ImportOptions, path: &Path) -> Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Ends with the commands of sources where this process is asked to end. What is half loaded is no table yet.
+/// On a signal, kills the sources' commands before exiting. A partly loaded index is not visible.
 fn end_commands_by_signals() -> Result<()> {
     let failed = |source| Error::Io { what: "cannot take signals".to_owned(), source };
     let runtime =
@@ -71,7 +71,7 @@ fn end_commands_by_signals() -> Result<()> {
     Ok(())
 }
 
-/// The indexes to load, and what they are.
+/// The indexes to load, with their types.
 fn choose(
     options: &ImportOptions,
     path: &Path,
@@ -120,7 +120,7 @@ fn choose(
             }
         }
     }
-    // Behind their parts.
+    // After their parts.
     chosen.sort_by_key(|(_, kind)| *kind == IndexKind::Distributed);
     match chosen.is_empty() {
         true => Err(Error::Usage(format!("{} has no index to load", path.display()))),
@@ -150,7 +150,7 @@ fn make(database: &Database, conf: &SphinxConf, name: &str, kind: &IndexKind) ->
     Ok(())
 }
 
-/// The table of a real-time index; one that is there stays.
+/// Creates the table of a real-time index; an existing one stays.
 fn make_empty(database: &Database, conf: &SphinxConf, name: &str) -> Result<()> {
     let schema = conf.real_time_table(name)?;
     if database.schema(name).is_ok() {
@@ -163,7 +163,7 @@ fn make_empty(database: &Database, conf: &SphinxConf, name: &str) -> Result<()> 
     Ok(())
 }
 
-/// The table of a distributed index, whose parts can be read as one.
+/// Creates the table of a distributed index.
 fn make_parts_one(database: &Database, conf: &SphinxConf, name: &str) -> Result<()> {
     let schema = conf.distributed_table(name)?;
     let rows = match schema.parts().is_empty() {

@@ -1,4 +1,4 @@
-//! `remora import --tiedot`: collections of a database of tiedot's, with their ids and indexes.
+//! `remora import --tiedot`: imports collections of a tiedot database, with their ids and indexes.
 
 use std::{path::Path, process::ExitCode, sync::Arc, time::Instant};
 
@@ -20,15 +20,15 @@ use crate::{
 
 const BATCH_DOCUMENTS: usize = 16_384;
 const BATCH_BYTES: usize = 16 << 20;
-/// Problems that are shown.
+/// The most problems that are shown.
 const SHOWN_PROBLEMS: u64 = 20;
 
-/// Loads the collections that are named, or all. One that is new is loaded whole or not at all.
+/// Loads the named collections, or all. A new collection is loaded atomically.
 ///
 /// # Errors
-/// [`Error::Source`] if it is no such directory or a file cannot be read, [`Error::Usage`] if there is no such
-/// collection, its name cannot be one here, or something is damaged and may not be passed over;
-/// [`Error::Library`] or [`Error::Engine`] if the data directory cannot be opened or written.
+/// [`Error::Source`] if the directory or a file cannot be read, [`Error::Usage`] if there is no such collection, its
+/// name is not valid here, or damage may not be skipped; [`Error::Library`] or [`Error::Engine`] if the data directory
+/// cannot be opened or written.
 pub(super) fn import(options: &ImportOptions, directory: &Path) -> Result<ExitCode> {
     let data = options.data.as_deref();
     let data = data.ok_or_else(|| Error::Usage("name a target: --data".to_owned()))?;
@@ -41,7 +41,7 @@ pub(super) fn import(options: &ImportOptions, directory: &Path) -> Result<ExitCo
     loaded.map(|()| ExitCode::SUCCESS)
 }
 
-/// The collections to load, whose names are names here.
+/// The collections to load, whose names are valid here.
 fn choose<'s>(
     options: &ImportOptions,
     directory: &Path,
@@ -90,7 +90,7 @@ fn load(database: &Database, source: &tiedot::Collection, left: &mut u64) -> Res
             .and_then(|()| loading.sink.finish());
         loading.display.finish();
         match read {
-            // What stopped it is said in full.
+            // The problem that stopped it is reported in full.
             Err(_) if loading.stopped.is_some() => {
                 Err(Error::Usage(loading.stopped.unwrap_or_default()))
             }
@@ -116,7 +116,7 @@ fn load(database: &Database, source: &tiedot::Collection, left: &mut u64) -> Res
     Ok(())
 }
 
-/// Indexes what tiedot indexed, before there are documents.
+/// Creates tiedot's indexes before there are documents.
 fn index(collection: &remora::Collection, source: &tiedot::Collection) -> Result<()> {
     for path in &source.indexes {
         collection.index(remora::path(path.iter().map(String::as_str)))?;
@@ -124,7 +124,7 @@ fn index(collection: &remora::Collection, source: &tiedot::Collection) -> Result
     Ok(())
 }
 
-/// A collection that is being loaded.
+/// A collection being loaded.
 struct Loading<'d> {
     name: &'d str,
     sink: DatabaseSink<'d>,
@@ -133,9 +133,9 @@ struct Loading<'d> {
     documents: u64,
     bytes: u64,
     skipped: u64,
-    /// How many problems may still be passed over.
+    /// How many problems may still be skipped.
     left: &'d mut u64,
-    /// The problem that ended it.
+    /// The problem that stopped it.
     stopped: Option<String>,
     started: Instant,
     display: Display,

@@ -1,4 +1,4 @@
-//! Reading a line: history and completion on a terminal, plain lines otherwise.
+//! Reads lines: with history and completion on a terminal, plain otherwise.
 
 use std::path::PathBuf;
 
@@ -78,7 +78,7 @@ impl Editor {
         let editor = editor.map(|mut editor: rustyline::Editor<Words, FileHistory>| {
             editor.set_helper(Some(Words { tables }));
             if let Some(path) = &history {
-                // Missing before the first use.
+                // It does not exist before the first use.
                 let _ = editor.load_history(path);
             }
             editor
@@ -97,7 +97,7 @@ impl Editor {
         match editor.readline("remora> ") {
             Ok(line) => {
                 if is_remembered(&line) {
-                    // A full history is not worth a word.
+                    // A full history is not an error worth reporting.
                     let _ = editor.add_history_entry(&line);
                 }
                 Ok(Some(line))
@@ -112,25 +112,25 @@ impl Editor {
 impl Drop for Editor {
     fn drop(&mut self) {
         if let (Some(editor), Some(path)) = (&mut self.editor, &self.history) {
-            // A history that cannot be written is not worth a word at the end of a session.
+            // Failing to write the history is not an error worth reporting.
             let _ = editor.append_history(path);
         }
     }
 }
 
-/// A token is not kept in a file.
+/// Commands with a token are not stored.
 fn is_remembered(line: &str) -> bool {
     let verb = line.split_whitespace().next().unwrap_or("");
     !verb.is_empty() && !verb.eq_ignore_ascii_case("AUTH")
 }
 
-/// What can be completed.
+/// The words to complete.
 struct Words {
     tables: Vec<String>,
 }
 
 impl Words {
-    /// Where the word at the cursor begins and what it could become.
+    /// The start of the word at the cursor, and its completions.
     fn candidates(&self, line: &str) -> (usize, Vec<String>) {
         let start = line.rfind(char::is_whitespace).map_or(0, |space| space + 1);
         let word = line.get(start..).unwrap_or("");

@@ -25,7 +25,7 @@ SHOW VARIABLES [LIKE 'pattern'] · SET name = value · CONFIG HELP [name]
 DUMP SAVE [file] · OPTIMIZE [table] · CACHE STATS · DEBUG ON · AUTH <user> <password>
 quit                                    leaves; the Tab key completes, the arrow keys recall";
 
-/// Whoever answers: a server behind a connection, or a database in this process.
+/// The answering side: a server behind a connection, or a database in this process.
 enum Peer {
     Remote(LineClient),
     Local(LocalSession),
@@ -39,7 +39,7 @@ impl Peer {
         }
     }
 
-    /// The tables' names, for completion; none if the server does not tell.
+    /// The tables' names for completion; empty if the server does not tell.
     fn tables(&mut self) -> Vec<String> {
         let info = self.ask("INFO").unwrap_or_default();
         let line = info.lines().find_map(|line| line.strip_prefix("tables: "));
@@ -48,13 +48,12 @@ impl Peer {
     }
 }
 
-/// Asks until the user leaves.
+/// Reads and answers requests until the user leaves.
 ///
 /// # Errors
-/// [`crate::Error::Io`] or [`crate::Error::Remote`] if the connection fails or is lost,
-/// [`crate::Error::Usage`] if there is no password for the user. For a data directory those of
-/// [`open_database`], and [`crate::Error::Engine`] if it cannot be closed. That a request is
-/// answered with an error is none: the exit code tells it.
+/// [`crate::Error::Io`] or [`crate::Error::Remote`] if the connection fails, [`crate::Error::Usage`] if there is no
+/// password for the user. For a data directory those of [`open_database`], and [`crate::Error::Engine`] if it cannot be
+/// closed. An error reply to a request only sets the exit code.
 pub fn shell(options: &ShellOptions) -> Result<ExitCode> {
     let mut peer = match (&options.data, &options.socket) {
         (None, Some(socket)) => Peer::Remote(LineClient::connect_to_socket(socket)?),
@@ -114,7 +113,7 @@ fn name(tables: &[String]) -> String {
     }
 }
 
-/// Asks and prints; false for an error reply.
+/// Sends a request and prints the reply; false for an error reply.
 fn answer(peer: &mut Peer, request: &str, timed: bool) -> Result<bool> {
     let start = Instant::now();
     let reply = peer.ask(request)?;

@@ -1,15 +1,15 @@
-//! Replies as people read them: keys in lines, rows in columns.
+//! Formats replies for people: keys in lines, rows in columns.
 
 use std::fmt::Write;
 
 use crate::cli::output::{align, thousands};
 
-/// Columns of a terminal that one cell may take.
+/// The most terminal columns of a cell.
 const CELL_COLUMNS: usize = 60;
-/// Keys on one line.
+/// The most columns of a line of keys.
 const LINE_COLUMNS: usize = 96;
 
-/// The reply as it is shown, with a line end.
+/// The formatted reply, with a line break.
 pub(in crate::cli) fn present(reply: &str) -> String {
     let reply = reply.replace("\r\n", "\n");
     let reply = reply.trim_end_matches('\n');
@@ -36,7 +36,7 @@ fn count(number: &str, one: &str, many: &str) -> String {
     format!("{shown} {}\n", if number == "1" { one } else { many })
 }
 
-/// Tab-separated lines in columns; what follows an empty line as it is.
+/// Tab-separated lines in columns; text after an empty line is unchanged.
 fn rows(text: &str) -> String {
     let (table, rest) = text.split_once("\n\n").unwrap_or((text, ""));
     let split = |line: &str| line.split('\t').map(str::to_owned).collect();
@@ -49,7 +49,7 @@ fn debug(rest: &str) -> String {
     if rest.is_empty() { String::new() } else { format!("{rest}\n") }
 }
 
-/// Keys side by side, so many to a line as fit.
+/// Keys side by side, as many per line as fit.
 fn wrap(keys: &[&str]) -> String {
     let mut text = String::new();
     let mut column = 0;
@@ -70,7 +70,7 @@ fn wrap(keys: &[&str]) -> String {
     text
 }
 
-/// `OK DOC key name=value …`, a name and its value to a line.
+/// `OK DOC key name=value …`, with one value per line.
 fn fields(line: &str) -> String {
     let mut text = String::new();
     for field in split_fields(line.strip_prefix("OK DOC ").unwrap_or(line)) {
@@ -80,7 +80,7 @@ fn fields(line: &str) -> String {
     text
 }
 
-/// Cuts at spaces that stand outside of double quotes.
+/// Splits at spaces outside of double quotes.
 fn split_fields(line: &str) -> Vec<&str> {
     let (mut fields, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
     for (index, letter) in line.char_indices() {

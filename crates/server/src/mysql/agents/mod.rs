@@ -15,10 +15,10 @@ use remora_sql::{AgentConnection, AgentLimit, Error, Result};
 use crate::settings::Agents;
 use stream::AgentStream;
 
-/// Connections to a server, and to all, that wait for the next statement.
+/// The most idle connections to one server, and to all.
 const MAX_IDLE_OF_SERVER: usize = 16;
 const MAX_IDLE: usize = 64;
-/// How long one waits: shorter than servers let them.
+/// How long a connection may stay idle: less than servers permit.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
 /// All connections to other servers.
@@ -28,25 +28,25 @@ pub(super) struct AgentClients(Mutex<Pool>);
 #[derive(Default)]
 struct Pool {
     idle: HashMap<String, Vec<Idle>>,
-    /// How many of each server are used; none that is not.
+    /// The number of used connections to each server; no entry for 0.
     used: HashMap<String, usize>,
 }
 
-/// One that waits.
+/// An idle connection.
 struct Idle {
     stream: AgentStream,
     account: (String, String),
     since: Instant,
 }
 
-/// One that is used; it is counted until it goes.
+/// A connection in use; counted until it is dropped.
 struct AgentClient {
     clients: Arc<AgentClients>,
     address: String,
     account: (String, String),
     stream: Option<AgentStream>,
     is_kept: bool,
-    /// Whether all that was asked was answered.
+    /// Whether all requests were answered.
     is_clean: bool,
 }
 
@@ -55,7 +55,7 @@ impl Pool {
         self.idle.values().map(Vec::len).sum()
     }
 
-    /// Takes out those that waited for too long, whomever they are to.
+    /// Removes the connections to any server that were idle for too long.
     fn take_old(&mut self) -> Vec<Idle> {
         let mut old = Vec::new();
         self.idle.retain(|_, idle| {
@@ -66,7 +66,8 @@ impl Pool {
         old
     }
 
-    /// Counts a connection that will be used; what is closed for it.
+    /// Counts a new connection, and returns idle ones to close for it, if any must be. Fails at the limits of used
+    /// connections.
     fn take_place(&mut self, address: &str, settings: &Agents) -> Result<Option<Vec<Idle>>> {
         let used: usize = self.used.values().sum();
         let of_server = self.used.get(address).copied().unwrap_or(0);
@@ -86,7 +87,7 @@ impl Pool {
         if !is_full {
             return Ok(None);
         }
-        // Of another server, if one waits.
+        // Preferably of another server.
         let known = || self.idle.keys();
         let other = known().find(|known| *known != address).or_else(|| known().next()).cloned();
         Ok(other.and_then(|other| self.idle.remove(&other)))
@@ -101,7 +102,7 @@ impl Pool {
         }
     }
 
-    /// One that waits, of that account; those that waited for too long are taken out with it.
+    /// An idle connection with this account. Connections that were idle for too long are removed.
     fn take_idle(
         &mut self,
         address: &str,
@@ -122,7 +123,7 @@ impl Pool {
         (taken, old)
     }
 
-    /// Keeps one for the next statement, if there is room.
+    /// Keeps a connection for reuse, if there is room; otherwise returns it.
     fn keep(&mut self, address: &str, one: Idle) -> Option<Idle> {
         let of_server = self.idle.get(address).map_or(0, Vec::len);
         if of_server >= MAX_IDLE_OF_SERVER || self.idle_count() >= MAX_IDLE {
@@ -134,8 +135,8 @@ impl Pool {
 }
 
 impl AgentClients {
-    /// A connection to a server that the settings name, logged in within the limit. Cost: one that waits is asked whether it still
-    /// answers; where it does not, those beside it are given up with it, and a new one is made.
+    /// A logged-in connection to a server that the settings name, within the limit. Cost: an idle one is checked with a
+    /// ping; if it is dead, all idle ones to that server are closed and a new connection is made.
     pub(super) fn open(
         self: &Arc<Self>,
         settings: &Agents,
@@ -180,7 +181,7 @@ impl AgentClients {
 }
 
 impl AgentClient {
-    /// One that waits, and still answers.
+    /// An idle connection that still answers.
     fn idle(&self, limit: &AgentLimit<'_>) -> Option<AgentStream> {
         loop {
             let (taken, old) = self.clients.0.lock().take_idle(&self.address, &self.account);
@@ -189,8 +190,8 @@ impl AgentClient {
             if !stream.is_quiet() {
                 continue;
             }
-            // A host that is gone without a word is waited for once, with a part of the time to connect, however many connections
-            // to it wait.
+            // An unreachable host costs this wait only once, and only a part of the connect time, however many idle
+            // connections there are.
             let half = limit.until.saturating_duration_since(Instant::now()) / 2;
             let soon = AgentLimit { until: Instant::now() + half, ..*limit };
             if stream.ping(&soon).is_ok() {

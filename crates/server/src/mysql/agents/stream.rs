@@ -1,5 +1,4 @@
-//! A connection to another server: each message has a deadline and a size limit, whatever the other side sends or does
-//! not send.
+//! A connection to another server. Each message has a deadline and a size limit, whatever the other side does.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -14,23 +13,23 @@ use remora_protocol::mysql::{
 };
 use remora_sql::AgentLimit;
 
-/// How soon it is noticed that nobody waits any more.
+/// How often it is checked whether the client is still there.
 const STEP: Duration = Duration::from_millis(20);
-/// Bytes that are read, or written, at a time.
+/// Bytes that are read or written at a time.
 const PIECE_BYTES: usize = 64 << 10;
-/// Messages of a login.
+/// The most messages of a login.
 const MAX_LOGIN_STEPS: usize = 8;
-/// Addresses of a name that are tried.
+/// The most addresses of a name that are tried.
 const MAX_ADDRESSES: usize = 4;
 const COM_QUERY: u8 = 3;
 const COM_PING: u8 = 14;
-/// What every session of another server begins with: statements are written for it.
+/// The first statement of every session, on which all other statements rely.
 const SETTING: &str = "SET SESSION sql_mode = '', autocommit = 1";
 
-/// What went wrong, in words.
+/// A result with an error message.
 pub(super) type Result<T> = std::result::Result<T, String>;
 
-/// An open connection of somebody who has logged in.
+/// An open, logged-in connection.
 pub(super) struct AgentStream {
     stream: TcpStream,
     reader: PacketReader,
@@ -70,7 +69,7 @@ impl AgentStream {
         Err("its login comes to no end".to_owned())
     }
 
-    /// Runs a statement; the one value that it gives, if it gives one.
+    /// Runs a statement and returns its single value, if it has one.
     pub(super) fn ask(
         &mut self,
         statement: &str,
@@ -87,7 +86,7 @@ impl AgentStream {
         self.command(limit, |out| out.push(COM_PING)).map(drop)
     }
 
-    /// Whether nothing has come that was not asked for, not even the end.
+    /// Whether no unrequested bytes, and no end, have arrived.
     pub(super) fn is_quiet(&self) -> bool {
         if self.reader.is_partial() || self.stream.set_nonblocking(true).is_err() {
             return false;
@@ -123,7 +122,7 @@ impl AgentStream {
         }
     }
 
-    /// Sends a message behind what came last.
+    /// Sends a message with the next sequence number.
     fn answer(&mut self, limit: &AgentLimit<'_>, payload: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let mut writer = PacketWriter::default();
         writer.set_sequence(self.reader.sequence());
@@ -143,7 +142,7 @@ impl AgentStream {
         Ok(())
     }
 
-    /// What the next message, of so many bytes at most, is read as.
+    /// Reads and parses the next message, which has a size limit.
     fn message<T>(
         &mut self,
         most_bytes: usize,
@@ -177,7 +176,7 @@ fn is_to_be_tried_again(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Whether the wait goes on.
+/// Checks whether to continue waiting.
 fn check(limit: &AgentLimit<'_>) -> Result<()> {
     if limit.is_left.load(Ordering::Relaxed) {
         return Err("nobody waits for its answer any more".to_owned());

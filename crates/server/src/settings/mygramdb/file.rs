@@ -1,4 +1,4 @@
-//! A MygramDB file in force: what it leaves out is filled in, and CONFIG and SHOW VARIABLES tell it.
+//! An active MygramDB file: completed with defaults, and shown by CONFIG and SHOW VARIABLES.
 
 use std::fmt::Write;
 
@@ -9,14 +9,14 @@ use super::{
     kind::Kind,
 };
 
-/// A file's values and, for keys that it leaves out, MygramDB's.
+/// A file's values, with MygramDB's defaults for missing keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MygramFile {
     values: Value,
 }
 
 impl MygramFile {
-    /// A file that was judged right, filled up.
+    /// A valid file, completed.
     pub(super) fn new(mut values: Value) -> Self {
         take_old_places(&mut values);
         for key in KEYS {
@@ -34,18 +34,18 @@ impl MygramFile {
         &self.values
     }
 
-    /// The text of a key; empty if it is none.
+    /// The text of a key; empty for other types.
     pub(crate) fn text(&self, path: &str) -> &str {
         self.at(path).and_then(Value::as_str).unwrap_or("")
     }
 
-    /// Takes over what SET or the environment gives a key. A name that is no key is passed over.
+    /// Sets a key from SET or the environment. A name that is not a key is ignored.
     pub(crate) fn set(&mut self, path: &str, text: &str) -> Result<(), String> {
         let Some(key) = key_table::find(path) else { return Ok(()) };
         if let (Some(section), Some((host, port))) =
             (path.strip_suffix(".bind"), text.rsplit_once(':'))
         {
-            // Remora has an address where a MygramDB file has a host and a port.
+            // Remora has one address where a MygramDB file has a host and a port.
             self.put(path, host.trim_matches(['[', ']']).into());
             self.put(&format!("{section}.port"), value_of(Kind::Whole(0, 65_535), port));
             return Ok(());
@@ -73,7 +73,7 @@ impl MygramFile {
         *place = value;
     }
 
-    /// What a key has in another file.
+    /// Copies the value of a key from another file.
     pub(crate) fn copy(&mut self, from: &Self, path: &str) {
         let value = from.at(path).cloned();
         let Some((section, name)) = path.rsplit_once('.') else { return };
@@ -83,7 +83,7 @@ impl MygramFile {
         }
     }
 
-    /// The values at or below a path as YAML; `None` if there is no such path.
+    /// The values at or below a path as YAML; `None` if the path does not exist.
     pub(crate) fn show(&self, path: Option<&str>) -> Option<String> {
         let path = path.unwrap_or("");
         let mut text = String::new();
@@ -91,14 +91,14 @@ impl MygramFile {
         Some(text)
     }
 
-    /// Every single value by its path, sorted.
+    /// All single values by path, sorted.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let mut variables = Vec::new();
         flatten(&masked(&self.values, ""), String::new(), &mut variables);
         variables
     }
 
-    /// A path without a number in a list is the list's first.
+    /// A path into a list without an index means the first element.
     fn at(&self, path: &str) -> Option<&Value> {
         path.split('.').filter(|key| !key.is_empty()).try_fold(&self.values, |value, key| {
             value.as_array().and_then(|list| list.first()).unwrap_or(value).get(key)
@@ -106,7 +106,7 @@ impl MygramFile {
     }
 }
 
-/// What a path means and may be; `None` if there is no such path.
+/// The meaning and the permitted values of a path; `None` if it does not exist.
 pub(crate) fn help(path: Option<&str>) -> Option<String> {
     let path = path.unwrap_or("");
     let mut rule = String::new();
@@ -200,7 +200,7 @@ impl Default {
     }
 }
 
-/// A text as the value that its key is of; another text stays one, which no such key allows.
+/// A text converted to the key's type. A text that cannot be converted stays a text, which such a key then refuses.
 fn value_of(kind: Kind, text: &str) -> Value {
     let parsed = match kind {
         Kind::Flag | Kind::True => match text.to_ascii_lowercase().as_str() {
@@ -215,7 +215,7 @@ fn value_of(kind: Kind, text: &str) -> Value {
     parsed.unwrap_or_else(|| text.into())
 }
 
-/// `server` is the old name of `api.tcp`, which counts where both are there.
+/// `server` is the former name of `api.tcp`; if both exist, `api.tcp` applies.
 fn take_old_places(values: &mut Value) {
     let Value::Object(map) = values else { return };
     let Some(Value::Object(server)) = map.remove("server") else { return };
@@ -226,7 +226,7 @@ fn take_old_places(values: &mut Value) {
     }
 }
 
-/// Puts a value at a path where there is none.
+/// Sets a value at a path that has none.
 fn fill_in(values: &mut Value, path: &[&str], default: &Value) {
     let (Some((first, rest)), Value::Object(map)) = (path.split_first(), values) else { return };
     match first.strip_suffix("[]") {
@@ -244,7 +244,7 @@ fn fill_in(values: &mut Value, path: &[&str], default: &Value) {
     }
 }
 
-/// What a table takes from other keys.
+/// Fills in values that a table takes from other keys.
 fn fill_tables(values: &mut Value) {
     let Value::Object(map) = values else { return };
     let index = map.remove("index");
@@ -263,7 +263,7 @@ fn fill_tables(values: &mut Value) {
     }
 }
 
-/// The value with stars for what must not be seen.
+/// The value with secrets replaced by stars.
 fn masked(value: &Value, path: &str) -> Value {
     match value {
         Value::Object(map) => {
@@ -282,7 +282,7 @@ fn is_secret(path: &str) -> bool {
     ["password", "token", "ssl_key"].iter().any(|secret| path.ends_with(secret))
 }
 
-/// YAML: maps and lists as blocks, texts in quotes, keys sorted.
+/// Writes YAML: maps and lists as blocks, texts in quotes, keys sorted.
 fn write_yaml(out: &mut String, value: &Value, depth: usize) {
     let indent = "  ".repeat(depth);
     match value {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{process::MemoryFigures, settings::keys};
 
-/// The first thing that is wrong, with its line.
+/// The first error, with its line.
 pub(super) fn judge(root: &Node) -> Result<(), String> {
     let root = Section { rule: "", shown: "", node: root };
     root.judge()?;
@@ -29,7 +29,7 @@ pub(super) fn judge(root: &Node) -> Result<(), String> {
 struct Section<'n> {
     /// Its path in the table of keys.
     rule: &'n str,
-    /// Its path as people count: `tables[0]`.
+    /// Its path for people: `tables[0]`.
     shown: &'n str,
     node: &'n Node,
 }
@@ -140,7 +140,7 @@ fn judge_api(root: &Node) -> Result<(), String> {
     Ok(())
 }
 
-/// MygramDB refuses a cache of more than half the machine's memory.
+/// MygramDB refuses a cache of more than half of the machine's memory.
 fn judge_cache(root: &Node) -> Result<(), String> {
     let path = "cache.max_memory_mb";
     let (wanted, half) = (whole(root, path, 0), MemoryFigures::read().system_total >> 21);
@@ -241,7 +241,7 @@ fn text<'n>(node: &'n Node, path: &str) -> &'n str {
     node.at(path).and_then(Node::text).unwrap_or("")
 }
 
-/// The line of a value, or of what it would stand in.
+/// The line of a value, or of the innermost existing parent.
 fn line(root: &Node, path: &str) -> u64 {
     let mut node = root;
     for key in path.split('.') {
@@ -255,7 +255,7 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// A value as a message shows it: texts in quotes, long ones cut.
+/// A value in a message: texts in quotes, long ones truncated.
 fn shown(node: &Node) -> String {
     const LONGEST: usize = 40;
     match &node.tree {

@@ -1,28 +1,27 @@
-//! Every key of a MygramDB 1.10 file: where it stands, what it may be, its default.
+//! All keys of a MygramDB 1.10 file: path, permitted values, default.
 //!
-//! One table for everything about keys: it validates a file, supplies defaults, and feeds CONFIG and SHOW VARIABLES.
-//! Keys that MygramDB reads without effect, or that configure its n-gram index, have no effect here either: answers are
-//! exact whatever they say.
+//! This one table validates files, supplies defaults, and feeds CONFIG and SHOW VARIABLES. Keys that MygramDB ignores,
+//! or that configure its n-gram index, have no effect here: answers are always exact.
 
 use super::kind::{FILTER_TYPES, Kind};
 
 /// A key.
 #[derive(Debug)]
 pub(super) struct Key {
-    /// Its path; `tables[]` is each table.
+    /// Its path; `tables[]` means each table.
     pub path: &'static str,
     pub kind: Kind,
     pub default: Default,
-    /// What it means.
+    /// Its description.
     pub help: &'static str,
 }
 
-/// What a key is where a file does not set it.
+/// The default of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Default {
     /// The file must set it.
     Required,
-    /// Nothing: another key or the server's environment tells.
+    /// None: another key or the environment provides it.
     Absent,
     Flag(bool),
     Whole(u64),
@@ -59,7 +58,7 @@ const fn text(path: &'static str, kind: Kind, default: &'static str, help: &'sta
 const NO_EFFECT: &str = "Accepted; has no effect.";
 const N_GRAMS: &str = "Accepted; answers are exact for pieces of text of any length.";
 
-/// All of them.
+/// All keys.
 pub(super) static KEYS: &[Key] = &[
     text("mysql.host", Kind::Text, "127.0.0.1", "The server to follow."),
     whole("mysql.port", (1, 65_535), 3306, "Its port."),
@@ -297,7 +296,7 @@ pub(super) static KEYS: &[Key] = &[
     number("bm25.b", (0.0, 1.0), 0.75, "Length normalisation."),
 ];
 
-/// What a section is about.
+/// The descriptions of sections.
 pub(super) const SECTIONS: [(&str, &str); 13] = [
     ("api", "How clients connect."),
     ("bm25", "Order by relevance."),
@@ -319,7 +318,7 @@ pub(super) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)
 }
 
-/// The names right below a section's path, each once; a list's without its brackets.
+/// The distinct names directly below a section's path; a list's name without its brackets.
 pub(super) fn below(section: &str) -> Vec<&'static str> {
     let mut names: Vec<&'static str> = Vec::new();
     for key in KEYS {
@@ -335,7 +334,7 @@ pub(super) fn below(section: &str) -> Vec<&'static str> {
     names
 }
 
-/// Whether keys stand below a path.
+/// Whether there are keys below a path.
 pub(super) fn is_section(path: &str) -> bool {
     KEYS.iter().any(|key| key.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }

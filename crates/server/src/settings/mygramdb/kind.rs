@@ -1,4 +1,4 @@
-//! What the value of a key may be.
+//! The permitted values of keys.
 
 use std::{fmt, net::IpAddr};
 
@@ -31,55 +31,55 @@ pub(super) const FILTER_TYPES: &[&str] = &[
     "boolean",
 ];
 
-/// Statements that `mysql.ignored_ddl_prefixes` may begin with.
+/// The statements that `mysql.ignored_ddl_prefixes` may begin with.
 const DEFINITIONS: [&str; 9] =
     ["ALTER", "ANALYZE", "CHECK", "CREATE", "DROP", "OPTIMIZE", "RENAME", "REPAIR", "TRUNCATE"];
 
-/// What values a key takes.
+/// The permitted values of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// `true` or `false`.
     Flag,
-    /// Nothing but `true`.
+    /// Only `true`.
     True,
-    /// A whole number between two, both included.
+    /// An integer in an inclusive range.
     Whole(u64, u64),
-    /// One of some whole numbers.
+    /// One of these integers.
     WholeOf(&'static [u64]),
-    /// A number between two, both included.
+    /// A number in an inclusive range.
     Number(f64, f64),
     /// Any text.
     Text,
-    /// One of some texts.
+    /// One of these texts.
     Choice(&'static [&'static str]),
-    /// A name of MySQL's: not empty, no NUL.
+    /// A MySQL identifier: not empty, no NUL.
     Name,
-    /// A path without `..`; may be empty.
+    /// A path without `..`, possibly empty.
     Path,
     /// A path without `..`.
     File,
-    /// The name of a file without a directory.
+    /// A file name without a directory.
     FileName,
-    /// An address or a host's name.
+    /// An address or a host name.
     Host,
     /// `+09:00`.
     ZoneOffset,
     /// `snapshot`, `latest` or `gtid=…`.
     StartFrom,
-    /// A text, a number, true or false.
+    /// A text, a number or a boolean.
     Scalar,
-    /// At least so many names.
+    /// At least this many names.
     Names(usize),
     /// Networks.
     Networks,
     /// Addresses.
     Addresses,
-    /// Beginnings of statements that change definitions.
+    /// Prefixes of schema change statements.
     Statements,
 }
 
 impl Kind {
-    /// Whether a value is allowed.
+    /// Whether a value is permitted.
     pub fn allows(self, node: &Node) -> bool {
         match &node.tree {
             Tree::Scalar(value) => self.allows_scalar(value),
@@ -99,7 +99,7 @@ impl Kind {
         }
     }
 
-    /// Whether a value that is no list is allowed.
+    /// Whether a value that is not a list is permitted.
     pub fn allows_scalar(self, value: &Value) -> bool {
         let text = || value.as_str();
         match self {
@@ -126,7 +126,7 @@ impl Kind {
         }
     }
 
-    /// The type as CONFIG HELP names it.
+    /// The type's name in CONFIG HELP.
     pub fn type_name(self) -> &'static str {
         match self {
             Self::Flag | Self::True => "boolean",
@@ -139,7 +139,7 @@ impl Kind {
     }
 }
 
-/// What is allowed, as the end of a sentence.
+/// The permitted values, as the end of a sentence.
 impl fmt::Display for Kind {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         match self {
@@ -189,7 +189,7 @@ fn is_file_name(text: &str) -> bool {
     !text.is_empty() && text != "." && !text.contains(['/', '\\']) && is_path(text)
 }
 
-/// An address, with an IPv6 scope or without, or labels of letters, digits and hyphens.
+/// An address, with or without an IPv6 scope, or labels of letters, digits and hyphens.
 fn is_host(text: &str) -> bool {
     let address = text.split_once('%').map_or(text, |(address, _)| address);
     let is_label = |label: &str| {

@@ -1,4 +1,4 @@
-//! A MygramDB file as a tree whose every value knows its line.
+//! A MygramDB file as a tree in which every value has its line.
 
 use std::fmt;
 
@@ -14,15 +14,15 @@ use crate::settings::keys;
 /// A value of the file.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// The line it begins in, from 1.
+    /// The line of its beginning, from 1.
     pub line: u64,
     pub tree: Tree,
 }
 
-/// What a value is made of.
+/// The contents of a value.
 #[derive(Debug)]
 pub(super) enum Tree {
-    /// Null, true or false, a number, a text.
+    /// Null, boolean, number or text.
     Scalar(Value),
     List(Vec<Node>),
     Map(Vec<Entry>),
@@ -37,7 +37,7 @@ pub(super) struct Entry {
     pub value: Node,
 }
 
-/// A file's text as a tree; the error tells its line.
+/// Parses a file into a tree; the error names the line.
 pub(super) fn read(text: &str) -> Result<Node, String> {
     serde_saphyr::from_str::<Spanned<Tree>>(text).map(Node::from).map_err(|error| {
         let error = error.without_snippet();
@@ -47,12 +47,12 @@ pub(super) fn read(text: &str) -> Result<Node, String> {
 }
 
 impl Node {
-    /// The value of a key; none if this is no map or lacks it.
+    /// The value of a key; `None` if this is not a map or lacks it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries().iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
-    /// The value at a path of keys with dots between.
+    /// The value at a dotted path.
     pub fn at(&self, path: &str) -> Option<&Node> {
         path.split('.').try_fold(self, |node, key| node.get(key))
     }
@@ -71,7 +71,7 @@ impl Node {
         }
     }
 
-    /// The text; none if this is anything else.
+    /// The text; `None` for other types.
     pub fn text(&self) -> Option<&str> {
         match &self.tree {
             Tree::Scalar(value) => value.as_str(),
@@ -134,7 +134,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Tree, E> {
-        // What JSON cannot say (.inf, .nan) is shown as the text it was.
+        // Numbers that JSON lacks (.inf, .nan) become a text.
         let number = Number::from_f64(number).map(Value::Number);
         Ok(Tree::Scalar(number.unwrap_or_else(|| Value::String("no finite number".to_owned()))))
     }

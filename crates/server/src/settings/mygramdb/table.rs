@@ -33,8 +33,8 @@ const FILTER_TYPES: [(&str, ColumnType); 20] = [
 ];
 
 impl TypedTable {
-    /// The table. The file does not name the type of the primary key, which MySQL knows; until
-    /// MySQL is asked it is BIGINT, as in almost every table.
+    /// The table. The file does not give the type of the primary key; until MySQL is asked it is BIGINT, as in almost
+    /// every table.
     pub(super) fn schema(
         &self,
         database: &str,
@@ -76,7 +76,7 @@ impl TypedTable {
         for filter in &self.filters {
             let filter = column(&filter.name, filter_type(&filter.kind)?, true);
             match columns.first_mut() {
-                // A filter on the key tells its type.
+                // A filter on the key gives its type.
                 Some(key) if key.name == filter.name => *key = filter,
                 _ => columns.push(filter),
             }

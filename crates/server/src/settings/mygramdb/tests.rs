@@ -1,5 +1,5 @@
-//! Files as MygramDB judges them: every key at its bounds and past them, every key in a wrong type,
-//! and what keys say together. The facts are those of MygramDB 1.10's published schema.
+//! Validates files like MygramDB: every key at and beyond its bounds, every key with a wrong type, and rules over
+//! several keys. The facts are from MygramDB 1.10's published schema.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{Result, settings::Settings};
 
-/// A file that is right, with every section there.
+/// A valid file with every section.
 fn right() -> Value {
     json!({
         "mysql": {"user": "reader", "database": "shop"},
@@ -26,8 +26,7 @@ fn judged(file: &Value) -> Result<Settings> {
     Settings::parse(Path::new("/etc/mygram.json"), &file.to_string())?.finish()
 }
 
-/// The file with a value at a path; `tables.` is the first table, `filters.` and
-/// `required_filters.` its first.
+/// The file with a value at a path; `tables.` means the first table, `filters.` and `required_filters.` its first.
 fn with(path: &str, value: Value) -> Value {
     let mut file = right();
     let mut place = &mut file;
@@ -57,7 +56,7 @@ fn refused(path: &str, value: impl Into<Value>) -> String {
     }
 }
 
-/// Whole numbers with their least and their most.
+/// Integers with their minimum and maximum.
 const RANGES: &[(&str, u64, Option<u64>)] = &[
     ("mysql.port", 1, Some(65_535)),
     ("mysql.connect_timeout_ms", 100, Some(60_000)),
@@ -138,7 +137,7 @@ fn whole_numbers_have_bounds() {
             refused(path, wrong);
         }
     }
-    // Half of the machine's memory is the most here.
+    // The maximum is half of the machine's memory.
     taken("cache.max_memory_mb", 1);
     refused("cache.max_memory_mb", 0);
     refused("cache.max_memory_mb", 1_048_577);
@@ -483,7 +482,7 @@ fn a_file_is_shown_as_yaml_with_its_defaults() {
     assert_eq!(sections, expected);
     assert!(all.contains("  password: \"***\"\n") && !all.contains("hidden"), "{all}");
     assert!(all.contains("  allow_cidrs:\n    - \"127.0.0.0/8\"\n"), "{all}");
-    // What is shown is a file again.
+    // The output is a valid file again.
     let again = Settings::parse(Path::new("/etc/again.yaml"), &all).unwrap();
     assert_eq!(again.mygramdb.unwrap().show(Some("api")), file.show(Some("api")));
     assert_eq!(file.show(Some("api.default_limit")).as_deref(), Some("100\n"));

@@ -1,5 +1,4 @@
-//! The keys of a MygramDB file that mean something here. They come from a file that was judged
-//! right and filled up, so every one is there.
+//! The keys of a MygramDB file that have a meaning here. The file is valid and completed, so all of them exist.
 
 use std::path::PathBuf;
 

@@ -1,9 +1,9 @@
-//! Keys that MygramDB uses and Remora does not: they are accepted, and named at the start if the file has them.
+//! Keys that MygramDB uses and Remora does not. They are accepted, and reported at the start if the file has them.
 
 use super::node::Node;
 
-/// Their paths. What is left out here has no effect in MygramDB either, or only tells how an n-gram
-/// index is built or how a replica reads.
+/// Their paths. Keys that have no effect in MygramDB either, or that only configure its n-gram index or its replication
+/// reader, are not listed.
 const PATHS: [&str; 10] = [
     "api.tcp.keepalive",
     "api.tcp.reaper_interval_sec",
@@ -13,12 +13,12 @@ const PATHS: [&str; 10] = [
     "cache.invalidation_strategy",
     "dump.restore_memory_budget_mb",
     "dump.restore_max_section_mb",
-    // The first copy begins by itself.
+    // The first copy always starts automatically.
     "replication.auto_initial_snapshot",
     "replication.start_from",
 ];
 
-/// Those of them that a file has.
+/// Those of them in a file.
 pub(super) fn named(file: &Node) -> Vec<String> {
     let has = |path: &&&str| file.at(path).is_some();
     PATHS.iter().filter(has).map(|path| (*path).to_owned()).collect()

@@ -1,19 +1,18 @@
-//! Answering a query at one moment: sets of ids, sorted.
+//! Evaluates a query over one snapshot, as sorted sets of ids.
 //!
-//! What has neither a limit nor a difference within is one condition, whose sets the indexes join; only the rest is
-//! joined here.
+//! Parts without limits and differences become one engine condition; only the rest is combined here.
 
 use remora::{Collection, Filter, Find, Moment, Value, path};
 
 use super::parse::{Lookup, Query, Test};
 use crate::{limits::BufferShare, tiedot::reply::Refusal};
 
-/// Whole numbers up to this are doubles, and there may be fractions between them.
+/// Up to this integer, doubles are exact and may have fractions.
 const MAX_EXACT: u64 = 1 << 53;
-/// How finely fractions between two whole numbers are told apart where a limit lies among them.
+/// The precision with which fractions between two integers are searched for a limit.
 const FRACTION_BITS: u32 = 53;
 
-/// What a request may still take of the memory for the buffers of all connections.
+/// A request's memory, taken from that of all connections' buffers.
 pub(in crate::tiedot) struct Budget {
     share: BufferShare,
     most: usize,
@@ -21,15 +20,15 @@ pub(in crate::tiedot) struct Budget {
 }
 
 impl Budget {
-    /// Nothing is taken yet; all connections together have `most` bytes.
+    /// Nothing is used yet. All connections together may use `most` bytes.
     pub fn new(share: BufferShare, most: usize) -> Self {
         Self { share, most, taken: 0 }
     }
 
-    /// Takes so many bytes.
+    /// Reserves bytes.
     pub fn take(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.taken = self.taken.saturating_add(bytes);
-        // Above all that there is it is refused before it counts for others.
+        // More than the total is refused before it affects others.
         if self.taken <= self.most && self.share.resize(self.taken, self.most) {
             return Ok(());
         }
@@ -43,7 +42,7 @@ impl Budget {
         ))
     }
 
-    /// Takes the bytes of so many ids.
+    /// Reserves the bytes of this many ids.
     pub fn take_ids(&mut self, count: u64) -> Result<(), Refusal> {
         let bytes = count.saturating_mul(size_of::<i64>() as u64);
         self.take(usize::try_from(bytes).unwrap_or(usize::MAX))
@@ -55,7 +54,7 @@ impl Budget {
     }
 }
 
-/// A query at one moment of a collection.
+/// The evaluation of a query over a snapshot of a collection.
 pub(in crate::tiedot) struct Evaluation<'e> {
     pub collection: &'e Collection,
     pub moment: &'e Moment,
@@ -63,7 +62,7 @@ pub(in crate::tiedot) struct Evaluation<'e> {
 }
 
 impl Evaluation<'_> {
-    /// How many documents it finds.
+    /// The number of matching documents.
     pub fn count(&mut self, query: &Query) -> Result<u64, Refusal> {
         if let Query::All = query {
             return Ok(self.moment.len()?);
@@ -74,7 +73,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The ids of the documents that it finds, sorted.
+    /// The sorted ids of the matching documents.
     pub fn ids(&mut self, query: &Query) -> Result<Vec<i64>, Refusal> {
         if let Some(filter) = filter(query) {
             return self.look_up(filter, None);
@@ -122,7 +121,7 @@ impl Evaluation<'_> {
         let ids: Vec<i64> = parts.iter().filter_map(id).collect();
         self.budget.take_ids(ids.len() as u64)?;
         let mut found = self.moment.known(&ids)?;
-        // Those that are conditions are one.
+        // All parts that are engine conditions are combined into one.
         let (conditions, others): (Vec<_>, Vec<_>) =
             parts.iter().filter(|part| id(part).is_none()).partition(|part| filter(part).is_some());
         let conditions = conditions.into_iter().filter_map(filter);
@@ -141,14 +140,14 @@ impl Evaluation<'_> {
         self.collection.find(filter).at(self.moment)
     }
 
-    /// The first ids of the documents that satisfy a condition.
+    /// The first ids of documents that satisfy a condition.
     fn look_up(&mut self, filter: Filter, limit: Option<usize>) -> Result<Vec<i64>, Refusal> {
         let count = self.find(filter.clone()).count()?;
         self.budget.take_ids(limit.map_or(count, |limit| count.min(limit as u64)))?;
         Ok(self.find(filter).limit(limit.unwrap_or(usize::MAX)).ids()?)
     }
 
-    /// So many documents whose value is nearest to where a range begins; those of the same value by their ids.
+    /// This many documents with values nearest to the start of a range; equal values are in id order.
     fn range(
         &mut self,
         names: &[String],
@@ -176,7 +175,7 @@ impl Evaluation<'_> {
         self.joined(rest, nearest, |left, right| left || right)
     }
 
-    /// The ids of two sets by whether each has them, instead of both.
+    /// Combines two sets by `keep`, which gets for each id whether each set has it.
     fn joined(
         &mut self,
         left: Vec<i64>,
@@ -191,8 +190,8 @@ impl Evaluation<'_> {
     }
 }
 
-/// Where a range from `from` on has enough documents, and an end before that up to which they are few, if there is one.
-/// All of the range has enough.
+/// The nearest end of the range from `from` on that has enough documents, and an end before it with too few, if there
+/// is one. The whole range has enough.
 fn threshold(
     (from, to): (i64, i64),
     is_few: &dyn Fn(&Value) -> Result<bool, Refusal>,
@@ -204,11 +203,11 @@ fn threshold(
             false => enough = next,
         }
         let begin = i128::from(few.unwrap_or(from));
-        // Between two numbers of 64 bits, nearer to the first.
+        // Halfway between two 64-bit numbers, nearer to the first.
         next = (begin + (i128::from(enough) - begin) / 2) as i64;
     }
     let Some(few) = few else { return Ok((None, Value::Int(enough))) };
-    // What lies between the two, which are neighbours, are fractions; beyond these there are none.
+    // The two are neighbouring integers, so only fractions lie between them; beyond this size there are none.
     if few.unsigned_abs().max(enough.unsigned_abs()) > MAX_EXACT {
         return Ok((Some(Value::Int(few)), Value::Int(enough)));
     }
@@ -228,7 +227,7 @@ fn threshold(
     Ok((Some(Value::Float(low)), Value::Float(high)))
 }
 
-/// The ids of two sorted sets by whether each has them.
+/// Combines two sorted sets by whether each has an id.
 fn join(left: &[i64], right: &[i64], keep: fn(bool, bool) -> bool) -> Vec<i64> {
     let (mut lefts, mut rights) = (left.iter().peekable(), right.iter().peekable());
     let mut joined = Vec::new();
@@ -245,7 +244,7 @@ fn join(left: &[i64], right: &[i64], keep: fn(bool, bool) -> bool) -> Vec<i64> {
     joined
 }
 
-/// A query as one condition, if it is one.
+/// The query as one engine condition, if it can be.
 fn filter(query: &Query) -> Option<Filter> {
     let all = |parts: &[Query]| parts.iter().map(filter).collect::<Option<Vec<Filter>>>();
     match query {
@@ -256,13 +255,13 @@ fn filter(query: &Query) -> Option<Filter> {
     }
 }
 
-/// The condition of a look-up.
+/// The condition of a lookup.
 fn condition(lookup: &Lookup) -> Filter {
     let field = || path(lookup.path.iter().map(String::as_str));
     match &lookup.test {
         Test::Equal(value) => field().equals(value.clone()),
         Test::Range(from, to) => field().between(*from.min(to), *from.max(to)),
-        // Something, unless all that is there is null.
+        // Any value, unless all values are null.
         Test::Has => {
             let is_scalar = field().is_in([true, false])
                 | field().at_least(f64::NEG_INFINITY)
@@ -305,7 +304,7 @@ mod tests {
         let database = Database::in_memory().unwrap();
         let collection = database.collection("a").unwrap();
         collection.index("y").unwrap();
-        // Of the value 5 there are three; an array has two values.
+        // The value 5 occurs three times; an array has two values.
         for (id, value) in
             [(1, json!(5)), (2, json!(7)), (3, json!(5)), (4, json!(3)), (5, json!("4"))]
         {

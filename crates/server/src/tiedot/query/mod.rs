@@ -1,4 +1,4 @@
-//! tiedot's query language: read in `parse`, answered in `evaluate`.
+//! tiedot's query language: `parse` reads it, `evaluate` answers it.
 //!
 //! ```text
 //! query := "all" | "ID" | [query, ...] | {"n": [query, ...]} | {"c": [query, ...]}
@@ -7,7 +7,7 @@
 //! path  := [name, ...]
 //! ```
 //!
-//! A list is a union, `n` an intersection, `c` what is in an odd number of the sets.
+//! A list is a union, `n` an intersection, and `c` has the ids that are in an odd number of the sets.
 
 mod evaluate;
 mod parse;

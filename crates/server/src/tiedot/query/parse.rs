@@ -1,16 +1,16 @@
-//! Reading a query.
+//! Parses queries.
 
 use serde_json::{Map, Value as Json};
 
 use crate::tiedot::reply::{Refusal, shown};
 
-/// Most bytes of a query.
+/// The most bytes of a query.
 const MAX_BYTES: usize = 1 << 20;
-/// How deep a query nests at most. The engine takes a little more.
+/// The deepest nesting of a query. The engine permits a little more.
 const MAX_DEPTH: usize = 16;
-/// Most parts of a query that are no ids.
+/// The most parts of a query that are not ids.
 const MAX_PARTS: usize = 1_000;
-/// Most names of a path; as deep as a document may nest.
+/// The most names of a path: the deepest nesting of a document.
 const MAX_NAMES: usize = 100;
 
 /// A query.
@@ -18,41 +18,41 @@ const MAX_NAMES: usize = 100;
 pub(in crate::tiedot) enum Query {
     All,
     Id(i64),
-    /// A look-up by an indexed path.
+    /// A lookup by an indexed path.
     Lookup(Lookup),
     Union(Vec<Query>),
     Intersection(Vec<Query>),
-    /// What is in an odd number of them.
+    /// Ids in an odd number of the sets.
     Difference(Vec<Query>),
 }
 
-/// A look-up by an indexed path.
+/// A lookup by an indexed path.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::tiedot) struct Lookup {
     pub path: Vec<String>,
     pub test: Test,
-    /// Most results.
+    /// The most results.
     pub limit: Option<usize>,
-    /// As it was given.
+    /// Its text.
     text: String,
 }
 
-/// What a value must be.
+/// The condition on a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::tiedot) enum Test {
-    /// A text, a number, a truth or null that it is equal to.
+    /// Equal to this text, number, boolean or null.
     Equal(Json),
-    /// Something.
+    /// Any value.
     Has,
-    /// Between two numbers, both included; downwards if the first is the greater one.
+    /// In this inclusive range; descending if the first is greater.
     Range(i64, i64),
 }
 
 impl Query {
-    /// Reads a query.
+    /// Parses a query.
     ///
     /// # Errors
-    /// 400 with what is wrong, in tiedot's words where it has some.
+    /// 400 with the reason, in tiedot's wording where it has one.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         if text.len() > MAX_BYTES {
             let text = format!("The query takes more than {MAX_BYTES} bytes, which is the limit.");
@@ -64,7 +64,7 @@ impl Query {
         Reader { parts: 0 }.query(query, 0)
     }
 
-    /// Refuses a query about a path that is not indexed.
+    /// Refuses a query on a path without an index.
     pub fn check_indexes(&self, is_indexed: &dyn Fn(&[String]) -> bool) -> Result<(), Refusal> {
         match self {
             Self::All | Self::Id(_) => Ok(()),
@@ -84,7 +84,7 @@ impl Query {
 }
 
 struct Reader {
-    /// Parts that are no ids.
+    /// The number of parts that are not ids.
     parts: usize,
 }
 
@@ -146,7 +146,7 @@ fn lookup(mut keys: Map<String, Json>) -> Result<Lookup, Refusal> {
         Some(limit) => {
             let number = whole(&limit).and_then(|limit| usize::try_from(limit).ok());
             let number = number.ok_or_else(|| expecting_integer("limit", &limit))?;
-            // As tiedot has it.
+            // As in tiedot.
             (number > 0).then_some(number)
         }
     };
@@ -186,7 +186,7 @@ fn take_either(
     found.or_else(|| keys.remove(other).map(|value| (other, value)))
 }
 
-/// Refuses keys that nobody took.
+/// Refuses unknown keys.
 fn check_rest(keys: &Map<String, Json>) -> Result<(), Refusal> {
     match keys.keys().next() {
         None => Ok(()),
@@ -210,10 +210,10 @@ fn names(path: Json) -> Result<Vec<String>, Refusal> {
     path.into_iter().map(name).collect()
 }
 
-/// A whole number; one that is written as a double too.
+/// An integer, also if it is written as a double.
 fn whole(number: &Json) -> Option<i64> {
     let whole = |float: f64| {
-        // Beyond them a double is no certain number.
+        // Beyond this, doubles are not exact integers.
         let fits = float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
         fits.then_some(float as i64)
     };

@@ -7,27 +7,27 @@
 //! $binary                           hexadecimal digits; of subtype 4 the text of a UUID
 //! $regularExpression, $regex        /pattern/options              $timestamp                {"t": …, "i": …}
 //! ```
-//! `$ref`, `$id` and `$db` stay what they are. NaN and infinity, `$minKey`, `$maxKey`, `$dbPointer`, code with a
-//! scope and names that are not known are refused.
+//! `$ref`, `$id` and `$db` stay as they are. NaN and infinity, `$minKey`, `$maxKey`, `$dbPointer`, code with a scope
+//! and unknown names are refused.
 
 use serde::de::MapAccess;
 use serde_json::Value as Json;
 
 use super::Walk;
 
-/// Members of a reference to a document, which is an object like others.
+/// Members of a document reference, which is an ordinary object.
 const REFERENCE: [&str; 3] = ["$ref", "$id", "$db"];
-/// The subtype of bytes that are a UUID; those of subtype 3 were written in several orders.
+/// The binary subtype of UUIDs. The byte order of subtype 3 is ambiguous.
 const UUID: u8 = 4;
-/// Members that such an object has at most.
+/// The most members of an object that represents a value.
 const MAX_MEMBERS: usize = 4;
 
-/// Whether an object whose first member has this name stands for a value.
+/// Whether an object whose first member has this name represents a value.
 pub(super) fn is_value(name: &str) -> bool {
     name.starts_with('$') && !REFERENCE.contains(&name)
 }
 
-/// Reads the object behind its first name: the value as JSON, and how many numbers were read.
+/// Reads the object after its first name. Returns the value as JSON and the number of numbers read.
 pub(super) fn read<'de, A: MapAccess<'de>>(
     first: &str,
     map: &mut A,
@@ -47,7 +47,7 @@ pub(super) fn read<'de, A: MapAccess<'de>>(
     }
 }
 
-/// Numbers within a value, which are met in the document's text too.
+/// The numbers within a value, which the document's text has too.
 fn count_numbers(value: &Json) -> usize {
     match value {
         Json::Number(_) => 1,
@@ -57,10 +57,10 @@ fn count_numbers(value: &Json) -> usize {
     }
 }
 
-/// What such an object stands for.
+/// The value that an object represents.
 enum Converted {
     Text(String),
-    /// Digits that are a number of JSON.
+    /// Digits of a JSON number.
     Number(String),
     Other(Json),
 }
@@ -125,7 +125,7 @@ fn integer<N: std::str::FromStr + ToString>(text: &str, name: &str) -> Result<St
         .map_err(|_| format!("{name} {text:?} is no such integer"))
 }
 
-/// A number that is one of JSON and of doubles; it keeps its digits.
+/// A number that is valid in JSON and in the range of doubles. It keeps its digits.
 fn number(text: String, name: &str) -> Result<Converted, String> {
     let is_json = serde_json::from_str::<serde_json::Number>(&text).is_ok();
     match is_json {
@@ -136,7 +136,7 @@ fn number(text: String, name: &str) -> Result<Converted, String> {
     }
 }
 
-/// A moment as RFC 3339 has it.
+/// A moment in the form of RFC 3339.
 fn moment(value: &Json) -> Result<String, String> {
     let wrong =
         || format!("$date {value} is neither milliseconds since 1970 nor a moment with an offset");
@@ -188,7 +188,7 @@ fn binary(base64: Option<&Json>, kind: Option<&Json>) -> Result<Converted, Strin
     Ok(Converted::Text(text))
 }
 
-/// Base64 with its padding, or without.
+/// Decodes Base64 with or without padding.
 fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let padding = base64::engine::DecodePaddingMode::Indifferent;
     let config = base64::engine::GeneralPurposeConfig::new().with_decode_padding_mode(padding);

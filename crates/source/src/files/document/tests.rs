@@ -1,4 +1,4 @@
-//! Documents that are read, and what is told of those that are not.
+//! Documents that are read, and the errors of those that are not.
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -27,7 +27,7 @@ fn numbers_keep_their_digits() {
         r#"123456789012345678901234567890.123456789],"b \" 1":"7","c":{"d":-1.5E-3}}"#
     );
     assert_eq!(read(text, Rows::Documents).unwrap(), expected);
-    // A row's JSON is what was written.
+    // The JSON of a row is the original text.
     assert_eq!(read(text, Rows::Members).unwrap(), text);
 }
 
@@ -102,7 +102,7 @@ fn keys_are_found_at_their_paths() {
     let found = keys(text, &["a.b.c"], Rows::Documents).unwrap();
     assert_eq!(found, (text.to_owned(), vec![Some("18446744073709551615".to_owned())]));
     for (path, key) in [("n", None), ("a.x", None), ("a.b", Some("\"x\"")), ("b", None)] {
-        // The last that the path leads to; a.b is an object first.
+        // The last value that the path leads to; here a.b is an object first.
         let found = keys(text, &[path], Rows::Documents);
         match path {
             "a.b" => assert!(found.unwrap_err().contains("the key is an object")),
@@ -110,7 +110,7 @@ fn keys_are_found_at_their_paths() {
         }
     }
     assert!(keys(text, &["l"], Rows::Documents).unwrap_err().contains("the key is an array"));
-    // Of a row it is a column of its own.
+    // In a row the key is a column of its own.
     let text = r#" {"x":[5,"6"],"a":{"b":"é\n","d":-7.50},"c":1} "#;
     let (text, found) = keys(text, &["a.b", "c", "a.d"], Rows::Members).unwrap();
     assert_eq!(found, [Some("\"é\\n\""), Some("1"), Some("-7.50")].map(|it| it.map(str::to_owned)));
@@ -158,7 +158,7 @@ fn extended_json_is_what_it_stands_for() {
         ),
     ];
     for (text, value) in cases {
-        // The numbers around it are their own.
+        // The surrounding numbers are left alone.
         let text = format!(r#"{{"a":1.0,"b":[{text},2.0],"c":{text},"d":3.0}}"#);
         let expected = format!(r#"{{"a":1.0,"b":[{value},2.0],"c":{value},"d":3.0}}"#);
         assert_eq!(extended(&text).unwrap(), expected);
@@ -180,7 +180,7 @@ fn extended_json_is_what_it_stands_for() {
         let text = format!(r#"{{"a":{{"b":{text}}}}}"#);
         let found = extended(&text).unwrap_err();
         assert!(found.contains(message) && found.ends_with(", in a.b"), "{found}");
-        // Without it they are objects like others.
+        // Without `extended` they are ordinary objects.
         let plain = read(&text, Rows::Documents);
         assert!(plain.is_ok() || text.matches("$oid").count() == 2, "{plain:?}");
     }
@@ -204,7 +204,7 @@ fn any_json() -> impl Strategy<Value = Json> {
     })
 }
 
-/// The members by their dotted paths; `None` if two have one.
+/// The members by their dotted paths; `None` if two paths are equal.
 fn flat(value: &Json) -> Option<serde_json::Map<String, Json>> {
     fn add(path: &str, value: &Json, out: &mut serde_json::Map<String, Json>) -> Option<()> {
         match value {

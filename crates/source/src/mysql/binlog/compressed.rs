@@ -4,7 +4,7 @@
 //! compressed = head u8 | uncompressed length, big-endian, of (head & 7) bytes | zlib data
 //! head       = 0x80 | algorithm << 4 (0: zlib) | bytes of the length
 //! ```
-//! Of a rows event only the rows themselves are compressed, which stand after the bitmaps.
+//! In a rows event only the rows, after the bitmaps, are compressed.
 
 use std::io::Read;
 
@@ -13,9 +13,9 @@ use flate2::read::ZlibDecoder;
 use super::{RowsKind, RowsVersion};
 use crate::mysql::bytes::{Reader, Short};
 
-/// No event is larger.
+/// The largest event.
 const MAX_BYTES: u64 = 1 << 30;
-/// Memory taken on the word of an event, before there are bytes to show for it.
+/// Memory that is allocated for an event's declared length before any bytes are decompressed.
 const TRUSTED_BYTES: u64 = 1 << 20;
 
 /// Appends the uncompressed bytes.

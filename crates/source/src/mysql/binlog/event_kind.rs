@@ -38,7 +38,7 @@ pub const TRANSACTION_PAYLOAD: u8 = 40;
 pub const HEARTBEAT_V2: u8 = 41;
 pub const GTID_TAGGED: u8 = 42;
 
-// Of MariaDB.
+// MariaDB's own.
 pub const ANNOTATE_ROWS: u8 = 160;
 pub const BINLOG_CHECKPOINT: u8 = 161;
 pub const MARIADB_GTID: u8 = 162;

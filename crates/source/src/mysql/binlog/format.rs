@@ -1,4 +1,4 @@
-//! The format description: the first event of a binlog file says which server wrote it and how.
+//! The format description: the first event of a binlog file, which names the server and its version.
 //!
 //! ```text
 //! version u16 (4) | server version, 50 bytes, zero-padded | created u32 | header length u8 (19)
@@ -7,10 +7,10 @@
 
 use crate::mysql::bytes::{Reader, Short};
 
-/// What later events are read by.
+/// What is needed to parse later events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FormatDescription {
-    /// As the server calls itself, like `10.11.19-MariaDB-log`.
+    /// The server's version, like `10.11.19-MariaDB-log`.
     pub server_version: String,
     post_header_lengths: Vec<u8>,
 }
@@ -32,18 +32,18 @@ impl FormatDescription {
         })
     }
 
-    /// Bytes of the fixed part of events of this kind; none if the server does not know the kind.
+    /// The length in bytes of the fixed part of events of this kind; `None` if the server does not know the kind.
     pub fn post_header_length(&self, kind: u8) -> Option<usize> {
         let index = usize::from(kind).checked_sub(1)?;
         self.post_header_lengths.get(index).map(|length| usize::from(*length))
     }
 
-    /// Bytes of the table id in table map and rows events of this kind: 6, in very old ones 4.
+    /// The length in bytes of the table id in table map and rows events of this kind: 6, or 4 in very old ones.
     pub fn table_id_length(&self, kind: u8) -> usize {
         if self.post_header_length(kind) == Some(6) { 4 } else { 6 }
     }
 
-    /// Whether a MariaDB wrote the file.
+    /// Whether MariaDB wrote the file.
     pub fn is_mariadb(&self) -> bool {
         self.server_version.contains("MariaDB")
     }

@@ -1,4 +1,4 @@
-//! The events that begin a transaction and name it.
+//! The events that begin a transaction and carry its GTID.
 //!
 //! ```text
 //! MySQL    flags u8 | uuid (16) | number i64
@@ -18,32 +18,32 @@ use crate::mysql::{
     gtid::{MariaDbGtid, MySqlGtid, Tag, Uuid},
 };
 
-/// Set in the 7 bytes of a commit time if the original source's time follows.
+/// Set in the 7 bytes of a commit time if the commit time at the original source follows.
 const ORIGINAL_TIME_FOLLOWS: u64 = 1 << 55;
-/// The mark of the logical clock before the commit time.
+/// The type code of the logical clock, which precedes the commit time.
 const LOGICAL_CLOCK: u8 = 2;
 
 /// The beginning of a MySQL transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MySqlBegin {
-    /// Its identity.
+    /// Its GTID.
     pub gtid: MySqlGtid,
-    /// Microseconds since 1970, from 8.0 on.
+    /// The commit time in microseconds since 1970; from MySQL 8.0 on.
     pub committed_at_us: Option<i64>,
 }
 
 /// The beginning of a MariaDB transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MariaDbBegin {
-    /// Its identity.
+    /// Its GTID.
     pub gtid: MariaDbGtid,
-    /// One query follows and is the whole.
+    /// The transaction consists of the one query that follows.
     pub standalone: bool,
-    /// The transaction is one of XA that ends in being prepared.
+    /// It is the prepare of an XA transaction.
     pub prepared: bool,
-    /// An XA transaction that was prepared before is completed.
+    /// It commits or rolls back this prepared XA transaction.
     pub completed: Option<Xid>,
-    /// A schema change that has only begun, or has failed after it began: nothing changes.
+    /// A schema change that has only started, or has failed after its start: it has no effect.
     pub alter_without_effect: bool,
 }
 
@@ -70,7 +70,7 @@ impl MySqlBegin {
     /// Reads the body of a tagged GTID event.
     pub fn parse_tagged(body: &[u8]) -> Result<Self, Short> {
         let mut reader = Reader::new(body);
-        // Version, size, last field that must be known.
+        // Version, size, last required field.
         for _ in 0..3 {
             variable(&mut reader)?;
         }
@@ -84,7 +84,7 @@ impl MySqlBegin {
                 3 => tag = variable_tag(&mut reader)?,
                 4 | 5 => drop(variable(&mut reader)?),
                 6 => committed_at_us = i64::try_from(variable(&mut reader)?).ok(),
-                // What comes after is not needed, and may be of later versions.
+                // Later fields are not needed, and may belong to later versions.
                 _ => break,
             }
         }
@@ -93,7 +93,7 @@ impl MySqlBegin {
     }
 }
 
-/// An integer whose first byte ends in as many ones as bytes follow it.
+/// A variable-length integer: the trailing ones of its first byte are the number of bytes that follow.
 fn variable(reader: &mut Reader<'_>) -> Result<u64, Short> {
     let first = reader.u8()?;
     let more = first.trailing_ones() as usize;
@@ -102,7 +102,7 @@ fn variable(reader: &mut Reader<'_>) -> Result<u64, Short> {
     Ok(low | high.checked_shl(7_u32.saturating_sub(first.trailing_ones())).unwrap_or(0))
 }
 
-/// The sign in the lowest bit, negative numbers inverted.
+/// A signed one: the sign is in the lowest bit, and negative numbers are inverted.
 fn variable_signed(reader: &mut Reader<'_>) -> Result<i64, Short> {
     let value = variable(reader)?;
     let half = i64::try_from(value >> 1).map_err(|_| Short)?;
@@ -131,7 +131,7 @@ impl MariaDbBegin {
     const EXTRA_START_ALTER: u8 = 2;
     const EXTRA_ROLLBACK_ALTER: u8 = 8;
 
-    /// Reads the body of a MariaDB GTID event, whose server is in the header.
+    /// Reads the body of a MariaDB GTID event. The server id is in the event's header.
     pub fn parse(body: &[u8], server: u32) -> Result<Self, Short> {
         let mut reader = Reader::new(body);
         let sequence = reader.u64()?;

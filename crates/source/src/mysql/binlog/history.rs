@@ -1,5 +1,4 @@
-//! From raw events to the source's history: which transaction an event belongs to, where each
-//! begins and ends, and where in the binlog that is.
+//! Groups raw events into transactions, with the binlog position of each.
 //!
 //! ```text
 //! MySQL    transaction = GTID (BEGIN body end | PAYLOAD | statement | XA)
@@ -31,11 +30,11 @@ use crate::{
     },
 };
 
-/// Table maps kept for comparison with the next of their table.
+/// Table maps that are kept for comparison with the table's next one.
 const MAX_TABLES: usize = 4096;
-/// A rows event of this table only ends a statement.
+/// The table id of a rows event that only ends a statement.
 const DUMMY_TABLE: u64 = 0x00ff_ffff;
-/// What is wrong with an event that is cut off.
+/// The message for an event that is too short.
 const TOO_SHORT: &str = "it ends too early";
 
 /// Turns raw events into [`SourceEvent`]s.
@@ -51,42 +50,42 @@ pub struct History {
     ready: VecDeque<SourceEvent>,
 }
 
-/// Where in a transaction the stream is.
+/// The position within a transaction.
 #[derive(Default)]
 enum Group {
     /// Between transactions.
     #[default]
     Outside,
-    /// After the event that names it.
+    /// After the GTID event.
     Named(Named),
-    /// After its beginning was told.
+    /// After `Begin` was emitted.
     Begun,
-    /// In an XA transaction before it is prepared.
+    /// In an XA transaction before its prepare.
     Preparing(Box<PreparedTransaction>),
 }
 
-/// What is known of a transaction that has not begun to be told.
+/// A transaction for which `Begin` was not emitted yet.
 struct Named {
     gtid: Gtid,
     committed_at_us: i64,
-    /// The XA transaction that MariaDB says it completes.
+    /// The XA transaction that it commits or rolls back; MariaDB only.
     completes: Option<Xid>,
-    /// A statement without effect.
+    /// It is a statement without effect.
     void: bool,
 }
 
 impl History {
-    /// The next step, if one is ready.
+    /// The next event, if one is ready.
     pub fn take(&mut self) -> Option<SourceEvent> {
         self.ready.pop_front()
     }
 
-    /// How far the stream has come.
+    /// The position in the binlog.
     pub fn place(&self) -> &Coordinates {
         &self.place
     }
 
-    /// Reads on within a transaction payload; whether there was one.
+    /// Unpacks more of a transaction payload; false if there is none.
     pub fn unpack(&mut self) -> Result<bool> {
         let Some(payload) = &mut self.payload else { return Ok(false) };
         match payload.next_event() {
@@ -97,14 +96,14 @@ impl History {
         Ok(true)
     }
 
-    /// Takes an event of the source. Everything ready must have been taken before.
+    /// Takes an event from the source. All ready events must have been taken before.
     pub fn push(&mut self, event: RawEvent) -> Result<()> {
         event.verify().map_err(|message| self.damaged(message))?;
         self.advance(&event.header);
         self.event(event)
     }
 
-    /// Moves the place to the event's end, of which the header holds the low 32 bits.
+    /// Moves the position to the event's end, of which the header has the low 32 bits.
     fn advance(&mut self, header: &Header) {
         if header.is_artificial() || header.kind == event_kind::HEARTBEAT_V2 {
             return;
@@ -164,7 +163,7 @@ impl History {
             | event_kind::NEW_LOAD => {
                 Err(self.unfollowable("LOAD DATA was logged as a statement, not by its rows"))
             }
-            // The file of a LOAD DATA; the statement follows.
+            // The file of a LOAD DATA. The statement follows.
             event_kind::BEGIN_LOAD_QUERY | event_kind::APPEND_BLOCK | event_kind::DELETE_FILE => {
                 self.idle();
                 Ok(())
@@ -193,12 +192,12 @@ impl History {
         }
     }
 
-    /// Which comments of the server's statements are no comments.
+    /// Which comments contain code that the server executes.
     fn comments(&self) -> Comments {
         if self.format.is_mariadb() { Comments::AllOfMariaDb } else { Comments::All }
     }
 
-    /// Progress without a transaction.
+    /// Emits progress without a transaction.
     fn idle(&mut self) {
         if matches!(self.group, Group::Outside) {
             self.ready.push_back(SourceEvent::Heartbeat { end: self.place.clone() });
@@ -236,8 +235,8 @@ impl History {
     fn format_description(&mut self, event: &RawEvent) -> Result<(), Short> {
         self.format = FormatDescription::parse(&event.body)?;
         self.tables.clear();
-        // A new file within a transaction: the source crashed before it was whole. One made up
-        // for this connection stands before everything else.
+        // A new file inside a transaction: the source crashed before it was complete. An artificial one only begins the
+        // connection.
         if !event.header.is_artificial() {
             match std::mem::take(&mut self.group) {
                 Group::Begun => self.ready.push_back(SourceEvent::Abandoned),
@@ -290,7 +289,7 @@ impl History {
         matches!(&self.group, Group::Named(named) if named.completes.is_some())
     }
 
-    /// Tells the beginning of the transaction, if it was not told yet.
+    /// Emits the transaction's beginning, if that was not done yet.
     fn begin(&mut self) {
         if let Group::Named(_) = self.group
             && let Group::Named(named) = std::mem::replace(&mut self.group, Group::Begun)
@@ -309,7 +308,7 @@ impl History {
         self.group = Group::Outside;
     }
 
-    /// An event that holds the text of a statement.
+    /// Handles an event with the text of a statement.
     fn text(&mut self, event: &RawEvent) -> Result<()> {
         let (kind, comments) = (event.header.kind, self.comments());
         let parsed = match kind {
@@ -417,7 +416,7 @@ impl History {
         self.tell(SourceEvent::Rows { table, kind, version, body }, event_kind)
     }
 
-    /// Tells an event of the transaction, or keeps it until the transaction is committed.
+    /// Emits an event of the transaction, or keeps it until the transaction commits.
     fn tell(&mut self, event: SourceEvent, kind: u8) -> Result<()> {
         self.begin();
         match &mut self.group {
@@ -440,7 +439,7 @@ impl History {
             Group::Named(Named { gtid, committed_at_us, .. }) => match gtid {
                 Gtid::MySql(_) => PreparedTransaction::new(Some(gtid), committed_at_us),
                 Gtid::MariaDb(_) => {
-                    // A MariaDB set cannot leave it out: it counts as applied, without its rows.
+                    // A GTID set of MariaDB cannot leave it out: the transaction counts as applied, without its rows.
                     self.ready.push_back(SourceEvent::Begin { gtid, committed_at_us });
                     PreparedTransaction::default()
                 }
@@ -541,7 +540,7 @@ fn microseconds(timestamp: u32) -> i64 {
     i64::from(timestamp) * 1_000_000
 }
 
-/// What a rows event does, how its body is laid out, and whether its rows are compressed.
+/// What a rows event does, the layout of its body, and whether its rows are compressed.
 fn rows_kind(kind: u8) -> Option<(RowsKind, RowsVersion, bool)> {
     use {RowsKind::*, RowsVersion::*};
     Some(match kind {

@@ -1,4 +1,4 @@
-//! The binlog: from the dump connection to whole events, each verified and decompressed.
+//! The binlog: reads the dump connection, and verifies and decompresses events.
 
 mod compressed;
 mod event_kind;

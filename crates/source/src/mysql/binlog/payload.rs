@@ -1,5 +1,5 @@
-//! Transaction payloads: a whole transaction compressed into one event, unpacked event by event, so
-//! that a large one needs no more memory than its largest event.
+//! Transaction payloads: a transaction compressed into one event. It is unpacked event by event, so that the needed
+//! memory is that of its largest event.
 //!
 //! ```text
 //! payload = *(field u8, length packed, value) | 0 | compressed events, without checksums
@@ -14,10 +14,10 @@ use super::{
 };
 use crate::mysql::bytes::{Reader, Short};
 
-/// No event is larger.
+/// The largest event.
 const MAX_EVENT_BYTES: u64 = 1 << 30;
 
-/// The events of a transaction payload that are not yet read.
+/// The remaining events of a transaction payload.
 pub struct Payload {
     events: Events,
 }
@@ -61,7 +61,7 @@ impl Payload {
         Ok((compression, start))
     }
 
-    /// The next event; none after the last.
+    /// The next event; `None` after the last.
     pub fn next_event(&mut self) -> Result<Option<RawEvent>, String> {
         let mut header = [0; HEADER_BYTES];
         let read = self.read_up_to(&mut header).map_err(|error| error.to_string())?;

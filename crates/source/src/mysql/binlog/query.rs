@@ -12,8 +12,7 @@ use remora_mysql::{Comments, LexMode, SqlMode, charset_of_collation};
 use super::compressed;
 use crate::mysql::bytes::{Reader, Short};
 
-/// Status variables, in the order of MySQL's `Query_event` (libbinlogevents) up to version 9.7; those of
-/// MariaDB alone begin at 128.
+/// Status variables of MySQL's `Query_event` (libbinlogevents) up to version 9.7. MariaDB's own begin at 128.
 mod variable {
     pub(super) const FLAGS: u8 = 0;
     pub(super) const SQL_MODE: u8 = 1;
@@ -33,39 +32,39 @@ mod variable {
     pub(super) const DEFINITION_TRANSACTION: u8 = 17;
 }
 
-/// Of databases instead of their number: they were too many to be named.
+/// In place of the number of databases: there were too many to list.
 const TOO_MANY_DATABASES: u8 = 254;
 
-/// Bytes between the fixed part of a logged LOAD DATA and its variables.
+/// The bytes between the fixed part of a logged LOAD DATA and its variables.
 const LOAD_BYTES: usize = 13;
 
 /// A statement as the source logged it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// The default database, maybe empty.
+    /// The default database, possibly empty.
     pub database: String,
     /// The text in UTF-8.
     pub sql: String,
-    /// The text as UTF-8 that it may be as well: MariaDB writes the CREATE TABLE of a CREATE … SELECT so,
-    /// MySQL 5.6 every DROP TABLE, and they say that it is in the client's character set.
+    /// The text if its bytes are read as UTF-8. MariaDB writes the CREATE TABLE of a CREATE … SELECT in UTF-8, and
+    /// MySQL 5.6 every DROP TABLE, although the event names the client's character set.
     pub other_sql: Option<String>,
-    /// Whether every byte of the text stands for a character.
+    /// Whether all bytes of the text are valid in their character set.
     pub is_exact: bool,
-    /// How it is to be read.
+    /// The lexer mode.
     pub mode: LexMode,
-    /// Whether the source told that in a form that is known.
+    /// Whether the source stated the mode in a known form.
     pub is_mode_known: bool,
-    /// The error with which it ended, 0 for none.
+    /// Its error number, 0 for none.
     pub error: u16,
-    /// Whether it changed the data dictionary in a transaction: MySQL says so from 8.0.3 on, of
-    /// lasting tables, and of a TRUNCATE of temporary ones.
+    /// Whether it changed the data dictionary in a transaction. MySQL reports this from 8.0.3 on for base tables, and
+    /// for a TRUNCATE of temporary ones.
     pub in_dictionary: bool,
-    /// Whether it used a temporary table of its session, as the event's header says. MariaDB does not
-    /// say so of RENAME TABLE.
+    /// Whether it used a temporary table of its session, according to the event's header. MariaDB does not set this for
+    /// RENAME TABLE.
     pub uses_temporary: bool,
 }
 
-/// What a query means for its transaction.
+/// The meaning of a query for its transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meaning<'a> {
     Begin,
@@ -75,10 +74,10 @@ pub enum Meaning<'a> {
     RollbackTo(&'a str),
     XaStart,
     XaEnd,
-    /// With the rest of the text, which names the transaction.
+    /// With the rest of the text, which has the transaction's XID.
     XaCommit(&'a str),
     XaRollback(&'a str),
-    /// Releasing a savepoint: nothing.
+    /// RELEASE SAVEPOINT, which needs no action.
     Nothing,
     Statement,
 }
@@ -104,7 +103,7 @@ impl Query {
         })
     }
 
-    /// Reads the body of the event that ends a LOAD DATA that was logged as a statement.
+    /// Reads the body of the event that ends a LOAD DATA logged as a statement.
     ///
     /// # Errors
     /// [`Short`] if the body ends too early.
@@ -112,7 +111,7 @@ impl Query {
         Self::read(body, LOAD_BYTES, comments, |text| Ok(text.to_vec()))
     }
 
-    /// A statement in UTF-8 without a particular mode.
+    /// A statement in UTF-8 with the default mode.
     #[must_use]
     pub fn plain(database: &str, sql: &str) -> Self {
         Self {
@@ -167,7 +166,7 @@ impl Query {
         })
     }
 
-    /// What it means for its transaction.
+    /// Its meaning for its transaction.
     pub fn meaning(&self) -> Meaning<'_> {
         let sql = self.sql.trim().trim_end_matches(';').trim_end();
         let after = |word: &str| {
@@ -201,7 +200,7 @@ impl Query {
     }
 }
 
-/// What the variables say.
+/// The status variables that matter.
 #[derive(Default)]
 struct Variables {
     sql_mode: u64,
@@ -211,8 +210,7 @@ struct Variables {
 }
 
 impl Variables {
-    /// Reads them. All up to the character set must be known; what comes behind it does not change how
-    /// the text is read.
+    /// Reads the variables. All before the character set must be known; later ones do not affect how the text is read.
     fn read(variables: &[u8]) -> Result<Self, Short> {
         let mut reader = Reader::new(variables);
         let mut found = Self::default();
@@ -228,7 +226,7 @@ impl Variables {
         Ok(found)
     }
 
-    /// Reads one; whether it is the character set.
+    /// Reads a variable; true if it was the character set.
     fn read_one(&mut self, reader: &mut Reader<'_>) -> Result<bool, Short> {
         let code = reader.u8()?;
         match code {
@@ -246,7 +244,7 @@ impl Variables {
             }
             variable::CHARACTER_SET => {
                 self.collation = reader.u16()?;
-                // Those of the connection and of the server.
+                // The connection's and the server's collations.
                 reader.skip(4)?;
             }
             variable::TIME_NAMES | variable::DATABASE_CHARACTER_SET => reader.skip(2)?,

@@ -1,4 +1,4 @@
-//! One event as it came: its header, its body, and whether its bytes are what the source wrote.
+//! An event as it was received: header, body and checksum.
 //!
 //! ```text
 //! event  = header body [crc32 u32]
@@ -14,13 +14,13 @@ use crate::mysql::bytes::{Reader, Short};
 pub const HEADER_BYTES: usize = 19;
 /// Bytes of a checksum.
 pub const CHECKSUM_BYTES: usize = 4;
-/// A format description was written to a file that is still open; not part of the checksum.
+/// A format description of a file that is still being written; not part of the checksum.
 const FLAG_IN_USE: u16 = 0x1;
-/// Of a statement that used a temporary table of its session.
+/// The statement used a temporary table of its session.
 const FLAG_THREAD_SPECIFIC: u16 = 0x4;
-/// Made up by the source for this connection; not in its file.
+/// Created by the source for this connection; not in its file.
 const FLAG_ARTIFICIAL: u16 = 0x20;
-/// Of no concern to those who do not know its kind.
+/// May be ignored if its kind is unknown.
 const FLAG_IGNORABLE: u16 = 0x80;
 
 /// The fields of an event's header.
@@ -30,24 +30,24 @@ pub struct Header {
     pub timestamp: u32,
     /// See [`event_kind`].
     pub kind: u8,
-    /// The server that wrote it first.
+    /// The id of the server where it originated.
     pub server_id: u32,
-    /// Bytes, header and checksum included.
+    /// In bytes, including header and checksum.
     pub size: u32,
-    /// Where it ends in the file, modulo 2^32; 0 for artificial ones.
+    /// The position of its end in the file, modulo 2^32; 0 for artificial events.
     pub end: u32,
     /// See the flags above.
     pub flags: u16,
 }
 
-/// An event as it came.
+/// An event as it was received.
 #[derive(Clone, Debug)]
 pub struct RawEvent {
     /// Its header.
     pub header: Header,
     /// Without header and checksum.
     pub body: EventBody,
-    /// The checksum that came with it, and of a format description the algorithm's byte.
+    /// The checksum, and in a format description the byte with the algorithm.
     checksum: Option<(u32, Option<u8>)>,
 }
 
@@ -69,7 +69,7 @@ impl Header {
         })
     }
 
-    /// Whether the source made it up for this connection: it has no place in the file.
+    /// Whether the source created it for this connection: it has no position in the file.
     pub fn is_artificial(&self) -> bool {
         self.flags & FLAG_ARTIFICIAL != 0 || self.end == 0
     }
@@ -79,7 +79,7 @@ impl Header {
         self.flags & FLAG_THREAD_SPECIFIC != 0
     }
 
-    /// Whether who does not know the kind may leave it out.
+    /// Whether it may be ignored if its kind is unknown.
     pub fn is_ignorable(&self) -> bool {
         self.flags & FLAG_IGNORABLE != 0
     }
@@ -120,12 +120,12 @@ impl RawEvent {
         Self { header, body: EventBody::received(event), checksum }
     }
 
-    /// An event out of a transaction payload, which has no checksum of its own.
+    /// An event from a transaction payload, which has no checksum of its own.
     pub fn unpacked(header: Header, body: Vec<u8>) -> Self {
         Self { header, body: body.into(), checksum: None }
     }
 
-    /// An event as it stands in a file; with `summed`, its checksum is taken for one.
+    /// An event as it is stored in a file. With `summed`, its last bytes are its checksum.
     #[cfg(test)]
     pub fn of_file(bytes: &[u8], summed: bool) -> Option<Self> {
         let (header, body) = bytes.split_first_chunk()?;
@@ -144,13 +144,13 @@ impl RawEvent {
         self.header.kind == event_kind::FORMAT_DESCRIPTION
     }
 
-    /// Whether the source sums its events; said by format descriptions only.
+    /// Whether the source writes checksums. Known from format descriptions only.
     pub fn sums_events(&self) -> bool {
         self.checksum.is_some_and(|(_, algorithm)| algorithm != Some(0))
     }
 
-    /// Compares the checksum, if there is one, with that of the bytes. A format description that
-    /// says that there are none has the room for one, with anything in it.
+    /// Verifies the checksum, if there is one. A format description that announces no checksums still has room for one,
+    /// with arbitrary contents.
     pub fn verify(&self) -> Result<(), String> {
         let Some((written, algorithm)) = self.checksum.filter(|(_, of)| *of != Some(0)) else {
             return Ok(());
@@ -162,8 +162,8 @@ impl RawEvent {
         Err(format!("its checksum is {written:08x} but its bytes sum up to {found:08x}"))
     }
 
-    /// A rotate that comes before the format description may or may not end in a checksum, and
-    /// nothing in it says which: if its last bytes are the sum of those before, they are cut off.
+    /// A rotate event before the format description may or may not end in a checksum. If its last bytes are the
+    /// checksum of the preceding ones, they are removed.
     pub fn cut_unannounced_checksum(&mut self) {
         if self.checksum.is_some() {
             return;

@@ -1,15 +1,15 @@
-//! What a rows event is: what happened to its rows, and how its body is laid out.
+//! The kinds of rows events and the layouts of their bodies.
 
-/// What happened to rows.
+/// The operation on the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowsKind {
     /// After images.
     Insert,
-    /// Before and after images in turn.
+    /// Pairs of before and after images.
     Update,
     /// Before images.
     Delete,
-    /// Before images and after images in which JSON columns may be differences.
+    /// Pairs of before and after images, where the after images of JSON columns may be differences.
     PartialUpdate,
 }
 
@@ -18,6 +18,6 @@ pub enum RowsKind {
 pub enum RowsVersion {
     /// `table_id flags column_count bitmaps rows`: MySQL 5.1 to 5.5, MariaDB.
     V1,
-    /// With extra information of its own length after the flags: MySQL since 5.6.
+    /// With additional information of variable length after the flags: MySQL since 5.6.
     V2,
 }

@@ -1,4 +1,4 @@
-//! What the stream yields: the source's transactions as a flat sequence, unpacked and in order.
+//! The output of the stream: the source's transactions as a flat, ordered sequence of events.
 //!
 //! ```text
 //! stream      = *(transaction | File | Heartbeat)
@@ -16,77 +16,76 @@ use super::{
 };
 use crate::mysql::{coordinates::Coordinates, gtid::Gtid};
 
-/// One step of the source's history.
+/// An event of the source's history.
 #[derive(Clone, Debug)]
 pub enum SourceEvent {
     /// A transaction begins.
     Begin {
-        /// Its identity.
+        /// Its GTID.
         gtid: Gtid,
-        /// When the immediate source committed it, in microseconds since 1970; whole seconds
-        /// where it does not say.
+        /// The commit time at the immediate source in microseconds since 1970; rounded to seconds for servers that
+        /// report no more.
         committed_at_us: i64,
     },
-    /// Another transaction that this one completes: the prepare of an XA transaction, whose rows
-    /// come here, at its commit (or do not, if it was rolled back). Its GTID joins the applied set
-    /// with this one's.
+    /// The GTID of another transaction that this one completes: the prepare of an XA transaction. Its rows come here,
+    /// at the commit (or not, after a rollback), and its GTID joins the applied set with this one's.
     AlsoCovers(Gtid),
-    /// The layout of the rows that follow for this table.
+    /// The layout of the following rows of this table.
     TableMap(Arc<TableMap>),
     /// Rows of one table.
     Rows {
         /// Their layout.
         table: Arc<TableMap>,
-        /// What happened to them.
+        /// The operation on them.
         kind: RowsKind,
-        /// How the body is laid out.
+        /// The layout of the body.
         version: RowsVersion,
-        /// The event after its header, uncompressed, without checksum.
+        /// The event without header and checksum, uncompressed.
         body: EventBody,
     },
-    /// A query that is not BEGIN, COMMIT, SAVEPOINT and the like: a schema change, or a change of
-    /// rows that the source logged as a statement.
+    /// A query other than BEGIN, COMMIT, SAVEPOINT and the like: a schema change, or a change of rows that was logged
+    /// as a statement.
     Statement {
-        /// Its text and how it is to be read.
+        /// Its text and lexer mode.
         query: Box<Query>,
-        /// Whether it is a transaction of its own.
+        /// Whether it is a whole transaction.
         standalone: bool,
     },
-    /// The transaction is whole.
+    /// The transaction is complete.
     Commit {
-        /// Where it ends in the binlog.
+        /// The position of its end.
         end: Coordinates,
     },
-    /// The transaction was rolled back at the source: its changes since `Begin` are void, but it
-    /// counts as applied.
+    /// The transaction was rolled back at the source: its changes since `Begin` are void, but its GTID counts as
+    /// applied.
     Rollback {
-        /// Where it ends in the binlog.
+        /// The position of its end.
         end: Coordinates,
     },
-    /// The source crashed within the transaction: its changes since `Begin` are void, and it does
-    /// not count as applied.
+    /// The source crashed inside the transaction: its changes since `Begin` are void, and its GTID does not count as
+    /// applied.
     Abandoned,
-    /// A binlog file begins, or the stream begins within it.
+    /// A binlog file begins, or the stream begins inside it.
     File {
         /// Its name.
         name: String,
-        /// When it was made, in seconds since 1970.
+        /// Its creation time, in seconds since 1970.
         created: u32,
     },
-    /// Nothing happened up to this place: heartbeats, file changes, events of no concern.
+    /// Nothing happened up to this position except heartbeats, file changes and irrelevant events.
     Heartbeat {
-        /// How far the stream has come.
+        /// The position.
         end: Coordinates,
     },
 }
 
-/// The bytes of an event after its header, without checksum. Reads as a byte slice.
+/// The bytes of an event without header and checksum. Dereferences to a byte slice.
 #[derive(Clone, Debug)]
 pub struct EventBody(Body);
 
 #[derive(Clone, Debug)]
 enum Body {
-    /// As it came: the client's event is kept, because its bytes cannot be moved out of it.
+    /// The client's event, because its bytes cannot be moved out of it.
     Received(Box<Event>),
     Unpacked(Vec<u8>),
 }

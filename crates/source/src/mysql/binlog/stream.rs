@@ -1,4 +1,4 @@
-//! The dump connection: events as the source sends them, turned into the source's history.
+//! The dump connection: turns the events that the source sends into the source's history.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -26,20 +26,20 @@ use crate::{
     },
 };
 
-/// An idle source says so this often.
+/// The heartbeat interval of an idle source.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// A source that is silent for so long is dead: reconnect.
+/// After this time of silence the source counts as dead: reconnect.
 const SILENCE: Duration = Duration::from_secs(10);
-/// How long the source may take to have committed what its stream already sent.
+/// How long the source may take to commit what its stream has already sent.
 const COMMIT_DELAY: Duration = Duration::from_secs(5);
-/// Ends a stream in vain only if the network is gone; then the silence ends it.
+/// The timeout for killing the stream's connection. If that fails, the network is gone and `SILENCE` ends the stream.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
-/// From this version on the source sends heartbeats with 8 bytes of offset, if asked.
+/// From this version on the source can send heartbeats with an offset of 8 bytes.
 const HEARTBEAT_V2_SINCE: (u16, u16, u16) = (8, 0, 26);
-/// Asks for them; the client crate knows the flag by an older name.
+/// The flag that requests them; the client crate has an older name for it.
 const USE_HEARTBEAT_V2: BinlogDumpFlags = BinlogDumpFlags::BINLOG_THROUGH_POSITION;
 
-/// The source's changes after a position, as they happen.
+/// A stream of the source's changes after a position.
 pub struct SourceStream {
     events: BinlogStream,
     history: History,
@@ -51,7 +51,7 @@ pub struct SourceStream {
     warned_of_sums: bool,
 }
 
-/// Ends a blocked [`SourceStream::next`] from another thread.
+/// Interrupts a blocked [`SourceStream::next`] from another thread.
 #[derive(Clone, Debug)]
 pub struct Interrupter {
     settings: MysqlSettings,
@@ -60,12 +60,11 @@ pub struct Interrupter {
 }
 
 impl SourceStream {
-    /// Connects and asks for everything after `from`. Blocks for some seconds if the source has
-    /// less than that.
+    /// Connects and requests everything after `from`. Waits for some seconds if the source has less than `from`.
     ///
     /// # Errors
-    /// `Purged` if the source no longer has it all, `BackInTime` if it does not have `from`; both
-    /// may come from the first [`SourceStream::next`] too.
+    /// `Purged` if the source no longer has everything after `from`, `BackInTime` if it does not have `from`. Both may
+    /// also come from the first [`SourceStream::next`].
     pub fn open(settings: &MysqlSettings, from: &GtidSet) -> Result<Self> {
         let mut checked = connection::connect(settings)?;
         check_position(&mut checked, from)?;
@@ -78,7 +77,7 @@ impl SourceStream {
             interrupted: Arc::default(),
         };
         guarded(settings, "SET for the binlog stream", || prepare(&mut conn, &server, from))?;
-        // Two replicas of the same id throw each other out, hence a large random one.
+        // Replicas with the same id disconnect each other, so a large random id is chosen.
         let server_id = settings.server_id.unwrap_or_else(|| (1 << 31) | random());
         let request = request(server_id, &server, from)?;
         let events = guarded(settings, "the binlog stream", || conn.get_binlog_stream(request))?;
@@ -94,10 +93,10 @@ impl SourceStream {
         })
     }
 
-    /// The next step of the source's history; blocks until there is one.
+    /// The next event of the source's history; blocks until there is one.
     ///
     /// # Errors
-    /// After an error the stream is at its end: open another.
+    /// After an error the stream has ended: open another.
     ///
     /// - [`Error::Cancelled`]: the stream was interrupted.
     /// - [`Error::Unreachable`]: the connection broke, or the source ended the stream.
@@ -121,7 +120,7 @@ impl SourceStream {
         }
     }
 
-    /// How far the stream has come.
+    /// The position in the binlog.
     pub fn place(&self) -> &Coordinates {
         self.history.place()
     }
@@ -131,7 +130,7 @@ impl SourceStream {
         &self.server
     }
 
-    /// A handle with which another thread ends a blocked `next`, which returns `Cancelled`.
+    /// A handle to interrupt a blocked `next` from another thread; `next` then returns `Cancelled`.
     pub fn interrupter(&self) -> Interrupter {
         self.interrupter.clone()
     }
@@ -154,7 +153,7 @@ impl SourceStream {
 
     fn receive(&mut self) -> Result<RawEvent> {
         let settings = &self.interrupter.settings;
-        // The client crate trusts the size in an event's header and panics where it is wrong.
+        // The client crate trusts the size in an event's header and panics if it is wrong.
         let Ok(event) = catch_unwind(AssertUnwindSafe(|| self.events.next())) else {
             let Coordinates { file, offset } = self.history.place().clone();
             let message = "the event after it has another size than its header says".to_owned();
@@ -175,7 +174,7 @@ impl SourceStream {
         }
     }
 
-    /// Another replica took this one's id, and with it its stream.
+    /// Another replica with this one's id has taken over the stream.
     fn clash(&self) -> Error {
         let (settings, id) = (&self.interrupter.settings, self.server_id);
         Error::Requirement {
@@ -189,7 +188,7 @@ impl SourceStream {
         }
     }
 
-    /// What the source means by refusing to send on, which it tells in words only.
+    /// Converts the source's refusal to send, which is only a message text, to an error.
     fn refusal(&self, message: String) -> Error {
         let lower = message.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -219,8 +218,8 @@ impl SourceStream {
 }
 
 impl Interrupter {
-    /// Ends the stream: a blocked `next` and every later one return `Cancelled`. Takes a connection
-    /// to the source; without one `next` ends after some seconds of silence.
+    /// Ends the stream: a blocked `next` and all later calls return `Cancelled`. It connects to the source for that; if
+    /// this fails, `next` ends after some seconds of silence.
     pub fn interrupt(&self) {
         if self.interrupted.swap(true, Ordering::SeqCst) {
             return;
@@ -241,13 +240,13 @@ impl Interrupter {
     }
 }
 
-/// Whether the source ended a stream for another of the same id.
+/// Whether the source ended a stream because another has the same id.
 fn is_clash(message: &str) -> bool {
     message.contains("same server_uuid/server_id") || message.contains("same server_id")
 }
 
-/// The source must have `from`, and everything after it. What its stream sent before it was
-/// committed appears in the set of what it executed a moment later.
+/// Checks that the source has `from` and everything after it. Transactions that its stream sent before their commit
+/// appear in the executed set only a moment later.
 fn check_position(source: &mut Connection, from: &GtidSet) -> Result<()> {
     let deadline = Instant::now() + COMMIT_DELAY;
     let mut executed = source.executed()?;
@@ -268,7 +267,7 @@ fn check_position(source: &mut Connection, from: &GtidSet) -> Result<()> {
     Ok(())
 }
 
-/// What the connection says before it asks for the stream.
+/// The statements before the stream is requested.
 fn prepare(conn: &mut Conn, server: &Server, from: &GtidSet) -> mysql::Result<()> {
     let heartbeat = HEARTBEAT.as_nanos();
     conn.query_drop(format!(
@@ -277,7 +276,7 @@ fn prepare(conn: &mut Conn, server: &Server, from: &GtidSet) -> mysql::Result<()
          @replica_uuid = @slave_uuid"
     ))?;
     if server.flavor == Flavor::MariaDb {
-        // The source leaves nothing out that is not in the state, and refuses what it lacks.
+        // The source omits nothing that is not in the state, and refuses what it lacks.
         conn.query_drop(format!(
             "SET @mariadb_slave_capability = 4, @slave_connect_state = '{from}', \
              @slave_gtid_strict_mode = 1, @slave_gtid_ignore_duplicates = 0"
@@ -298,7 +297,7 @@ fn request(id: u32, server: &Server, from: &GtidSet) -> Result<BinlogRequest<'st
     })
 }
 
-/// The set as the request carries it.
+/// The set in the form of the request.
 fn sids(set: &MySqlSet) -> Result<Vec<Sid<'static>>> {
     let parse = |text: String| {
         text.parse().map_err(|error| Error::Setting(format!("GTID set {text}: {error}")))

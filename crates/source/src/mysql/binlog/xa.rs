@@ -1,9 +1,9 @@
-//! XA transactions: the source logs their rows at PREPARE, but they take effect at COMMIT, perhaps much later. Until
+//! XA transactions: the source logs their rows at PREPARE, but they take effect at COMMIT, possibly much later. Until
 //! then they are kept here.
 //!
-//! The PREPARE of a MySQL XA transaction joins the applied set only with its COMMIT, so that the source sends it again
-//! after a restart. MariaDB's sets cannot leave one out: there, a prepared transaction is lost with the stream, and its
-//! COMMIT is then an error.
+//! The PREPARE of a MySQL XA transaction joins the applied set only with its COMMIT, so the source sends it again after
+//! a restart. MariaDB's GTID sets cannot leave a transaction out: a prepared transaction is lost when the stream ends,
+//! and its COMMIT is then an error.
 
 use std::collections::VecDeque;
 
@@ -13,10 +13,10 @@ use crate::mysql::{
     gtid::Gtid,
 };
 
-/// Bytes of all rows kept for prepared transactions; beyond, following them is refused.
+/// The most bytes of rows of all prepared transactions. Beyond that, following is refused.
 const MAX_KEPT_BYTES: usize = 256 << 20;
 
-/// The name of an XA transaction.
+/// The identifier of an XA transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Xid {
     pub format: u32,
@@ -24,19 +24,19 @@ pub struct Xid {
     pub branch: Vec<u8>,
 }
 
-/// The transactions that are prepared and not yet completed.
+/// Transactions that are prepared and not yet completed.
 #[derive(Debug, Default)]
 pub struct Prepared {
     transactions: Vec<(Xid, PreparedTransaction)>,
     bytes: usize,
 }
 
-/// What a prepared transaction will have done once it is committed.
+/// The changes of a prepared transaction.
 #[derive(Debug, Default)]
 pub struct PreparedTransaction {
-    /// The transaction that its prepare is.
+    /// The GTID of its prepare.
     pub gtid: Option<Gtid>,
-    /// When that was committed, in microseconds since 1970.
+    /// The commit time of the prepare, in microseconds since 1970.
     pub committed_at_us: i64,
     /// Its table maps and rows.
     pub events: VecDeque<SourceEvent>,
@@ -44,12 +44,12 @@ pub struct PreparedTransaction {
 }
 
 impl PreparedTransaction {
-    /// One without rows yet.
+    /// A transaction without rows so far.
     pub fn new(gtid: Option<Gtid>, committed_at_us: i64) -> Self {
         Self { gtid, committed_at_us, ..Self::default() }
     }
 
-    /// Keeps an event of it.
+    /// Adds an event.
     pub fn push(&mut self, event: SourceEvent) {
         if let SourceEvent::Rows { body, .. } = &event {
             self.bytes = self.bytes.saturating_add(body.len());
@@ -57,14 +57,14 @@ impl PreparedTransaction {
         self.events.push_back(event);
     }
 
-    /// Whether its rows are more than may be kept.
+    /// Whether its rows exceed the limit.
     pub fn is_too_large(&self) -> bool {
         self.bytes > MAX_KEPT_BYTES
     }
 }
 
 impl Prepared {
-    /// Keeps a transaction; whether there was room for it.
+    /// Keeps a transaction; false if there is no room.
     pub fn keep(&mut self, xid: Xid, transaction: PreparedTransaction) -> bool {
         self.take(&xid);
         self.bytes = self.bytes.saturating_add(transaction.bytes);
@@ -72,7 +72,7 @@ impl Prepared {
         self.bytes <= MAX_KEPT_BYTES
     }
 
-    /// Takes a transaction that is completed.
+    /// Removes a transaction that is completed.
     pub fn take(&mut self, xid: &Xid) -> Option<PreparedTransaction> {
         let at = self.transactions.iter().position(|(kept, _)| kept == xid)?;
         let (_, transaction) = self.transactions.swap_remove(at);
@@ -82,7 +82,7 @@ impl Prepared {
 }
 
 impl Xid {
-    /// Reads the body of an XA_PREPARE event: whether it commits in one phase, and which.
+    /// Reads the body of an XA_PREPARE event: whether it commits in one phase, and its XID.
     ///
     /// ```text
     /// one phase u8 | format u32 | length of global part u32 | length of branch part u32 | both

@@ -1,12 +1,12 @@
-//! Keys as SQL: where the next chunk begins.
+//! Keys as SQL literals, for the condition of the next chunk.
 
 use crate::mysql::{
     quote::quoted,
     schema::{SourceColumn, SourceTable, SourceType},
 };
 
-/// The value of a key's column as a literal that the source compares as it orders the column.
-/// `None` if the type cannot be a key's.
+/// A key column's value as a literal that compares as the column is ordered. `None` if the type cannot be part of a
+/// key.
 pub(super) fn literal(column: &SourceColumn, value: &mysql::Value) -> Option<String> {
     let mysql::Value::Bytes(bytes) = value else { return None };
     let text = || std::str::from_utf8(bytes).ok();
@@ -18,7 +18,7 @@ pub(super) fn literal(column: &SourceColumn, value: &mysql::Value) -> Option<Str
             let digits = text()?;
             Some(if digits.contains('e') { digits.to_owned() } else { format!("{digits}e0") })
         }
-        // Between a BIT and hexadecimal digits MySQL 5.6 compares signed numbers.
+        // MySQL 5.6 compares a BIT with a hexadecimal literal as signed numbers.
         SourceType::Bit(_) => {
             let number = bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
             Some(number.to_string())
@@ -53,8 +53,8 @@ pub(super) fn literal(column: &SourceColumn, value: &mysql::Value) -> Option<Str
     }
 }
 
-/// The condition that a row's key is behind this one, in a form from which both servers make
-/// ranges of the key's index. Empty without a key.
+/// The condition for rows after this key, in a form for which both servers use ranges of the key's index. Empty without
+/// a key.
 pub(super) fn behind(table: &SourceTable, after: &[String]) -> String {
     let columns: Vec<_> = table.key_columns().map(|column| compared(table, column)).collect();
     let mut ways = Vec::with_capacity(after.len());
@@ -68,13 +68,13 @@ pub(super) fn behind(table: &SourceTable, after: &[String]) -> String {
     ways.join(" OR ")
 }
 
-/// The key's columns as an ORDER BY lists them.
+/// The key's columns for ORDER BY.
 pub(super) fn order(table: &SourceTable) -> String {
     let columns: Vec<_> = table.key_columns().map(|column| named(table, column)).collect();
     columns.join(", ")
 }
 
-/// ENUM and SET are ordered by number, but compared with a number only if they are one.
+/// ENUM and SET are ordered by number, but compare with a number only as numbers.
 fn compared(table: &SourceTable, column: &SourceColumn) -> String {
     let name = named(table, column);
     match column.kind {
@@ -83,12 +83,12 @@ fn compared(table: &SourceTable, column: &SourceColumn) -> String {
     }
 }
 
-/// With the table's name before it, it is the column and not what the list calls so.
+/// Qualified with the table's name, it means the column and not an alias in the select list.
 fn named(table: &SourceTable, column: &SourceColumn) -> String {
     format!("{}.{}", quoted(&table.name), quoted(&column.name))
 }
 
-/// A text as SQL takes it, where backslashes escape.
+/// A text as a literal in which backslashes escape.
 fn quoted_literal(text: &str) -> String {
     let mut sql = String::with_capacity(text.len() + 2);
     sql.push('\'');
@@ -108,7 +108,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     use std::fmt::Write;
     let mut sql = String::from("x'");
     for byte in bytes {
-        // Writing to a String does not fail.
+        // Writing to a String never fails.
         let _ = write!(sql, "{byte:02x}");
     }
     sql.push('\'');

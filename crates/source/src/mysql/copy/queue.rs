@@ -1,4 +1,4 @@
-//! Copies that wait for a worker.
+//! The queue of copies that wait for a worker.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -6,7 +6,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::CopyTask;
 
-/// The queue of one session. Any thread may push and take.
+/// The queue of one session. All methods may be called from any thread.
 #[derive(Default)]
 pub(crate) struct CopyQueue {
     state: Mutex<Waiting>,
@@ -23,7 +23,7 @@ impl CopyQueue {
     /// Appends a copy.
     pub fn push(&self, task: CopyTask) {
         self.state.lock().tasks.push_back(task);
-        // Those who pause wait for the same sign; one of them alone would not take the task.
+        // Pausing workers wait for the same condition variable, and one of them alone would not take the task.
         self.changed.notify_all();
     }
 
@@ -36,13 +36,13 @@ impl CopyQueue {
         if state.closed { None } else { state.tasks.pop_front() }
     }
 
-    /// Ends the session for those who wait.
+    /// Ends the session for all waiting threads.
     pub fn close(&self) {
         self.state.lock().closed = true;
         self.changed.notify_all();
     }
 
-    /// Waits for so long, or until the session ends; whether it has.
+    /// Waits for this time, or until the session ends; true if it has ended.
     pub fn pause(&self, time: Duration) -> bool {
         let deadline = std::time::Instant::now() + time;
         let mut state = self.state.lock();

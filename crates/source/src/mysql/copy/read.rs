@@ -1,4 +1,4 @@
-//! Reading one chunk, by a statement that sees everything the applier had applied.
+//! Reads one chunk by a statement that sees everything the applier had applied.
 
 use std::{
     thread,
@@ -24,25 +24,25 @@ use crate::{
     },
 };
 
-/// How long the source may take to show what its stream already sent.
+/// How long the source may take to show what its stream has already sent.
 const COMMIT_DELAY: Duration = Duration::from_secs(20);
-/// Between two looks.
+/// The polling interval.
 const LOOK: Duration = Duration::from_millis(1);
-/// From this version of MySQL on a transaction counts as executed only when it can be seen.
+/// From this version of MySQL on a transaction is visible when it counts as executed.
 pub(super) const SEEN_WHEN_EXECUTED: (u16, u16, u16) = (5, 7, 0);
 
-/// What one statement read.
+/// The result of one statement.
 pub(super) struct Read {
     pub rows: Vec<Row>,
     /// The last key as literals; empty without rows.
     pub after: Vec<String>,
-    /// What was read lies before this place of the binlog.
+    /// Everything read is before this position of the binlog.
     pub end: Coordinates,
-    /// Of the rows as the source sent them.
+    /// Bytes of the rows as the source sent them.
     pub bytes: usize,
 }
 
-/// Rows and bytes of a row, as the source believes; nothing where it cannot say.
+/// The source's estimates of the rows and of a row's bytes; 0 if it has none.
 pub(crate) fn estimate(source: &mut Connection, table: &SourceTable) -> Result<(u64, u64)> {
     let text = |text: &str| text.replace('\\', "\\\\").replace('\'', "\\'");
     let statement = format!(
@@ -57,7 +57,7 @@ pub(crate) fn estimate(source: &mut Connection, table: &SourceTable) -> Result<(
     }
 }
 
-/// Reads at most `limit` rows behind a key.
+/// Reads at most `limit` rows after a key.
 pub(super) fn read(
     source: &mut Connection,
     settings: &MysqlSettings,
@@ -69,7 +69,7 @@ pub(super) fn read(
     let behind = behind(table, after);
     let condition = if behind.is_empty() { behind } else { format!(" WHERE {behind}") };
     let early = source.server.flavor == Flavor::MySql && source.server.version < SEEN_WHEN_EXECUTED;
-    // Where a transaction counts as executed before it is visible, its row locks are waited for.
+    // Where a transaction counts as executed before it is visible, this waits for its row locks.
     let locking = if early { " LOCK IN SHARE MODE" } else { "" };
     let statement = format!(
         "SELECT {} FROM {}.{}{condition} ORDER BY {} LIMIT {limit}{locking}",
@@ -143,7 +143,7 @@ pub(super) fn converted(table: &SourceTable, values: Vec<mysql::Value>) -> Resul
     pairs.map(|(column, value)| from_select(column, value)).collect()
 }
 
-/// The first text of a row that is none, as the server sends it.
+/// The error of the first invalid text in a row.
 fn no_text(table: &SourceTable, values: &[mysql::Value]) -> Option<Error> {
     let is_text = |column: &SourceColumn| {
         use SourceType::{Char, Enum, Set, Text, VarChar};
@@ -176,15 +176,14 @@ pub(super) fn size(value: &mysql::Value) -> usize {
     }
 }
 
-/// The next statement sees everything in `applied`. The stream of a MySQL may be a moment ahead of
-/// what the server shows, rows and definitions alike.
+/// Waits until a new statement sees everything in `applied`. The stream of a MySQL may be slightly ahead of what the
+/// server shows, both rows and definitions.
 pub(crate) fn wait_until_executed(source: &mut Connection, applied: &GtidSet) -> Result<()> {
     patiently(|| Ok(source.executed()?.covers(applied)))
 }
 
-/// Opens a transaction that sees what was applied; all that it sees lies before the place that is
-/// returned, and nothing before it is missing. A transaction of MariaDB counts as executed before
-/// it can be seen, but a snapshot knows its place in the binlog.
+/// Opens a transaction that sees exactly what is before the returned position. A transaction of MariaDB counts as
+/// executed before it is visible, but a snapshot knows its position in the binlog.
 pub(super) fn open_snapshot(source: &mut Connection, opened: &Opened) -> Result<Coordinates> {
     let mut place = Coordinates::default();
     patiently(|| {

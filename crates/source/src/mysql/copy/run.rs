@@ -1,4 +1,4 @@
-//! A thread that reads tables, one after the other: chunk by chunk, or whole without a key.
+//! A copy worker: reads tables one after the other, chunk by chunk, or whole if they have no key.
 
 use super::{
     CopyTask, Worker,
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Takes copies until the session ends.
+/// Runs copies until the session ends.
 pub(crate) fn run(worker: &Worker) {
     let mut source = None;
     while let Some(task) = worker.queue.take() {

@@ -1,10 +1,10 @@
-//! How fast copies may read.
+//! The rate limit of copies.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// A speed that all copies of a follower share.
+/// A rate limit that all copies of a follower share.
 pub(crate) struct Throttle {
     rows_per_second: Option<u64>,
     /// When the next rows may be read.
@@ -12,18 +12,18 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// No limit without a number.
+    /// `None` means no limit.
     pub fn new(rows_per_second: Option<u64>) -> Self {
         Self { rows_per_second, free: Mutex::new(Instant::now()) }
     }
 
-    /// Most rows of one statement, so that waits stay short.
+    /// The most rows of one statement, so that waits stay short.
     pub fn most_rows(&self, wanted: usize) -> usize {
         let most = self.rows_per_second.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
         most.map_or(wanted, |rows| wanted.min(rows)).max(1)
     }
 
-    /// How long to wait after so many rows were read.
+    /// How long to wait after this many rows were read.
     pub fn spend(&self, rows: usize) -> Duration {
         let Some(speed) = self.rows_per_second else { return Duration::ZERO };
         let now = Instant::now();

@@ -1,4 +1,4 @@
-//! Reads a table without a key. There are no key ranges, so one statement reads it whole, as of a known place of the
+//! Reads a table without a key. There are no key ranges, so one statement reads it whole, as of a known position of the
 //! binlog.
 //!
 //! | table                    | its moment                                                       |
@@ -33,15 +33,15 @@ use crate::{
     },
 };
 
-/// So often a snapshot is opened without making writers wait.
+/// How often a snapshot is opened without blocking writers.
 const FREE_SNAPSHOTS: u32 = 8;
-/// So often where they cannot be made to wait.
+/// How often if writers cannot be blocked.
 const ALL_SNAPSHOTS: u32 = 400;
-/// What a connection that locks says first: it waits for writers, and they for it, no longer; and
-/// its locks are the storage engine's too, which MySQL 5.6 needs.
+/// The first statement of a connection that locks: it waits only this long for writers, and they for it. The table lock
+/// must also be one of the storage engine, which MySQL 5.6 needs.
 const LOCKING: &str =
     "SET SESSION lock_wait_timeout = 5, innodb_lock_wait_timeout = 5, autocommit = 0";
-/// Engines of which a snapshot can be had.
+/// Storage engines with snapshots.
 const TRANSACTIONAL: [&str; 2] = ["InnoDB", "ROCKSDB"];
 const SNAPSHOT: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT";
 
@@ -51,15 +51,15 @@ pub(super) struct WholeTable<'w> {
     task: CopyTask,
     /// Whether the account may lock it, as far as is known.
     may_lock: bool,
-    /// Whether rows may have been sent: then only the applier can begin anew.
+    /// Whether rows may have been sent: then only the applier can restart the copy.
     is_reading: bool,
 }
 
-/// How a moment was had.
+/// How the position is determined.
 enum Had {
-    /// The place, whether it is exact, and what holds the table until it was read by it.
+    /// The position, whether it is exact, and the lock that is held while the table is read.
     Before { end: Coordinates, exact: bool, lock: Option<Box<Connection>> },
-    /// It will be known when everything was read.
+    /// The position is known only after the table was read.
     Afterwards,
 }
 
@@ -67,7 +67,7 @@ enum Had {
 struct Chunks<'w> {
     worker: &'w Worker,
     copy: u64,
-    /// The open window, until a chunk goes with it.
+    /// The open window, until a chunk is sent with it.
     window: Option<u64>,
     rows: Vec<Row>,
     bytes: usize,
@@ -78,7 +78,7 @@ impl<'w> WholeTable<'w> {
         Self { worker, task, may_lock: true, is_reading: false }
     }
 
-    /// Copies the table; the connection stays for the next one unless it is of no use any more.
+    /// Copies the table. The connection is kept for the next one unless it is unusable.
     pub fn copy(mut self, kept: &mut Option<Connection>) -> Result<()> {
         let mut source = match kept.take() {
             Some(source) => source,
@@ -114,7 +114,7 @@ impl<'w> WholeTable<'w> {
         Ok(())
     }
 
-    /// Reads the table if its moment is accepted; whether it was, `None` if nobody wants it.
+    /// Reads the table if its position is accepted; false if it is not, `None` if the copy is no longer wanted.
     fn attempt(
         &mut self,
         source: &mut Connection,
@@ -131,7 +131,7 @@ impl<'w> WholeTable<'w> {
                         return Ok(refused);
                     }
                 }
-                // Behind writers that wait for the lock nobody else may read.
+                // Other connections cannot read behind writers that wait for the lock.
                 if !self.read(lock.as_deref_mut().unwrap_or(source), "", &mut chunks)? {
                     return Ok(None);
                 }
@@ -144,7 +144,7 @@ impl<'w> WholeTable<'w> {
                 }
                 let end = source.binlog_end()?;
                 if self.offer(end.clone(), false) != Some(true) {
-                    // The applier begins the copy anew.
+                    // The applier restarts the copy.
                     return Ok(None);
                 }
                 end
@@ -154,7 +154,7 @@ impl<'w> WholeTable<'w> {
         Ok(chunks.finish(end).then_some(true))
     }
 
-    /// Where a transaction counts as executed before it is visible, its row locks are waited for.
+    /// Where a transaction counts as executed before it is visible, this waits for its row locks.
     fn waiting(&self, source: &Connection) -> &'static str {
         if is_early(source) { " LOCK IN SHARE MODE" } else { "" }
     }
@@ -204,8 +204,7 @@ impl<'w> WholeTable<'w> {
         Ok(TRANSACTIONAL.iter().any(|known| known.eq_ignore_ascii_case(&engine)))
     }
 
-    /// Makes those who write to the table wait until the connection is dropped; `None` if the
-    /// account may not.
+    /// Blocks writers of the table until the connection is dropped; `None` if the account may not.
     fn lock(&mut self) -> Result<Option<Connection>> {
         let mut lock = connection::connect(&self.worker.settings)?;
         lock.first::<u8>(LOCKING)?;
@@ -237,7 +236,7 @@ impl<'w> WholeTable<'w> {
         format!("{}.{}", quoted(&source.database), quoted(&source.name))
     }
 
-    /// Tells the moment; whether it is accepted, `None` if nobody wants the copy.
+    /// Offers the position; returns whether it is accepted, `None` if the copy is no longer wanted.
     fn offer(&self, end: Coordinates, exact: bool) -> Option<bool> {
         let (reply, answer) = bounded(1);
         let moment = Moment { copy: self.task.copy, end, exact, reply };
@@ -245,7 +244,7 @@ impl<'w> WholeTable<'w> {
         answer.recv().ok()
     }
 
-    /// Reads all rows; false if nobody wants them.
+    /// Reads all rows; false if the copy is no longer wanted.
     fn read(
         &mut self,
         source: &mut Connection,
@@ -268,7 +267,7 @@ impl<'w> WholeTable<'w> {
                 }
                 unwanted = failed.is_none() && chunks.is_full() && !chunks.send();
                 if unwanted || failed.is_some() {
-                    // What is left of the answer would be read to its end.
+                    // Otherwise the client would read the rest of the result.
                     stop(self.worker, id);
                     break;
                 }
@@ -291,15 +290,15 @@ impl<'w> Chunks<'w> {
         self.bytes >= CHUNK_BYTES || self.rows.len() >= self.worker.limit(0)
     }
 
-    /// Sends the rows; false if nobody wants them.
+    /// Sends the rows; false if the copy is no longer wanted.
     fn send(&mut self) -> bool {
         let count = self.rows.len();
-        // Rows enter at any place of the stream.
+        // The rows may enter at any position of the stream.
         self.push(false, Coordinates::default())
             && !self.worker.queue.pause(self.worker.throttle.spend(count))
     }
 
-    /// Sends what is left: the table is whole once the stream has come to its moment.
+    /// Sends the remaining rows. The table is complete once the stream has reached `end`.
     fn finish(mut self, end: Coordinates) -> bool {
         self.push(true, end)
     }
@@ -320,7 +319,7 @@ fn is_early(source: &Connection) -> bool {
     source.server.flavor == Flavor::MySql && source.server.version < SEEN_WHEN_EXECUTED
 }
 
-/// Ends the statement of a connection from outside.
+/// Kills the statement of a connection.
 fn stop(worker: &Worker, id: u32) {
     let stopped = connection::connect(&worker.settings)
         .and_then(|mut other| other.first::<u8>(&format!("KILL QUERY {id}")));

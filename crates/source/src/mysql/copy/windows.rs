@@ -1,41 +1,41 @@
-//! The keys that changed while a chunk was read (between its watermarks): the stream has their newer values.
+//! The keys that changed while a chunk was read (between its watermarks). The stream has their newer values.
 
 use std::collections::VecDeque;
 
 use remora_engine::{Row, Value};
 use rustc_hash::FxHashMap;
 
-/// Most keys remembered; chunks of windows that saw more are read again.
+/// The most recorded keys. Chunks of windows with more changes are read again.
 const MAX_KEYS: usize = 1 << 20;
-/// Most foreign keys' changes remembered, likewise.
+/// The most recorded foreign key actions, likewise.
 const MAX_CASCADES: usize = 4_096;
 
 /// The open windows of one copy.
 #[derive(Default)]
 pub(crate) struct Windows {
     open: VecDeque<Window>,
-    /// Each key's last change, by the clock.
+    /// The time of each key's last change, by the clock.
     changed: FxHashMap<Box<[u8]>, u64>,
     /// Counts changes.
     clock: u64,
     opened: u64,
-    /// Windows that opened before this saw more than is remembered.
+    /// Windows that were opened before this time have changes that are no longer recorded.
     forgotten_before: u64,
-    /// What foreign keys did to rows that are not known here, by the clock.
+    /// Foreign key actions on rows that may not be copied yet, by the clock.
     cascades: Vec<(u64, Cascade)>,
 }
 
-/// What a foreign key does to all rows that hold certain values.
+/// A foreign key action on all rows with certain values.
 #[derive(Clone, Debug)]
 pub(crate) struct Cascade {
-    /// Columns and what they hold.
+    /// Columns and the values to match.
     pub held: Vec<(usize, Value)>,
-    /// What they hold afterwards; `None` if the rows are gone.
+    /// Their new values; `None` if the rows are deleted.
     pub then: Option<Vec<Value>>,
 }
 
 impl Cascade {
-    /// The row afterwards; `None` if it is gone.
+    /// The row afterwards; `None` if it is deleted.
     pub fn apply(&self, mut row: Row) -> Option<Row> {
         if self.held.iter().any(|(place, value)| row.get(*place) != Some(value)) {
             return Some(row);
@@ -62,12 +62,12 @@ impl Windows {
         self.opened
     }
 
-    /// How many are open.
+    /// The number of open windows.
     pub fn len(&self) -> usize {
         self.open.len()
     }
 
-    /// Remembers a change if a window is open; `key` is as [`write_key`] writes it.
+    /// Records a change if a window is open. `key` has the form of [`write_key`].
     pub fn record(&mut self, key: &[u8]) {
         if self.open.is_empty() {
             return;
@@ -84,7 +84,7 @@ impl Windows {
         self.changed.insert(key.into(), self.clock);
     }
 
-    /// Remembers what a foreign key did while a window is open.
+    /// Records a foreign key action if a window is open.
     pub fn cascade(&mut self, cascade: Cascade) {
         if self.open.is_empty() {
             return;
@@ -97,8 +97,8 @@ impl Windows {
         self.cascades.push((self.clock, cascade));
     }
 
-    /// The rows of a chunk that was read in this window whose keys did not change in it. `None` if
-    /// that is not known: the chunk must be read again.
+    /// Filters a chunk that was read in this window: rows whose keys did not change in it. `None` if that is unknown
+    /// and the chunk must be read again.
     pub fn unchanged(&self, window: u64, rows: Vec<Row>, key: &[usize]) -> Option<Vec<Row>> {
         let since = self.open.iter().find(|open| open.number == window)?.since;
         if since < self.forgotten_before {
@@ -129,7 +129,7 @@ impl Windows {
     }
 }
 
-/// Writes the key's values so that equal ones are equal bytes and others are not.
+/// Writes the key's values so that the bytes are equal if and only if the values are.
 pub(crate) fn write_key(written: &mut Vec<u8>, row: &[Value], key: &[usize]) {
     written.clear();
     for value in key.iter().filter_map(|place| row.get(*place)) {

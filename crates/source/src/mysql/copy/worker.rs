@@ -1,4 +1,4 @@
-//! The state of a copy worker: connections, windows, and how much it may read at a time.
+//! The state of a copy worker: connections, windows, and the size of its reads.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,10 +14,10 @@ use crate::{
     },
 };
 
-/// About so many bytes are read by one statement.
+/// The approximate bytes that one statement reads.
 pub(super) const CHUNK_BYTES: usize = 4 << 20;
-/// How often a chunk is tried that cannot be read, as while its table is altered or when its
-/// connection ends, and how long after.
+/// The attempts to read a chunk, for example while its table is altered or when the connection breaks, and the delay
+/// between them.
 pub(super) const ATTEMPTS: u32 = 8;
 pub(super) const PATIENCE: Duration = Duration::from_millis(300);
 

@@ -1,4 +1,4 @@
-//! Looks ahead in the received events that are not applied yet: what will happen to a table.
+//! Received events that are not applied yet. They tell what will happen to a table.
 
 use std::collections::VecDeque;
 
@@ -7,30 +7,30 @@ use crate::mysql::{
     binlog::SourceEvent, coordinates::Coordinates, inbox::bytes_of, table_name::TableName,
 };
 
-/// The events, first come first.
+/// The events, oldest first.
 #[derive(Default)]
 pub(super) struct Ahead {
     events: VecDeque<SourceEvent>,
-    /// What the statements among them do, in their order.
+    /// The effects of the statements among them, in order.
     statements: VecDeque<Waiting>,
     bytes: usize,
     end: Coordinates,
-    /// Whether names are compared in small letters.
+    /// Whether table names are case-insensitive.
     folds_names: bool,
 }
 
-/// A statement that waits.
+/// A statement that is not applied yet.
 struct Waiting {
     statement: Statement,
-    /// Where its transaction ends, once that was received.
+    /// The end of its transaction, if that was received.
     end: Option<Coordinates>,
 }
 
-/// An event, and if it is a statement what that does.
+/// An event, with its effect if it is a statement.
 pub(super) type Popped = (SourceEvent, Option<Statement>);
 
 impl Ahead {
-    /// Nothing yet; of a source that `folds_names`.
+    /// Empty, for a source with `folds_names`.
     pub fn new(folds_names: bool) -> Self {
         Self { folds_names, ..Self::default() }
     }
@@ -52,7 +52,7 @@ impl Ahead {
         }
     }
 
-    /// A transaction ends.
+    /// Notes the end of a transaction.
     fn finish(&mut self, end: &Coordinates) {
         self.end.clone_from(end);
         let open = self.statements.iter_mut().rev().take_while(|waiting| waiting.end.is_none());
@@ -70,22 +70,22 @@ impl Ahead {
         Some((event, statement.map(|waiting| waiting.statement)))
     }
 
-    /// Whether nothing waits.
+    /// Whether no events wait.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// Bytes that wait.
+    /// The bytes of waiting events.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How far the stream was received.
+    /// The position up to which the stream was received.
     pub fn end(&self) -> &Coordinates {
         &self.end
     }
 
-    /// What becomes of the definition of a table up to a place; without one, as far as is known.
+    /// What happens to a table's definition up to a position, or as far as was received.
     pub fn fate(&self, table: &TableName, until: Option<&Coordinates>) -> Fate {
         let mut name = table.clone();
         for waiting in self.statements.iter().take_while(|waiting| !waiting.is_behind(until)) {
@@ -97,7 +97,7 @@ impl Ahead {
         Fate::Stays(name)
     }
 
-    /// The names that a table gives up by renames on the way to a place.
+    /// The names that a table gives up by renames on the way to a position.
     pub fn former_names(&self, table: &TableName, until: &Coordinates) -> Vec<TableName> {
         let (mut name, mut former) = (table.clone(), Vec::new());
         let waiting = self.statements.iter().take_while(|one| !one.is_behind(Some(until)));
@@ -109,8 +109,8 @@ impl Ahead {
         former
     }
 
-    /// Whether a table that has this name at `from` has it, and its definition, all the way to
-    /// `until`. That it has the name there again is not enough: between, another may have had it.
+    /// Whether a table that has this name at `from` keeps it, and its definition, until `until`. Having the name again
+    /// there is not enough, because another table may have had it in between.
     pub fn keeps(&self, table: &TableName, from: &Coordinates, until: &Coordinates) -> bool {
         let after = self.statements.iter().skip_while(|waiting| !waiting.is_behind(Some(from)));
         let mut between = after.take_while(|waiting| !waiting.is_behind(Some(until)));
@@ -118,14 +118,14 @@ impl Ahead {
         between.all(|waiting| waiting.statement.fate(table) == stays)
     }
 
-    /// Whether a table comes to this name up to there.
+    /// Whether a table is renamed to this name in the received events.
     pub fn is_renamed_to(&self, table: &TableName) -> bool {
         self.statements.iter().any(|waiting| waiting.statement.renames_to(table))
     }
 }
 
 impl Waiting {
-    /// Whether it comes behind a place; a transaction that is not whole does.
+    /// Whether it is after a position. An incomplete transaction is.
     fn is_behind(&self, place: Option<&Coordinates>) -> bool {
         let Some(place) = place else { return false };
         self.end.as_ref().is_none_or(|end| end > place)

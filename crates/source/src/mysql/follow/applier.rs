@@ -1,8 +1,8 @@
-//! The applier: turns transactions of the stream into batches, in order and whole.
+//! The applier: turns transactions of the stream into batches, in order and atomically.
 //!
-//! Batches are submitted without waiting for them, at most [`IN_FLIGHT`] at a time while more arrives. So a transaction
-//! of an idle stream is submitted at once, and those of a busy stream are combined while the engine writes, at least
-//! for as long as the [`Pace`] wants. A transaction larger than a batch is applied in parts as one large batch. After a
+//! Batches are submitted asynchronously, at most [`IN_FLIGHT`] at a time while more events arrive. So a transaction of
+//! an idle stream is submitted at once, and those of a busy stream are combined while the engine writes, at least for
+//! as long as the [`Pace`] wants. A transaction larger than a batch is applied in parts as one large batch. After a
 //! failed batch nothing is applied: batches go through one pipeline, and other writes wait until they are visible.
 
 use std::{
@@ -43,51 +43,51 @@ use crate::{
     },
 };
 
-/// Batches that are submitted before one of them is visible; more are put together first.
+/// The most submitted batches that are not visible yet. Further transactions are combined meanwhile.
 const IN_FLIGHT: usize = 2;
-/// A position without changes of ours is stored this late.
+/// The delay before a position without changes is stored.
 const POSITION_DELAY: Duration = Duration::from_millis(20);
-/// Most bytes of events that are received before they are applied.
+/// The most bytes of events that are received before they are applied.
 const MAX_AHEAD: usize = 64 << 20;
-/// How long the stream may take to come to where the source is.
+/// How long the stream may take to reach the source's current position.
 const LOOK_AHEAD: Duration = Duration::from_secs(3);
 
-/// The thread's state.
+/// The state of the applier's thread.
 pub(super) struct Applier {
     pub shared: Arc<FollowState>,
     pub inbox: Arc<Inbox>,
     pub copies: Arc<CopyQueue>,
-    /// For reading definitions.
+    /// The connection that reads definitions.
     pub source: Connection,
-    /// What is applied, or in `batch` as whole transactions.
+    /// The applied transactions, including those complete in `batch`.
     pub applied: GtidSet,
-    /// How far the stream has come.
+    /// The position in the stream.
     pub place: Coordinates,
     pub tables: FxHashMap<TableName, FollowedTable>,
     pub batch: Batch,
     pub routes: Routes,
-    /// Of tables without a key.
+    /// The counts of equal rows, for tables without a key.
     pub occurrences: Occurrences,
-    /// What differs of the source's views from what is kept, until the next step stores it.
+    /// Changes of the source's views that the next step stores.
     pub changed_views: Vec<Stored>,
     /// A table whose rows could not be counted in a large transaction, and why.
     pub uncountable: Option<(TableName, &'static str)>,
-    /// Numbers the copies of the session.
+    /// The number of the session's last copy.
     pub last_copy: u64,
     /// Tables that are being copied.
     pub copying: Vec<TableName>,
     /// Tables in doubt, and those whose definition is to be explained.
     pub uncertain: Vec<TableName>,
-    /// What was received of the stream.
+    /// The received events.
     pub ahead: Ahead,
     pub large: Option<LargeBatch>,
-    /// Copies that cannot go on, and why.
+    /// Copies that cannot continue, and why.
     pub failed_copies: Vec<(u64, Error)>,
-    /// Positions that go with the next commit.
+    /// Positions to be stored with the next commit.
     pub with_next: Vec<Stored>,
     pub temporary: Temporary,
     pub merged: Merged,
-    /// Whether the source may have tables of which nothing is known here.
+    /// Whether the source may have tables that are unknown here.
     pub relist: bool,
     transaction: Option<Transaction>,
     messages: VecDeque<Message>,
@@ -99,13 +99,13 @@ pub(super) struct Applier {
     moved_since: Option<Instant>,
 }
 
-/// The transaction that is being read.
+/// The transaction being read.
 pub(super) struct Transaction {
     gtids: Vec<Gtid>,
     committed_at_us: i64,
     /// A statement that is the whole transaction.
     statement: Option<(Box<Query>, Statement)>,
-    /// Statements that changed rows; those are copied when the transaction is whole.
+    /// Statements that changed rows. Their tables are copied when the transaction is complete.
     deferred: Vec<(Box<Query>, Statement)>,
 }
 
@@ -164,10 +164,10 @@ impl Applier {
         }
     }
 
-    /// Applies until the stream ends or the owner wants it to.
+    /// Applies events until the stream ends or the owner stops it.
     pub fn run(&mut self) -> Result<()> {
         loop {
-            // A wait for something else may have received what is still to be done.
+            // An earlier wait may already have received messages.
             let waits = self.messages.is_empty() && self.ahead.is_empty();
             self.receive(if waits { self.deadline() } else { Some(Instant::now()) });
             while let Some((event, statement)) = self.ahead.pop() {
@@ -188,12 +188,12 @@ impl Applier {
         }
     }
 
-    /// The names and values that go with a commit of everything applied.
+    /// The position of everything applied, as it is stored.
     pub fn position(&self) -> Stored {
         (self.shared.settings.name.clone(), self.applied.to_string())
     }
 
-    /// What is stored with the next commit: what was left for it, these, and the position.
+    /// All that is stored with the next commit: postponed positions, these, and the stream's position.
     pub fn take_positions(&mut self, positions: Vec<Stored>) -> Vec<Stored> {
         let mut all = std::mem::take(&mut self.with_next);
         all.extend(self.temporary.take_unstored(&self.shared.settings.name));
@@ -202,7 +202,7 @@ impl Applier {
         all
     }
 
-    /// Submits the whole transactions that wait, and waits until they are visible.
+    /// Submits the complete transactions and waits until they are visible.
     pub fn submit_whole(&mut self) -> Result<()> {
         if self.batch.has_whole() {
             self.submit()?;
@@ -210,7 +210,7 @@ impl Applier {
         self.wait_for_submitted()
     }
 
-    /// Submits the whole transactions that wait.
+    /// Submits the complete transactions.
     pub fn submit(&mut self) -> Result<()> {
         let tables = self.batch.take_whole();
         let tables = self.counted(tables, false)?;
@@ -218,12 +218,12 @@ impl Applier {
         self.submit_batch(ChangeBatch { tables, positions })
     }
 
-    /// Changes definitions behind everything that was submitted.
+    /// Changes definitions after all submitted batches.
     pub fn define(&mut self, definitions: Vec<Definition>, positions: Vec<Stored>) -> Result<()> {
         self.define_indexed(definitions, positions, Vec::new())
     }
 
-    /// The same where some of the tables were indexed before.
+    /// The same, with tables that were indexed beforehand.
     pub fn define_indexed(
         &mut self,
         definitions: Vec<Definition>,
@@ -239,7 +239,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Submits a batch behind all others.
+    /// Submits a batch after all others.
     pub fn submit_batch(&mut self, batch: ChangeBatch) -> Result<()> {
         self.moved_since = None;
         self.shared.received_up_to(&self.place);
@@ -251,12 +251,12 @@ impl Applier {
         self.in_flight += 1;
         self.pace.spend(Instant::now());
         self.inbox.set_next_batch(self.pace.next());
-        // Its receiver lives as long as the session.
+        // The receiver lives as long as the session.
         let _ = self.pending.send(pending);
         Ok(())
     }
 
-    /// Receives the stream up to a place; whether it got there in time and in bounded memory.
+    /// Receives the stream up to a position; false if that takes too long or too much memory.
     pub fn receive_up_to(&mut self, place: &Coordinates) -> bool {
         let deadline = Instant::now() + LOOK_AHEAD;
         while self.ahead.end() < place {
@@ -269,7 +269,7 @@ impl Applier {
         true
     }
 
-    /// What is being read counts as applied when it is whole.
+    /// The GTIDs that count as applied when the transaction being read is complete.
     pub fn open_gtids(&self) -> impl Iterator<Item = &Gtid> {
         self.transaction.iter().flat_map(|open| &open.gtids)
     }
@@ -281,12 +281,12 @@ impl Applier {
         self.ahead.extend(waiting.events);
     }
 
-    /// Whether all that was submitted is visible.
+    /// Whether all submitted batches are visible.
     pub fn is_all_visible(&self) -> bool {
         self.in_flight == 0
     }
 
-    /// Waits until all that was submitted is visible.
+    /// Waits until all submitted batches are visible.
     pub fn wait_for_submitted(&mut self) -> Result<()> {
         while self.in_flight > 0 {
             for message in std::mem::take(&mut self.messages) {
@@ -337,7 +337,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Whether to go on.
+    /// Handles a message; false means to stop.
     fn message(&mut self, message: Message) -> Result<bool> {
         match message {
             Message::Window(request) => self.want_window(request),
@@ -402,7 +402,7 @@ impl Applier {
         }
     }
 
-    /// A file of the binlog begins; its name and time go with the position.
+    /// A binlog file begins. Its name and creation time are stored with the position.
     fn begin_file(&mut self, name: String, created: u32) -> Result<()> {
         let key = binlog_key(&self.shared.settings.name);
         let file = BinlogFile { uuid: self.source.server.uuid.clone(), name, created };
@@ -416,7 +416,7 @@ impl Applier {
         Ok(())
     }
 
-    /// A source that tells a transaction again was reset and counts from the beginning.
+    /// A source that repeats a transaction was reset and counts from the beginning.
     fn check_new(&self, gtid: &Gtid) -> Result<()> {
         if !self.applied.is_repeated_by(gtid) {
             return Ok(());
@@ -426,7 +426,7 @@ impl Applier {
         Err(Error::BackInTime { message })
     }
 
-    /// The transaction that was being read did not happen, or will be read again.
+    /// Discards the transaction being read: it was rolled back, or will be read again.
     pub fn abandon(&mut self) {
         self.batch.roll_back();
         self.drop_large();
@@ -459,14 +459,14 @@ impl Applier {
             return Ok(());
         };
         if open.statement.is_some() && self.batch.has_whole() {
-            // What came before must not be stored with the position of the statement.
+            // Earlier transactions must not be stored with the position of the statement.
             self.submit()?;
         }
         open.gtids.iter().for_each(|gtid| self.applied.add(gtid));
         match open.statement {
             Some((query, statement)) => self.apply_statement(&query, statement)?,
             None => {
-                // What they put in doubt is stored with the rows and the position.
+                // Tables that they put in doubt are stored with the rows and the position.
                 for (query, statement) in open.deferred {
                     self.apply_statement(&query, statement)?;
                 }
@@ -492,8 +492,7 @@ impl Applier {
         Ok(())
     }
 
-    /// The transaction that is being read becomes a large batch, and what was read of it is
-    /// applied unseen.
+    /// Turns the transaction being read into a large batch, and applies invisibly what was read so far.
     pub fn spill(&mut self) -> Result<()> {
         if self.batch.has_whole() {
             self.submit()?;
@@ -509,8 +508,8 @@ impl Applier {
         Ok(())
     }
 
-    /// Adds what was read of the transaction. Where rows of a table cannot be counted the large
-    /// batch is given up before the table is: the writer does nothing else as long as it is there.
+    /// Adds what was read of the transaction. If the rows of a table cannot be counted, the large batch is given up
+    /// before the table, because the writer is blocked while the large batch exists.
     fn add_or_give_up(&mut self, mut large: LargeBatch) -> Result<LargeBatch> {
         let added = self.add_to_large(&mut large);
         let Some((table, reason)) = self.uncountable.take() else { return added.map(|()| large) };
@@ -542,8 +541,7 @@ impl Applier {
         Ok(())
     }
 
-    /// The rows of a table cannot be read: it is given to a copy, and the session begins again
-    /// where the last whole transaction ended.
+    /// Gives a table whose rows cannot be read to a copy. The session restarts after the last complete transaction.
     pub fn give_up_reading(&mut self, table: &TableName, reason: String, times: u32) -> Result<()> {
         self.shared.failed_at.lock().insert(table.clone(), self.place.clone());
         self.abandon();

@@ -1,21 +1,21 @@
-//! The batch that goes to the engine: whole transactions, as many as arrived while the engine was busy.
+//! The batch for the engine: the complete transactions that arrived while the engine was busy.
 
 use std::sync::Arc;
 
 use remora_engine::{Change, TableChanges};
 use rustc_hash::FxHashMap;
 
-/// A batch of so many bytes of events is submitted whatever waits behind it.
+/// A batch with this many bytes of events is submitted at once.
 pub(super) const FULL_BYTES: usize = 4 << 20;
-/// A batch of so many changes is submitted whatever waits behind it.
+/// A batch with this many changes is submitted at once.
 pub(super) const FULL_CHANGES: usize = 16_384;
 
-/// Changes of whole transactions and of the one that is being read.
+/// Changes of complete transactions and of the one being read.
 #[derive(Default)]
 pub(super) struct Batch {
     tables: Vec<Part>,
     places: FxHashMap<Arc<str>, usize>,
-    /// Of everything, and of the whole transactions among it.
+    /// The number of all changes, and of those of complete transactions.
     changes: usize,
     whole_changes: usize,
     bytes: usize,
@@ -26,12 +26,12 @@ pub(super) struct Batch {
 struct Part {
     table: Arc<str>,
     changes: Vec<Change>,
-    /// How many of them belong to whole transactions.
+    /// The number of changes that belong to complete transactions.
     whole: usize,
 }
 
 impl Batch {
-    /// Where changes of this table go: a place for [`Batch::push`], good until something is taken.
+    /// The index of a table for [`Batch::push`], valid until changes are taken.
     pub fn place(&mut self, table: &Arc<str>) -> usize {
         if let Some(place) = self.places.get(table) {
             return *place;
@@ -42,7 +42,7 @@ impl Batch {
         place
     }
 
-    /// Appends a change of the transaction that is being read.
+    /// Appends a change of the transaction being read.
     pub fn push(&mut self, place: usize, change: Change) {
         if let Some(part) = self.tables.get_mut(place) {
             part.changes.push(change);
@@ -50,13 +50,13 @@ impl Batch {
         }
     }
 
-    /// The changes of a table that were not taken, in order.
+    /// The changes of a table that were not taken yet, in order.
     pub fn changes_of(&self, table: &Arc<str>) -> &[Change] {
         let part = self.places.get(table).and_then(|place| self.tables.get(*place));
         part.map(|part| part.changes.as_slice()).unwrap_or_default()
     }
 
-    /// Takes the changes of one table that belong to the transaction that is being read.
+    /// Takes the changes of one table in the transaction being read.
     pub fn take_open(&mut self, table: &Arc<str>) -> Vec<Change> {
         let place = self.places.get(table).copied();
         let Some(part) = place.and_then(|place| self.tables.get_mut(place)) else {
@@ -67,45 +67,45 @@ impl Batch {
         taken
     }
 
-    /// Bytes of the transaction that is being read.
+    /// The bytes of the transaction being read.
     pub fn open_bytes(&self) -> usize {
         self.bytes - self.whole_bytes
     }
 
-    /// Counts bytes of the transaction that is being read.
+    /// Counts bytes of the transaction being read.
     pub fn add_bytes(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// The transaction that was being read is whole.
+    /// Marks the transaction being read as complete.
     pub fn commit(&mut self) {
         self.tables.iter_mut().for_each(|part| part.whole = part.changes.len());
         (self.whole_changes, self.whole_bytes) = (self.changes, self.bytes);
     }
 
-    /// The transaction that was being read did not happen.
+    /// Discards the transaction being read.
     pub fn roll_back(&mut self) {
         self.tables.iter_mut().for_each(|part| part.changes.truncate(part.whole));
         (self.changes, self.bytes) = (self.whole_changes, self.whole_bytes);
     }
 
-    /// Whether there are changes of whole transactions.
+    /// Whether there are changes of complete transactions.
     pub fn has_whole(&self) -> bool {
         self.whole_changes > 0
     }
 
-    /// Whether the whole transactions are enough for a batch.
+    /// Whether the complete transactions fill a batch.
     pub fn is_full(&self) -> bool {
         self.whole_changes >= FULL_CHANGES || self.whole_bytes >= FULL_BYTES
     }
 
-    /// Whether the transaction that is being read is more than a batch by itself.
+    /// Whether the transaction being read is larger than a batch.
     pub fn is_large(&self) -> bool {
         self.changes - self.whole_changes >= 4 * FULL_CHANGES
             || self.bytes - self.whole_bytes >= 4 * FULL_BYTES
     }
 
-    /// Takes the changes of whole transactions; those of the one that is being read stay.
+    /// Takes the changes of complete transactions. Those of the one being read stay.
     pub fn take_whole(&mut self) -> Vec<TableChanges> {
         let mut taken = Vec::with_capacity(self.tables.len());
         for part in &mut self.tables {
@@ -126,7 +126,7 @@ impl Batch {
         taken
     }
 
-    /// Takes everything, of the transaction that is being read too.
+    /// Takes all changes, including those of the transaction being read.
     pub fn take_all(&mut self) -> Vec<TableChanges> {
         self.commit();
         self.take_whole()

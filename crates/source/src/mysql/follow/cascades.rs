@@ -1,9 +1,9 @@
 //! Applies the actions of foreign keys (`ON DELETE` and `ON UPDATE` with `CASCADE` or `SET NULL`) that the source does
 //! not log, at the same place of the stream.
 //!
-//! The rows that refer to a changed row are found in the local table, with the transaction's changes so far on top
-//! (`referring`), and changed page by page. If that is uncertain (values equal only by collation, chains that are too
-//! long), the table is copied again. If a table that is not followed changes rows, the table stops.
+//! The referencing rows of a changed row are found in the local table, including the transaction's changes so far
+//! (`referring`), and changed page by page. If they cannot be determined (values equal only by collation, chains that
+//! are too long), the table is copied again. If the parent table is not followed, the child table stops.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -28,33 +28,33 @@ use crate::{
     },
 };
 
-/// Servers follow no longer chains of foreign keys.
+/// The longest chain of foreign keys that servers follow.
 const MAX_DEPTH: usize = 16;
-/// Why rows cannot be told.
+/// The reason why rows cannot be determined.
 const UNKNOWN_COLUMNS: &str = "a column that a foreign key names is not known";
-/// Bit of a rows event: no foreign key was followed.
+/// The flag of a rows event for which foreign keys were not checked.
 const WITHOUT_FOREIGN_KEYS: u8 = 1 << 1;
-/// Where in the event those bits are.
+/// The offset of the flags in the event.
 const FLAGS: usize = 6;
 
-/// A table whose rows refer to those of another, and how.
+/// A table whose rows reference those of another, with the foreign key.
 #[derive(Clone, Debug)]
 pub(super) struct Child {
     pub table: TableName,
     pub key: ForeignKey,
 }
 
-/// The children of each table.
+/// The child tables of each table.
 pub(super) type Children = FxHashMap<TableName, Arc<[Child]>>;
 
-/// Whether a rows event may have made foreign keys change rows.
+/// Whether a rows event may have triggered foreign key actions.
 pub(super) fn may_cascade(kind: RowsKind, body: &[u8]) -> bool {
     let flags = body.get(FLAGS).copied().unwrap_or(0);
     kind != RowsKind::Insert && flags & WITHOUT_FOREIGN_KEYS == 0
 }
 
 impl Applier {
-    /// The tables whose rows change with those of this one.
+    /// The child tables whose rows change with those of this one.
     pub fn children_of(&mut self, parent: &TableName) -> Arc<[Child]> {
         if self.source.server.logs_cascades {
             return Arc::default();
@@ -75,7 +75,7 @@ impl Applier {
         known.cloned().unwrap_or_default()
     }
 
-    /// Rows of a table changed which cannot be read here.
+    /// Handles changes of a table whose rows cannot be read here.
     pub fn cascade_blindly(&mut self, parent: &TableName, children: &[Child], kind: RowsKind) {
         let in_doubt = self.tables.get(parent).is_some_and(|known| known.doubt.is_some());
         for child in children {
@@ -91,7 +91,7 @@ impl Applier {
         }
     }
 
-    /// Does what foreign keys did when rows of `parent` changed: each as it was, and as it is.
+    /// Applies the foreign key actions of changed rows of `parent`, each given before and after.
     pub fn cascade(
         &mut self,
         parent: &TableName,
@@ -119,7 +119,7 @@ impl Applier {
         Ok(())
     }
 
-    /// What deletions do to a child does not depend on their order: it is done at once.
+    /// The effects of deletions on a child do not depend on their order, so they are applied together.
     fn cascade_deletions(
         &mut self,
         source: &SourceTable,
@@ -157,7 +157,7 @@ impl Applier {
         let Some(followed) = self.tables.get(&child.table) else { return Ok(()) };
         let source = Arc::clone(&followed.source);
         if source.is_keyless() {
-            // Which of equal rows referred to it cannot be told.
+            // With equal rows it is unknown which of them was referenced.
             self.miss(&child.table);
             return Ok(());
         }
@@ -196,7 +196,7 @@ impl Applier {
         })?;
         let children = self.children_of(&child.table);
         if !whole {
-            // Rows of it that are not here yet changed as well.
+            // Rows of it that are not copied yet changed as well.
             let why = "rows that are being copied were changed by a foreign key";
             children.iter().for_each(|grandchild| self.miss_for(&grandchild.table, why));
             return Ok(());
@@ -204,7 +204,7 @@ impl Applier {
         if children.is_empty() {
             return Ok(());
         }
-        // What was found is all changed before the first of it changes others.
+        // All rows found are changed before the first of them affects others.
         referring.for_each_page(|rows| {
             let changed = rows.into_iter().map(|before| {
                 let after = cascades.apply(before.clone());
@@ -214,7 +214,7 @@ impl Applier {
         })
     }
 
-    /// Chunks of a copy that were read before hold the rows as they were.
+    /// Records the actions for chunks of a copy that were read before.
     fn note_in_windows(&mut self, table: &TableName, cascades: &Cascades, whole: bool) {
         let copy = self.tables.get_mut(table).and_then(|followed| followed.copy.as_mut());
         if let Some(copy) = copy.filter(|_| !whole) {
@@ -222,7 +222,7 @@ impl Applier {
         }
     }
 
-    /// Appends the changes of rows to the transaction.
+    /// Appends changes of rows to the transaction.
     fn put_changed(&mut self, table: &TableName, cascades: &Cascades, rows: Vec<Row>) {
         let Some(followed) = self.tables.get_mut(table) else { return };
         let source = Arc::clone(&followed.source);
@@ -246,15 +246,14 @@ impl Applier {
         }
     }
 
-    /// As [`Applier::miss`], with a word to the operator.
+    /// As [`Applier::miss`], with a warning in the log.
     fn miss_for(&mut self, table: &TableName, why: &str) {
         let TableName { database, table: name } = table;
         tracing::warn!("{database}.{name} is copied anew: {why}");
         self.miss(table);
     }
 
-    /// Rows of a table changed that nobody can tell any more: it is copied anew, and the next
-    /// commit says so.
+    /// The rows of a table are unknown from now on: it is copied again, which the next commit stores.
     pub fn miss(&mut self, table: &TableName) {
         let Some(followed) = self.tables.get(table) else { return };
         if followed.stopped.is_some() {
@@ -276,7 +275,7 @@ impl Applier {
         }
     }
 
-    /// Rows of a table change with those of one that is not followed.
+    /// Stops a table whose rows change with those of a table that is not followed.
     fn stop_blind(&mut self, parent: &TableName, child: &Child) {
         let TableName { database, table: name } = parent;
         let reason = format!(
@@ -308,7 +307,7 @@ impl Applier {
     }
 }
 
-/// What a foreign key does to rows by the values that they hold.
+/// The foreign key actions on rows, by the values in the rows.
 struct Cascades(Vec<Cascade>);
 
 impl Cascades {
@@ -320,7 +319,7 @@ impl Cascades {
         Self(held.values.iter().map(one).collect())
     }
 
-    /// What becomes of a row that one of them applies to; they all do the same.
+    /// The new row of a row to which one of them applies; they all have the same effect.
     fn apply(&self, mut row: Row) -> Option<Row> {
         let Cascade { held, then } = self.0.first()?;
         for ((place, _), value) in held.iter().zip(then.as_ref()?) {
@@ -332,7 +331,7 @@ impl Cascades {
     }
 }
 
-/// Bytes of memory of a value, about.
+/// The approximate memory of a value.
 fn value_bytes(value: &Value) -> usize {
     let heap = match value {
         Value::Text(text) => text.len(),
@@ -342,7 +341,7 @@ fn value_bytes(value: &Value) -> usize {
     size_of::<Value>() + heap
 }
 
-/// What a foreign key does.
+/// The effect of a foreign key action.
 enum Effect {
     Nothing,
     Unknown,
@@ -380,7 +379,7 @@ fn effect(parent: &SourceTable, child: &Child, before: &Row, after: Option<&Row>
     Effect::Is { held, then }
 }
 
-/// Places of the columns of a table that its children refer to; all where one is not known.
+/// The positions of a table's columns that its children reference; all columns if one is unknown.
 pub(super) fn referred_places(parent: &SourceTable, children: &[Child]) -> Vec<usize> {
     let mut referred = Vec::new();
     for child in children {
@@ -402,8 +401,7 @@ fn places(table: &SourceTable, names: &[String]) -> Option<Vec<usize>> {
     names.iter().map(place).collect()
 }
 
-/// Where a key's columns are in the rows that refer, if equal values and no others are equal to the
-/// source.
+/// The positions of a foreign key's columns in the child, if equality at the source means equality of the values here.
 fn exact_places(parent: &SourceTable, child: &SourceTable, key: &ForeignKey) -> Option<Vec<usize>> {
     let (there, here) = (places(parent, &key.parent_columns)?, places(child, &key.columns)?);
     let exact = |(there, here): (&usize, &usize)| {

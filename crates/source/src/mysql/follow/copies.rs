@@ -1,4 +1,4 @@
-//! Copies as the applier sees them: windows, chunks at their places, the swap at the end.
+//! Copies from the applier's side: windows, chunks at their positions, the final swap.
 
 use std::{sync::Arc, time::Instant};
 
@@ -23,13 +23,13 @@ use crate::{
     },
 };
 
-/// Windows that one copy has open: a chunk is read while the one before waits for the stream.
+/// The most open windows of a copy: a chunk is read while the one before waits for the stream.
 const WINDOWS: usize = 2;
-/// So often a table's rows may be unreadable before it is given up.
+/// How often a table's rows may be unreadable before the table stops.
 const ATTEMPTS: u32 = 3;
 
 impl Applier {
-    /// A copy wants a window: it opens between two transactions.
+    /// A copy requests a window, which is opened between two transactions.
     pub fn want_window(&mut self, request: WindowRequest) {
         if let Some(copy) = self.copy_of_number(request.copy) {
             copy.windows.close(request.instead_of.unwrap_or(0));
@@ -37,7 +37,7 @@ impl Applier {
         }
     }
 
-    /// A chunk was read: it waits for its place in the stream.
+    /// Takes a chunk that was read. It waits for its position in the stream.
     pub fn take_chunk(&mut self, chunk: Chunk) {
         if let Some(copy) = self.copy_of_number(chunk.copy) {
             copy.all_read = chunk.last;
@@ -45,7 +45,7 @@ impl Applier {
         }
     }
 
-    /// Does for every copy what can be done at this place of the stream.
+    /// Advances all copies as far as the position in the stream permits.
     pub fn serve_copies(&mut self) -> Result<()> {
         while let Some((number, error)) = self.failed_copies.pop() {
             self.copy_failed(number, error)?;
@@ -72,7 +72,7 @@ impl Applier {
         copies.into_iter().find(|copy| copy.number == number)
     }
 
-    /// Tells a worker of a copy whose table is there.
+    /// Queues a copy whose hidden table exists.
     fn begin_copy(&mut self, table: &TableName) {
         let Some(followed) = self.tables.get_mut(table) else { return };
         let Some(copy) = followed.copy.as_mut().filter(|copy| !copy.begun) else { return };
@@ -127,7 +127,7 @@ impl Applier {
         let hidden = Arc::clone(&copy.hidden);
         let key = copy_key(&self.shared.settings.name, &followed.name);
         self.shared.board.set_table(&followed.name, followed.state());
-        // What came before it in the stream may be older than it.
+        // Earlier changes in the stream may be older than the chunk.
         if self.batch.has_whole() {
             self.submit()?;
         }
@@ -147,7 +147,7 @@ impl Applier {
         }
     }
 
-    /// The copy is whole: it takes the place of what was there.
+    /// Replaces the table by its complete copy.
     fn finish_copy(&mut self, table: &TableName) -> Result<()> {
         self.copying.retain(|other| other != table);
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
@@ -182,8 +182,8 @@ impl Applier {
         let end = self.source.binlog_end()?;
         let Some(followed) = self.tables.get_mut(&table) else { return Ok(()) };
         if !answer.is_ok_and(|read| read.reads_as(&followed.source)) {
-            // The source has another table by now, or none that it can open: as the stream will
-            // tell, or else what the source says of it then counts.
+            // The source has another table by now, or one that it cannot open. The stream will tell; otherwise the
+            // source's answer at this position counts.
             if followed.unexplained.is_none() && followed.doubt.is_none() {
                 followed.unexplained = Some(end);
                 self.uncertain.retain(|other| *other != table);
@@ -202,7 +202,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Ends a copy; what could be read before stays.
+    /// Gives up a copy. The readable table stays.
     fn drop_copy(&mut self, table: &TableName, reason: String) -> Result<()> {
         self.copying.retain(|other| other != table);
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
@@ -220,15 +220,15 @@ impl Applier {
         Ok(())
     }
 
-    /// Shows a table's state.
+    /// Publishes a table's state.
     pub fn show(&self, table: &TableName) {
         if let Some(followed) = self.tables.get(table) {
             self.shared.board.set_table(&followed.name, followed.state());
         }
     }
 
-    /// Rows of the table cannot be read: what can be read of it stays as it is, and the next
-    /// session copies it, unless that did not help before.
+    /// Stops feeding a table whose rows cannot be read. It stays as it is, and the next session copies it, unless that
+    /// did not help before.
     pub fn freeze(&mut self, table: &TableName, reason: &str, times: u32) -> Result<()> {
         tracing::warn!(table = table.table, "its rows cannot be read: {reason}");
         if times >= ATTEMPTS {
@@ -246,8 +246,8 @@ impl Applier {
         self.define(step.definitions, step.positions)
     }
 
-    /// Adds to the step that the table, which is `source` at this place, is copied anew. What can be
-    /// read of it is fed meanwhile if rows read the same, unless some are `lost`.
+    /// Adds a new copy of a table, which is `source` at this position, to the step. The readable table is fed meanwhile
+    /// if its rows can be read and none are `lost`.
     pub fn start_copy(
         &mut self,
         table: &TableName,
@@ -282,7 +282,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Does what the owner ordered for tables.
+    /// Executes the owner's orders for tables.
     pub fn obey_orders(&mut self) -> Result<()> {
         while let Some(order) = self.shared.next_order() {
             match order {
@@ -312,7 +312,7 @@ impl Applier {
             return Ok(());
         };
         self.shared.forget_failures(&table);
-        // What it showed when it was ordered; what becomes of it is shown below.
+        // Removes the state that was shown for the order; the real state is shown below.
         self.shared.board.forget_table(name);
         let mut step = Step::default();
         match self.tables.get(&table) {

@@ -1,5 +1,5 @@
-//! Applies the source's schema changes, each at its place in the stream and in one commit with its position.
-//! [`super::doubt`] finds out a table's definition afterwards.
+//! Applies the source's schema changes, each at its position in the stream and in one commit with that position.
+//! [`super::doubt`] then determines a table's definition.
 
 use remora_engine::Definition;
 
@@ -22,17 +22,17 @@ use crate::{
     },
 };
 
-/// How much of a statement the log shows.
+/// The most characters of a statement in the log.
 const LOGGED_CHARACTERS: usize = 200;
 
 /// An ALTER TABLE.
 struct Altered<'t> {
     alteration: Alteration,
-    /// What the log shows of it.
+    /// Its text in the log.
     text: &'t str,
     /// Whether it ended with an error.
     failed: bool,
-    /// Whether a temporary table was meant, maybe.
+    /// Whether it may mean a temporary table.
     maybe_temporary: bool,
 }
 
@@ -43,7 +43,7 @@ impl Applier {
             self.look_for_views()?;
         }
         self.apply_to_tables(query, statement)?;
-        // What no step of its tables has taken along.
+        // Stores changed views, if no step has stored them.
         self.take_step(Step::default())
     }
 
@@ -122,20 +122,20 @@ impl Applier {
         self.take_step(step)
     }
 
-    /// Whether a statement that names a table may mean a temporary one, which hides the lasting one.
-    /// The making of that need not be known: it may not have been logged, or before following began.
+    /// Whether a statement that names a table may mean a temporary one, which hides the base table. The creation of
+    /// that may be unknown, because it was not logged or was before following began.
     fn is_maybe_temporary(&self, table: &TableName, query: &Query) -> bool {
         let in_dictionary = query.in_dictionary || !self.source.server.tells_of_dictionary;
         !in_dictionary || query.uses_temporary || self.temporary.has(table)
     }
 
-    /// Whatever is here may differ from the source: all tables are copied beside what can be read.
+    /// All tables may differ from the source: they are copied while the current rows stay readable.
     fn miss_all(&mut self) {
         let tables: Vec<_> = self.tables.keys().cloned().collect();
         tables.iter().for_each(|table| self.miss(table));
     }
 
-    /// Tables that came to the source, nobody knows when, are copied.
+    /// Starts copies of tables that appeared at the source at an unknown position.
     pub fn adopt_new_tables(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.relist) {
             return Ok(());
@@ -153,14 +153,14 @@ impl Applier {
         self.take_step(step)
     }
 
-    /// Commits a step behind everything that was submitted.
+    /// Commits a step after all submitted batches.
     pub fn take_step(&mut self, mut step: Step) -> Result<()> {
         let (changed, gone) = (std::mem::take(&mut step.changed), std::mem::take(&mut step.gone));
         step.positions.append(&mut self.changed_views);
         if !step.is_empty() {
             self.commit_step(step)?;
         }
-        // Not before: who reads a table when it is told as live reads what it is now.
+        // Not earlier: readers rely on a table's state being true when it is shown.
         changed.iter().for_each(|table| self.show(table));
         let is_known =
             |name: &String| self.tables.values().any(|followed| *followed.name == **name);
@@ -183,7 +183,7 @@ impl Applier {
         }
     }
 
-    /// Tables that the engine would not alter in place are copied anew.
+    /// Copies the tables again that the engine refuses to alter in place.
     fn copy_refused(&mut self, mut step: Step, refusal: remora_engine::Error) -> Result<()> {
         let names = step.take_alterations();
         if names.is_empty() {
@@ -211,7 +211,7 @@ impl Applier {
         }
     }
 
-    /// Whether a table is to be followed, and can have its name here.
+    /// Whether a table is to be followed and its name is possible here.
     pub fn selects(&self, table: &TableName) -> bool {
         if !self.shared.selection.matches(&table.database, &table.table) {
             return false;
@@ -222,9 +222,9 @@ impl Applier {
         false
     }
 
-    /// A schema change that the settings forbid to follow.
+    /// An error for a schema change, if the settings forbid them.
     pub fn check_strict(&self, table: &TableName, what: &str) -> Result<()> {
-        // A table that waits for a copy, as after SYNC, is followed whatever it was.
+        // A table that waits for a copy, as after SYNC, is followed whatever it was before.
         let waits = |followed: &FollowedTable| followed.source.columns.is_empty();
         if !self.shared.settings.strict_schema || self.tables.get(table).is_some_and(waits) {
             return Ok(());
@@ -252,18 +252,18 @@ impl Applier {
         if creation.unless_there && self.tables.contains_key(table) {
             return self.settle(table, step);
         }
-        // What is here under the name belongs to an older table.
+        // The local table of this name is an older one.
         self.drop_table(table, step)?;
         let name = name_here(&self.shared.settings, table);
         self.tables.insert(table.clone(), FollowedTable::unknown(table, name));
-        // One that was there already, and could not be followed so far, has rows.
+        // A table that existed before, and could not be followed, has rows.
         self.begin_doubt(table, creation.with_rows || creation.unless_there);
         self.settle(table, step)
     }
 
-    /// Tables that a statement dropped, but for those that are there nevertheless: it may have meant
-    /// temporary ones, and MariaDB logs the drop of a table that it could not replace. What can be read
-    /// of those stays while they are copied.
+    /// Drops the tables of a DROP TABLE, except those that still exist at the source: the statement may have meant
+    /// temporary tables, and MariaDB logs the drop of a table that it could not replace. Those stay readable while they
+    /// are copied.
     fn drop_named(&mut self, tables: &[TableName], step: &mut Step) -> Result<()> {
         let mut suspects = Vec::new();
         for table in tables {
@@ -295,7 +295,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Whatever is here of the table goes.
+    /// Drops everything of a table here.
     pub fn forget(&mut self, table: &TableName, step: &mut Step) {
         let (database, settings) = (&self.shared.database, &self.shared.settings);
         if namesake(settings, table, self.tables.iter()).is_some() {
@@ -365,7 +365,7 @@ impl Applier {
                 self.temporary.add(to.clone(), &self.shared);
             }
             self.rename(vec![(table.clone(), to)], maybe_temporary, step)?;
-            // It has its name still if a temporary table was renamed.
+            // A renamed temporary table leaves the base table's name unchanged.
             return self.settle(&table, step);
         }
         if !self.tables.contains_key(&table) {
@@ -407,7 +407,7 @@ impl Applier {
                     }
                     left.push(from);
                     self.adopt(&to, step);
-                    // It may be a view, then what is here under its name is another's.
+                    // It may be a view; then the local table of this name is another.
                     self.may_be_gone(&to);
                 }
             }
@@ -419,7 +419,7 @@ impl Applier {
             }
         }
         for child in children {
-            // It may have been renamed itself.
+            // The child table may have been renamed too.
             let child =
                 renamed.iter().fold(child.table, |child, (from, to)| match child == *from {
                     true => to.clone(),
@@ -437,7 +437,7 @@ impl Applier {
             come.push(table);
         }
         come.iter().try_for_each(|table| self.settle(table, step))?;
-        // Where the source is ahead nothing was certain.
+        // If the source is ahead, none of this was certain.
         for (from, to) in renamed {
             self.suspect(&from, Suspect::Renamed(to));
         }
@@ -492,7 +492,7 @@ impl Applier {
         step.changed.push(to.clone());
     }
 
-    /// A table goes away under its name; what can be read of it stays for now.
+    /// Handles a table that is no longer followed under its name. It stays readable for now.
     fn leave(&mut self, followed: FollowedTable, from: &TableName, step: &mut Step) {
         self.copying.retain(|other| other != from);
         if let Some(copy) = followed.copy {
@@ -501,8 +501,8 @@ impl Applier {
         }
     }
 
-    /// A table that was not followed comes to this name: it is to be copied, beside what is here of
-    /// another that had the name.
+    /// Starts following a table that was renamed to a followed name. It is copied, while the table that had the name
+    /// stays readable.
     pub fn adopt(&mut self, to: &TableName, step: &mut Step) {
         if !self.selects(to) {
             return;
@@ -525,7 +525,7 @@ impl Applier {
     }
 }
 
-/// A statement in small letters and without back quotes, which servers put around names.
+/// A statement in lower case without backquotes, which servers add to names.
 fn plain(sql: &str) -> String {
     let words: Vec<&str> = sql.split_whitespace().collect();
     words.join(" ").replace('`', "").to_lowercase()

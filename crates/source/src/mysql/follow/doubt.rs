@@ -1,11 +1,10 @@
-//! Finds out what a table is at a place of the stream, although only the source can be asked, and the source is
-//! further.
+//! Determines a table's definition at a position of the stream, although only the source, which is ahead, can be asked.
 //!
-//! The stream says that a table was changed, but not to what. The source's answer is valid at the stream's place if
-//! nothing changed the table between there and the end of the binlog after the answer. So the stream is received that
-//! far before an answer is used. Until then the table is in doubt: its rows are skipped, and if there were any, the
-//! table is copied when the doubt ends. A doubt ends at the next statement that changes the table, or when the stream
-//! reaches the place of the answer. If the answer was useless, the source is asked again there.
+//! The stream says that a table was changed, but not to what. The source's answer is valid at the stream's position if
+//! nothing changed the table between that position and the end of the binlog after the answer. So the stream is
+//! received up to there before an answer is used. Until then the table is in doubt: its rows are skipped, and if there
+//! were any, the table is copied when the doubt ends. A doubt ends at the next statement that changes the table, or
+//! when the stream reaches the position of the answer. If the answer was useless, the source is asked again there.
 //!
 //! A table that should be gone but may exist is in doubt too: a suspect, which is not shown.
 
@@ -37,32 +36,32 @@ use crate::{
     },
 };
 
-/// A table that was created is shown within this time, unless it is gone again.
+/// A new table is shown within this time, unless it is dropped again.
 const SHOWN_WITHIN: Duration = Duration::from_millis(300);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// What is known of a table in doubt.
+/// The state of a table in doubt.
 #[derive(Default)]
 pub(super) struct Doubt {
-    /// What changed its definition since it was known.
+    /// The statements that changed its definition since it was known.
     pub alterations: Vec<Alteration>,
-    /// The same as texts.
+    /// Their texts.
     pub statements: Vec<String>,
-    /// What the source says, which holds if nothing changes the table before the place.
+    /// The source's answer, which is valid if nothing changes the table before this position.
     pub answer: Option<(Answer, Coordinates)>,
-    /// The source said nothing of use; it is asked again at this place.
+    /// The position at which the source is asked again, because its answer was useless.
     pub again: Option<Coordinates>,
-    /// Whether rows were changed since then, which are not known here.
+    /// Whether rows were skipped since then.
     pub missed: bool,
-    /// Whether the source is to be asked when the transaction that is being read is whole.
+    /// Whether the source is to be asked when the transaction being read is complete.
     pub unasked: bool,
-    /// Set if there should be no table of this name.
+    /// Set if no table of this name should exist.
     pub suspect: Option<Suspect>,
-    /// Whether it is dropped here if the source has it no more; else it stays as it was last.
+    /// Whether it is dropped here if the source does not have it; otherwise it stays as it was.
     pub may_be_gone: bool,
 }
 
-/// Why there should be no such table at the source.
+/// Why a table should not exist at the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Suspect {
     /// It was dropped.
@@ -71,7 +70,7 @@ pub(super) enum Suspect {
     Renamed(TableName),
 }
 
-/// What the source says of a table: its definition, or why it cannot be followed.
+/// The source's answer about a table: its definition, or why it cannot be followed.
 pub(super) type Answer = std::result::Result<SourceTable, Absence>;
 
 /// Why a table is not followed.
@@ -84,7 +83,7 @@ pub(super) enum Absence {
 }
 
 impl Absence {
-    /// For people.
+    /// The reason as text.
     pub fn reason(self) -> String {
         match self {
             Self::Gone => "the source has no such table any more".to_owned(),
@@ -93,12 +92,12 @@ impl Absence {
     }
 }
 
-/// What a table is at the stream's place.
+/// The definition at the stream's position.
 pub(super) enum Here {
     Is(Answer),
-    /// If nothing changes it before the place.
+    /// Valid if nothing changes the table before this position.
     IsPerhaps(Answer, Coordinates),
-    /// A statement that comes will tell, or who asks again at the place.
+    /// A later statement will tell, or the source is asked again at this position.
     Unknown(Coordinates),
 }
 
@@ -107,7 +106,7 @@ fn changed_by(column: &str, statements: &[String]) -> String {
 }
 
 impl Applier {
-    /// From here on the table is another one, perhaps; with `missed` its rows are too.
+    /// The table may be another from here on. With `missed`, its rows may differ too.
     pub fn begin_doubt(&mut self, table: &TableName, missed: bool) {
         self.routes.clear();
         let fails_ahead = self.fails_ahead(table);
@@ -133,8 +132,8 @@ impl Applier {
         }
     }
 
-    /// Whether the stream comes again to rows of the table that could not be read. Else what it says of
-    /// the definition before them would have them tried for ever.
+    /// Whether the stream will reach rows of the table again that could not be read. Otherwise the definition before
+    /// them would cause endless retries.
     fn fails_ahead(&self, table: &TableName) -> bool {
         let mut failed_at = self.shared.failed_at.lock();
         let is_ahead = failed_at.get(table).is_some_and(|place| self.place <= *place);
@@ -144,7 +143,7 @@ impl Applier {
         is_ahead
     }
 
-    /// Ends the doubt of a table if its definition can be told.
+    /// Ends the doubt of a table if its definition can be determined.
     pub fn settle(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
         if self.tables.get(table).is_none_or(|followed| followed.doubt.is_none()) {
             return Ok(());
@@ -172,7 +171,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Ends the doubts that end at this place of the stream.
+    /// Ends the doubts that end at this position of the stream.
     pub fn end_doubts(&mut self) -> Result<()> {
         if self.uncertain.is_empty() {
             return Ok(());
@@ -206,9 +205,9 @@ impl Applier {
         }
     }
 
-    /// What the table is at this place. The source answers for some moment between two that are known
-    /// by where its binlog ended: the table must have had one name and one definition between them.
-    /// What it `expects` is whether the source should have the table, if either would be a surprise.
+    /// Determines the table's definition at this position. The source answers for some moment between two positions of
+    /// its binlog, so the table must have had one name and one definition between them. `expects` tells whether the
+    /// source should have the table, if that is known.
     pub(super) fn definition_here(
         &mut self,
         table: &TableName,
@@ -239,15 +238,15 @@ impl Applier {
                 false => Here::Unknown(after),
             });
         }
-        // What changes the table before the place begins another doubt.
+        // A change of the table before that position begins another doubt.
         Ok(match self.ahead.fate(table, None) {
             Fate::Stays(now) if now == *table && now == name => Here::IsPerhaps(answer, after),
             _ => Here::Unknown(after),
         })
     }
 
-    /// Whether there are tables of names that one gave up: MariaDB logs renames of temporary tables too,
-    /// after which the lasting one has its name still.
+    /// Whether the source has tables with one of the former names. MariaDB also logs renames of temporary tables, after
+    /// which the base table keeps its name.
     fn is_any_there(&mut self, former: &[TableName]) -> Result<bool> {
         if self.source.server.flavor != Flavor::MariaDb {
             return Ok(false);
@@ -260,7 +259,7 @@ impl Applier {
         Ok(false)
     }
 
-    /// Whether the source should have the table; `None` if either would be no surprise.
+    /// Whether the source should have the table; `None` if both are possible.
     fn expects(&self, table: &TableName) -> Option<bool> {
         let doubt = self.tables.get(table)?.doubt.as_ref()?;
         match &doubt.suspect {
@@ -270,7 +269,7 @@ impl Applier {
         }
     }
 
-    /// Whether a table that this one refers to will have another name: its definition has that.
+    /// Whether a referenced table is renamed in the received events: then the definition has its new name already.
     fn refers_ahead(&self, read: &SourceTable) -> bool {
         read.reacting_keys().iter().any(|key| {
             let (database, table) = key.parent.clone();
@@ -278,8 +277,7 @@ impl Applier {
         })
     }
 
-    /// Asks again what the tables are that refer to this one: its name and columns stand in their
-    /// definitions.
+    /// Asks again for the definitions of the tables that reference this one, because they contain its name and columns.
     pub fn settle_children(&mut self, parent: &TableName, step: &mut Step) -> Result<()> {
         for child in self.children_of(parent).iter().filter(|child| child.table != *parent) {
             self.begin_doubt(&child.table, false);
@@ -288,8 +286,8 @@ impl Applier {
         Ok(())
     }
 
-    /// What the source says of a table after all that was applied. A source may log that it made or
-    /// dropped a table a moment before it shows that: what is not as it should be is asked for again.
+    /// The source's answer about a table after everything applied. A source may log the creation or drop of a table
+    /// before showing it, so an unexpected answer is verified by asking again.
     pub fn ask(&mut self, table: &TableName, expects: Option<bool>) -> Result<Answer> {
         let mut seen = self.applied.clone();
         self.open_gtids().for_each(|gtid| seen.add(gtid));
@@ -320,7 +318,7 @@ impl Applier {
         }
     }
 
-    /// At this place of the stream the table is what the answer says.
+    /// The answer is the table's definition at this position.
     fn believe(&mut self, table: &TableName, answer: Answer, step: &mut Step) -> Result<()> {
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let doubt = followed.doubt.take().unwrap_or_default();
@@ -347,7 +345,7 @@ impl Applier {
             return self.begin_empty(table, read, step);
         }
         let is_defined = definition(&self.shared.settings, table).is_some();
-        // Where a definition names the columns, no other one matters, nor where they stand.
+        // If a definition is configured, changes of other columns and of the order do not matter.
         let same = old.columns.is_empty() || (!is_defined && old.reads_as(&read));
         if let Some(column) = old.changed_column(&read).filter(|_| !same) {
             self.check_strict(table, &changed_by(column, &doubt.statements))?;
@@ -373,8 +371,8 @@ impl Applier {
         }
     }
 
-    /// The rows of a table stay. What keys over expressions give that are new, or that read something else by now, is in
-    /// none of them: they are copied beside.
+    /// Keeps the rows of a table. If new or changed functional keys have no values in them, the table is copied
+    /// instead.
     fn keep_rows(
         &mut self,
         table: &TableName,
@@ -393,7 +391,7 @@ impl Applier {
         self.start_copy(table, read, false, step)
     }
 
-    /// Whether rows that are here would lack what keys over expressions give, by what their table is from now on.
+    /// Whether existing rows lack values of functional keys in the new definition.
     fn lacks_computed(&self, table: &TableName, read: &SourceTable, step: &Step) -> Result<bool> {
         let Some(followed) = self.tables.get(table) else { return Ok(false) };
         let settings = &self.shared.settings;
@@ -416,7 +414,7 @@ impl Applier {
         Ok(false)
     }
 
-    /// The source has no such table, or none that can be followed.
+    /// The source does not have the table, or it cannot be followed.
     fn believe_absent(
         &mut self,
         table: &TableName,
@@ -438,11 +436,11 @@ impl Applier {
         self.refuse(table, reason, step)
     }
 
-    /// A table that was renamed is where it was: what has its new name here is another.
+    /// A renamed table turned out to be where it was: the local table with its new name is another.
     fn doubt_what_came_instead(&mut self, suspect: &Suspect) {
         let Suspect::Renamed(to) = suspect else { return };
         self.miss(to);
-        // It may have been told already that the source has no table of the new name.
+        // The source may already have been found to have no table of the new name.
         if self.tables.get(to).is_some_and(|known| known.stopped.is_some()) {
             self.begin_doubt(to, true);
         }
@@ -451,14 +449,14 @@ impl Applier {
         }
     }
 
-    /// A table in doubt is dropped here if it turns out that the source has none.
+    /// Notes that a table in doubt is dropped here if the source does not have it.
     pub fn may_be_gone(&mut self, table: &TableName) {
         if let Some(doubt) = self.tables.get_mut(table).and_then(|known| known.doubt.as_mut()) {
             doubt.may_be_gone = true;
         }
     }
 
-    /// Whether the source has a table that should be gone by now; nothing if that cannot be told.
+    /// Whether the source still has a table that should be gone; `None` if that cannot be determined.
     pub fn is_still_there(&mut self, table: &TableName) -> Result<Option<bool>> {
         Ok(match self.definition_here(table, Some(false))? {
             Here::Is(answer) => Some(answer != Err(Absence::Gone)),
@@ -466,7 +464,7 @@ impl Applier {
         })
     }
 
-    /// There should be no table of this name any more; should there be one, it is copied.
+    /// Notes that no table of this name should exist. If one does, it is copied.
     pub fn suspect(&mut self, table: &TableName, suspect: Suspect) {
         if self.tables.contains_key(table) || !self.selects(table) {
             return;
@@ -480,7 +478,7 @@ impl Applier {
         self.uncertain.push(table.clone());
     }
 
-    /// A table that is followed from its creation on is empty.
+    /// Begins a table that is followed from its creation on, without rows.
     fn begin_empty(&mut self, table: &TableName, read: SourceTable, step: &mut Step) -> Result<()> {
         let settings = &self.shared.settings;
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
@@ -495,7 +493,7 @@ impl Applier {
         Ok(())
     }
 
-    /// The rows stay as they are, those of a copy as well, which goes on.
+    /// Alters the definition and keeps the rows. A running copy continues.
     fn alter_in_place(
         &mut self,
         table: &TableName,
@@ -506,7 +504,7 @@ impl Applier {
         let source = &self.shared.settings.name;
         let Some(followed) = self.tables.get(table) else { return Ok(()) };
         if read.is_keyless() && followed.copy.is_some() {
-            // What was read whole was read as what the table was before.
+            // A copy of the whole table was read with the old definition.
             return self.start_copy(table, read, false, step);
         }
         let text = definition_text(&read);
@@ -522,7 +520,7 @@ impl Applier {
         if let Some(copy) = &mut followed.copy
             && !followed.source.reads_as(&read)
         {
-            // What was read meanwhile was read as what the table was before.
+            // Chunks read meanwhile have the old definition.
             self.last_copy += 1;
             copy.renumber(self.last_copy);
         }
@@ -531,7 +529,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Adds to the step what makes a table here one of the source's new definition.
+    /// Adds the definitions that alter the local table to the step.
     fn alter_here(
         &self,
         name: &str,
@@ -548,7 +546,7 @@ impl Applier {
             Some((column.id, value.clone()))
         };
         let fills = added.iter().filter_map(fill).collect();
-        // Words come with the commit.
+        // Ranked search is changed with the commit.
         let (name, words) = (schema.name.clone(), schema.words.clone());
         if schema != (Schema { name, words, ..(*previous).clone() }) {
             step.definitions.push(Definition::Alter { schema, fills });
@@ -556,7 +554,7 @@ impl Applier {
         Ok(())
     }
 
-    /// A table cannot be followed: what can be read of it stays as it is.
+    /// Stops a table that cannot be followed. It stays readable as it is.
     fn refuse(&mut self, table: &TableName, reason: String, step: &mut Step) -> Result<()> {
         let source = self.shared.settings.name.clone();
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
@@ -569,7 +567,7 @@ impl Applier {
         }
         if followed.visible == Visible::Absent {
             self.tables.remove(table);
-            // What had the name before is gone, this is told of.
+            // The earlier table of this name is gone, but this one is reported.
             step.gone.retain(|gone| *gone != name);
             self.shared.board.set_table(&name, TableState::Refused(reason));
             return Ok(());
@@ -580,7 +578,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Rows of a table in doubt pass by.
+    /// Notes that rows of a table in doubt were skipped.
     pub fn miss_rows(&mut self, table: &TableName) {
         let Some(followed) = self.tables.get_mut(table) else { return };
         let FollowedTable { doubt: Some(doubt), visible, .. } = followed else { return };

@@ -7,8 +7,8 @@
 //!                                        three names tells which
 //! RENAME TABLE a TO x, b TO a, x TO b    if `a` and `b` are defined alike nothing tells
 //! ```
-//! So each reading of a statement's renames is tried: its outcome for the followed tables is compared with the source's
-//! tables now. If several readings remain, the tables are copied.
+//! So each interpretation of a statement's renames is tried: its result for the followed tables is compared with the
+//! source's current tables. If several interpretations remain, the tables are copied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,27 +21,27 @@ use crate::{
     mysql::{gtid::Flavor, table_name::TableName},
 };
 
-/// From one name to another.
+/// The old and the new name.
 pub(super) type Rename = (TableName, TableName);
 
-/// What the renames of a statement are.
+/// The interpretation of a statement's renames.
 #[derive(Default)]
 pub(super) struct Told {
-    /// Those of tables that last, in their order.
+    /// The renames of base tables, in order.
     pub lasting: Vec<Rename>,
-    /// Names of those that may be either.
+    /// Names that may belong to either kind.
     pub undecided: Vec<TableName>,
 }
 
-/// More renames than these that share names are not told apart: there are twice as many ways with each.
+/// The most connected renames that are examined. Each one doubles the number of interpretations.
 const MOST_LINKED: usize = 8;
 
-/// Which of some renames are of lasting tables; nothing if that cannot be told.
+/// For each rename, whether it is of a base table; `None` if that cannot be determined.
 type Verdict = Option<Vec<bool>>;
 
 impl Applier {
-    /// The renames that are of lasting tables. MySQL has none of temporary ones, but for those of an
-    /// ALTER TABLE, of which other signs say that it is `maybe_temporary`.
+    /// The renames of base tables. MySQL logs none of temporary tables, except those of an ALTER TABLE for which other
+    /// signs say `maybe_temporary`.
     pub(super) fn without_temporary(
         &mut self,
         renames: Vec<Rename>,
@@ -77,7 +77,7 @@ impl Applier {
         Ok(told)
     }
 
-    /// Which of renames that share names are of lasting tables, the last first.
+    /// Determines which of several connected renames are of base tables. The last one is first.
     fn verdict(&mut self, renames: &[Rename]) -> Result<Verdict> {
         let is_followed =
             |(from, to): &Rename| self.tables.contains_key(from) || self.tables.contains_key(to);
@@ -119,16 +119,16 @@ impl Applier {
         Ok(found.map(|(_, lasting)| lasting.into_iter().rev().collect()))
     }
 
-    /// What is known to stand for a name at this place, with the name.
+    /// What is known to have this name at this position, with the name.
     fn origin(&self, name: &TableName) -> Option<(TableName, Origin)> {
         let known = self.tables.get(name)?;
-        // One in doubt may be there because the source has it by now, not at this place.
+        // A table in doubt may exist at the source now, but not at this position.
         let is_certain = known.doubt.is_none() && known.stopped.is_none();
         let origin = if is_certain { Origin::Followed } else { Origin::Perhaps };
         Some((name.clone(), origin(name.clone())))
     }
 
-    /// Whether what the source has under a name can be what should be there.
+    /// Whether the source's answer about a name is consistent with what should have the name.
     fn agrees(&self, origin: Option<&Origin>, answer: &Answer) -> bool {
         match (origin, answer) {
             (Some(Origin::Followed(name)), Ok(read)) => self.tables.get(name).is_none_or(|known| {
@@ -143,27 +143,26 @@ impl Applier {
     }
 }
 
-/// What a name stands for.
+/// What has a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Origin {
     /// The table that is followed under this name.
     Followed(TableName),
-    /// The table that is known under this name, if it is there at all.
+    /// The table that is known under this name, if it exists.
     Perhaps(TableName),
     /// A view, or a table that is not followed.
     Unknown,
 }
 
-/// What the names stand for in the end.
+/// What each name belongs to in the end.
 type Outcome = BTreeMap<TableName, Origin>;
 
-/// Every way in which so many renames are each of a lasting table or of a temporary one; first the one in
-/// which all are of lasting tables.
+/// All interpretations of this many renames, each of a base or of a temporary table. The first has base tables only.
 fn ways(count: usize) -> impl Iterator<Item = Vec<bool>> {
     (0..1_usize << count).map(move |way| (0..count).map(|place| way >> place & 1 == 0).collect())
 }
 
-/// What becomes of the followed tables; nothing if the server would have refused it.
+/// The result for the followed tables; `None` if the server would have refused the statement.
 fn outcome(renames: &[Rename], lasting: &[bool], before: &Outcome) -> Option<Outcome> {
     let mut names = before.clone();
     for ((from, to), _) in renames.iter().zip(lasting).filter(|(_, lasting)| **lasting) {
@@ -178,7 +177,7 @@ fn outcome(renames: &[Rename], lasting: &[bool], before: &Outcome) -> Option<Out
     Some(names)
 }
 
-/// A number for each rename, the same for those that share names.
+/// A group number for each rename, equal for renames that share names.
 fn linked(renames: &[Rename]) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..renames.len()).collect();
     let mut first: BTreeMap<&TableName, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What follows the end of a session with a source: retry, new copies, or failure.
+//! What happens after a session with a source ends: a retry, new copies, or failure.
 //!
 //! | end                                       | what follows                                    |
 //! |-------------------------------------------|-------------------------------------------------|
@@ -35,15 +35,15 @@ use crate::{
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(30);
-/// A session that lasted so long was a good one.
+/// A session of this length resets the pause.
 const GOOD: Duration = Duration::from_secs(10);
-/// What a lost position says behind its reason where following stops.
+/// What a lost position's message says if following stops.
 const MEND_LOST: &str = "on_lost_position is stop, so nothing is copied by itself: SYNC of any table \
                          copies all of them anew";
-/// A place that is damaged so often is so on the source's disk.
+/// A position that is damaged this often is damaged on the source's disk.
 const DAMAGED: u32 = 5;
 
-/// MygramDB's codes of what ends a session.
+/// MygramDB's error codes for the end of a session.
 mod code {
     pub(super) const CONNECTION: u16 = 2000;
     pub(super) const REPLICATION: u16 = 2003;
@@ -53,25 +53,25 @@ mod code {
     pub(super) const UNDECODABLE: u16 = 2017;
 }
 
-/// What follows the end of a session.
+/// What happens after a session.
 enum Next {
-    /// At once, from the stored position.
+    /// Immediately, from the stored position.
     Again,
     /// After a pause.
     Later,
-    /// At once, from where the source is.
+    /// Immediately, from the source's current position, with new copies.
     Anew,
-    /// Not by itself.
+    /// Not without the owner's action.
     Never,
 }
 
-/// Follows for as long as the owner wants.
+/// Follows until the owner stops it.
 pub(super) fn run(shared: &Arc<FollowState>) {
     let (mut pause, mut anew) = (FIRST_PAUSE, false);
     let mut damaged = Damaged::default();
     while shared.wait_to_run() {
         shared.board.set_state(State::Connecting);
-        // Without a position to go on from, a copy of one table needs a copy of all.
+        // Without a valid position, a copy of one table requires copies of all.
         let (synced, _) = shared.ordered_copies();
         anew |= !synced.is_empty() && shared.lost.swap(false, Ordering::Relaxed);
         let began = Instant::now();
@@ -101,7 +101,7 @@ pub(super) fn run(shared: &Arc<FollowState>) {
     }
 }
 
-/// The place that was damaged last, and how often.
+/// The last damaged position, and how often it was damaged.
 #[derive(Default)]
 struct Damaged {
     place: Coordinates,
@@ -110,7 +110,7 @@ struct Damaged {
 
 fn next(shared: &FollowState, error: &Error, damaged: &mut Damaged) -> Next {
     let (code, next) = match error {
-        // A table's rows could not be read or were refused: the next session sees to it.
+        // The rows of a table could not be read or were refused: the next session handles it.
         Error::Cancelled => return Next::Again,
         Error::Unreachable { .. }
         | Error::AccessDenied { .. }
@@ -129,8 +129,7 @@ fn next(shared: &FollowState, error: &Error, damaged: &mut Damaged) -> Next {
         Error::Unfollowable { .. } => (code::REPLICATION, Next::Anew),
         Error::Undecodable { .. } => (code::UNDECODABLE, Next::Never),
         Error::TableRefused { .. } => (code::SCHEMA_INCOMPATIBLE, Next::Never),
-        // Somebody else changed a table here meanwhile, the disk is full for now, or a table's merges
-        // lag behind, which are tried again.
+        // Someone else changed a table here, the disk is full for now, or a table's merges lag behind.
         Error::Engine(
             EngineError::NotFound { .. }
             | EngineError::Conflict(_)
@@ -156,7 +155,7 @@ fn lost(shared: &FollowState) -> Next {
     }
 }
 
-/// The error, with what mends it.
+/// The error, with advice.
 fn reason(shared: &FollowState, error: &Error) -> String {
     match error {
         Error::Purged { .. } | Error::BackInTime { .. }
@@ -168,7 +167,7 @@ fn reason(shared: &FollowState, error: &Error) -> String {
     }
 }
 
-/// Between half of it and all of it, so that followers of one source do not come all at once.
+/// Between half of the pause and all of it, so that followers of one source do not reconnect at once.
 fn jittered(pause: Duration) -> Duration {
     let random = RandomState::new().hash_one(std::process::id()) % 512;
     pause.mul_f64(0.5 + random as f64 / 1024.0)

@@ -21,15 +21,14 @@ use crate::{
     },
 };
 
-/// A source may send a transaction so long before it counts as executed, as where it waits for
-/// other replicas.
+/// How long before its commit a source may send a transaction, for example while it waits for other replicas.
 const COMMIT_DELAY: Duration = Duration::from_secs(15);
-/// What a source has executed its stream tells within this time, if it is idle.
+/// An idle source's stream delivers everything executed within this time.
 const TOLD_WITHIN: Duration = Duration::from_secs(3);
-/// An idle stream says so more often than this.
+/// The most time between heartbeats of an idle stream.
 const HEARTBEAT_WITHIN: Duration = Duration::from_millis(2_500);
 
-/// What a source showed last.
+/// The state of the source when it was last asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
     uuid: String,
@@ -37,10 +36,10 @@ pub(crate) struct Shown {
     end: Coordinates,
 }
 
-/// Asks the source what it has executed and compares it with what it showed before.
+/// Asks the source for its executed set and compares it with the previous one.
 ///
 /// # Errors
-/// `BackInTime` if it shows less; what it shows counts from then on.
+/// `BackInTime` if it has less. The new state then replaces the previous one.
 pub(super) fn look(shared: &FollowState, source: &mut Connection) -> Result<GtidSet> {
     let executed = source.executed()?;
     let end = source.binlog_end()?;
@@ -52,8 +51,8 @@ pub(super) fn look(shared: &FollowState, source: &mut Connection) -> Result<Gtid
     }
 }
 
-/// Whether this binlog file is the one of its name that the position is in, as it was stored: after
-/// a reset the names begin again.
+/// Checks that this binlog file is the stored one and not another of the same name, because names start again after a
+/// reset.
 pub(super) fn check_file(stored: Option<&str>, now: &BinlogFile) -> Result<()> {
     match stored.and_then(BinlogFile::parse) {
         Some(before)
@@ -68,23 +67,23 @@ pub(super) fn check_file(stored: Option<&str>, now: &BinlogFile) -> Result<()> {
     }
 }
 
-/// Looks that follow each other while the stream is read.
+/// Repeated checks while the stream is read.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// What the source had executed and the stream had not told, and since when.
+    /// What the source had executed and the stream had not delivered, and since when.
     untold: Option<(Instant, GtidSet)>,
     /// What was applied and the source had not executed, and since when.
     unexecuted: Option<(Instant, GtidSet)>,
 }
 
 impl Watch {
-    /// Asks the source what it has executed; how many transactions of that are not visible here.
+    /// Asks the source for its executed set and returns how many of those transactions are not visible here.
     ///
     /// # Errors
-    /// `BackInTime` if it lost what was followed.
+    /// `BackInTime` if the source lost history.
     pub fn look(&mut self, shared: &FollowState, source: &mut Connection) -> Result<u64> {
         let flavor = source.server.flavor;
-        // Read first: what is executed grows.
+        // Read first, because the executed set grows.
         let applied = visible(shared, flavor)?;
         let executed = look(shared, source)?;
         if lasts(&mut self.unexecuted, COMMIT_DELAY, &applied, |set| !executed.is_behind(set)) {
@@ -95,7 +94,7 @@ impl Watch {
         if lasts(&mut self.untold, TOLD_WITHIN, &executed, |set| applied.covers(set))
             && is_idle(shared)
         {
-            // What was executed without being logged counts as purged.
+            // Transactions that were executed without being logged count as purged.
             let mut known = source.purged()?;
             known.unite(&applied);
             if self.untold.as_ref().is_some_and(|(_, set)| !known.covers(set)) {
@@ -110,7 +109,7 @@ impl Watch {
     }
 }
 
-/// Whether a set that was seen so long ago is not in order yet; `now` is what is seen now.
+/// Whether a set was not `in_order` for at least this time. `now` is the current set.
 fn lasts(
     seen: &mut Option<(Instant, GtidSet)>,
     time: Duration,
@@ -128,7 +127,7 @@ fn visible(shared: &FollowState, flavor: Flavor) -> Result<GtidSet> {
     GtidSet::parse_as(flavor, &text)
 }
 
-/// Whether the stream says that nothing is to be told, and nothing waits here.
+/// Whether the stream has nothing to deliver and nothing waits here.
 fn is_idle(shared: &FollowState) -> bool {
     let within = |time: Duration, since_us: i64| {
         let age = u64::try_from(now_us().saturating_sub(since_us)).unwrap_or(0);
@@ -140,7 +139,7 @@ fn is_idle(shared: &FollowState) -> bool {
 }
 
 impl FollowState {
-    /// Everything up to this place was received from the source: its binlog goes as far.
+    /// Notes that the stream was received up to this position, so the source's binlog reaches at least that far.
     pub fn received_up_to(&self, place: &Coordinates) {
         if let Some(shown) = &mut *self.shown.lock()
             && same_files(&shown.end, place)
@@ -151,13 +150,13 @@ impl FollowState {
     }
 }
 
-/// Whether both are of binlog files of one name, which the settings give.
+/// Whether both files have the base name that the settings determine.
 fn same_files(one: &Coordinates, other: &Coordinates) -> bool {
     let base = |place: &Coordinates| place.file.rsplit_once('.').map(|(base, _)| base.to_owned());
     base(one) == base(other)
 }
 
-/// In which way a server has less than before; another server in its place is not compared.
+/// Why a server has less than before; `None` if it does not. Another server is not compared.
 fn less(before: &Shown, now: &Shown) -> Option<String> {
     if before.uuid != now.uuid {
         return None;
@@ -208,7 +207,7 @@ mod tests {
         assert!(is_less(shown("u", "0-1-9,1-1-5", "binlog.000003", 499)));
         assert!(!is_less(shown("u", "0-1-9,1-1-5", "other.000001", 4)), "log_bin was renamed");
         assert!(!is_less(shown("v", "0-2-3", "binlog.000001", 4)), "it is another server");
-        // Another server's transaction in the domain, numbered without regard to the first's.
+        // A transaction of another server in the same domain, with numbers of its own.
         assert!(!is_less(shown("u", "0-2-4,1-1-5", "binlog.000003", 600)));
     }
 }

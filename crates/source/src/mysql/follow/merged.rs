@@ -1,7 +1,7 @@
 //! MERGE tables: changes through them change rows of other tables, but the binlog names only the MERGE table.
 //!
-//! Their member tables are not tracked. Whenever a MERGE table may have been changed, all tables of the engine that can
-//! be members are copied again. A name that once was a MERGE table's counts as one for the rest of the session.
+//! Their member tables are not tracked. Whenever a MERGE table may have been changed, all tables of an engine that
+//! members can have are copied again. A name that was once a MERGE table's counts as one for the rest of the session.
 
 use rustc_hash::FxHashSet;
 
@@ -11,9 +11,9 @@ use crate::{
     mysql::{connection::Connection, schema::list_merged, table_name::TableName},
 };
 
-/// The engine of the tables that MERGE tables are made of.
+/// The storage engine of member tables.
 const MERGED_ENGINE: &str = "MyISAM";
-/// Words of a definition that only one of a MERGE table has.
+/// Words that only the definition of a MERGE table has.
 const WORDS: [&str; 3] = ["UNION", "MERGE", "MRG_MYISAM"];
 
 /// The names of MERGE tables, followed or not.
@@ -23,7 +23,7 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// Those that the source has now.
+    /// The source's current MERGE tables.
     pub fn load(source: &mut Connection) -> Result<Self> {
         let listed = list_merged(&mut source.conn)?.into_iter();
         let names = listed.map(|(database, table)| TableName { database, table }).collect();
@@ -65,7 +65,7 @@ impl Merged {
 }
 
 impl Applier {
-    /// Rows of other tables may have changed with those of a MERGE table.
+    /// Copies all tables that may be members, because a MERGE table's rows changed.
     pub fn miss_merged_rows(&mut self) {
         let is_merged = |engine: String| engine.eq_ignore_ascii_case(MERGED_ENGINE);
         let tables = self.tables.iter();
@@ -74,7 +74,7 @@ impl Applier {
         merged.iter().for_each(|table| self.miss(table));
     }
 
-    /// What a statement does to MERGE tables, and through them.
+    /// Handles a statement's effects on MERGE tables and through them.
     pub fn note_merged(&mut self, statement: &Statement) {
         self.merged.learn(statement);
         if matches!(statement, Statement::Truncate(table) if self.merged.has(table)) {

@@ -58,18 +58,18 @@ use self::{
 use super::{connection, gtid::GtidSet, requirements, settings::MysqlSettings, statement};
 use crate::{Error, Result, schema_file::DeclaredWords};
 
-/// How long following may take to stop: as long as a source may take to answer.
+/// The most time that stopping may take: as long as a source may take to answer.
 const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
-/// A database kept equal to a MySQL or MariaDB. All methods may be called from any thread; dropping
-/// it stops following, and another start goes on where it was.
+/// A database that is kept equal to a MySQL or MariaDB. All methods may be called from any thread. Dropping it stops
+/// following, and a later start continues from there.
 pub struct Follower {
     shared: Arc<FollowState>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What is wrong with the source or the settings. What of definitions does not fit tables that are
-/// followed already stops those alone.
+/// Checks the source and the settings. A configured definition that does not match a table that is already followed
+/// only stops that table.
 fn check(database: &Database, settings: &MysqlSettings, begun: bool) -> Result<()> {
     let mut source = connection::connect(settings)?;
     match begun {
@@ -89,12 +89,12 @@ fn check(database: &Database, settings: &MysqlSettings, begun: bool) -> Result<(
 }
 
 impl Follower {
-    /// Checks the source and begins to follow, in threads of its own. Several followers, of
-    /// several sources with different names in their settings, may feed one database.
+    /// Checks the source and begins to follow, in threads of its own. Several followers of sources with different names
+    /// may feed one database.
     ///
     /// # Errors
-    /// What is wrong with the source or the settings, with the mend. A source that was followed
-    /// before may be unreachable: then it is tried again until it is there.
+    /// What is wrong with the source or the settings, with advice. A source that was followed before may be
+    /// unreachable: then it is tried until it answers.
     pub fn start(database: Database, settings: MysqlSettings) -> Result<Self> {
         let begun = database.source_position(&source_key(&settings.name))?.is_some();
         match check(&database, &settings, begun) {
@@ -111,8 +111,8 @@ impl Follower {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// [`Follower::status`], and which keys over expressions answer nothing ([`TableStatus::keys_missing`]). Cost: what the
-    /// tables declare is read.
+    /// [`Follower::status`] with the functional keys that cannot be used ([`TableStatus::keys_missing`]). Cost: reads
+    /// the tables' declarations.
     pub fn whole_status(&self) -> FollowerStatus {
         let mut status = self.status();
         for table in &mut status.tables {
@@ -123,7 +123,7 @@ impl Follower {
         status
     }
 
-    /// What it does, how far it is and what became of each table, but for the keys that answer nothing.
+    /// The state of following, its position and the state of each table, without unusable keys.
     pub fn status(&self) -> FollowerStatus {
         let settings = &self.shared.settings;
         let applied = self.shared.database.source_position(&settings.name);
@@ -158,11 +158,11 @@ impl Follower {
         status
     }
 
-    /// Stops following until [`Follower::resume`]; what was read and is whole is applied first.
-    /// Nothing is written any more on return.
+    /// Stops following until [`Follower::resume`]. Complete transactions that were received are applied first. On
+    /// return nothing is written any more.
     ///
     /// # Errors
-    /// Busy if that takes longer than a minute; it ends nevertheless.
+    /// Busy if that takes longer than a minute; it stops nevertheless.
     pub fn stop(&self) -> Result<()> {
         self.request_stop()?;
         if self.shared.wait_for_rest(STOP_PATIENCE) {
@@ -172,7 +172,7 @@ impl Follower {
         Err(remora_engine::Error::Busy(message).into())
     }
 
-    /// As [`Follower::stop`], but without waiting.
+    /// As [`Follower::stop`], without waiting.
     ///
     /// # Errors
     /// [`Error::Cancelled`] if the follower has ended.
@@ -188,10 +188,9 @@ impl Follower {
         self.want(Wanted::Run)
     }
 
-    /// Copies a table anew, beside what can be read of it; done when there is time for it. Where
-    /// following has stopped, also by an error, it goes on: a schema change that may not be followed
-    /// is passed over for this table, and where the position is lost all tables are copied.
-    ///
+    /// Orders a new copy of a table, while the current rows stay readable. If following has stopped, also by an error,
+    /// it resumes: a forbidden schema change is skipped for this table, and if the position is lost, all tables are
+    /// copied.
     /// # Errors
     /// A setting error if the table is being copied, or if too many orders wait.
     pub fn sync(&self, table: &str) -> Result<()> {
@@ -203,7 +202,7 @@ impl Follower {
         if is_copied && shared.wanted() == Wanted::Run {
             return Err(Error::Setting(format!("table {table} is being copied already")));
         }
-        // Shown until the order is obeyed, so that nobody takes the last copy for this one.
+        // Shown until the order is executed, so that the last copy is not mistaken for this one.
         shared.board.set_table(table, copying(0, 0, 0, Instant::now()));
         if !shared.order(TableOrder::Sync(table.to_owned())) {
             return Err(Error::Setting("too many orders wait".to_owned()));
@@ -211,19 +210,19 @@ impl Follower {
         self.want(Wanted::Run)
     }
 
-    /// Declares the words of a followed table, by its name here; `None` takes them away. The source is not told, and
-    /// no row is copied: those that are here are indexed anew, in this thread and in memory, while they are read as they
-    /// were and the stream is applied. They stay over restarts, and with whatever comes to the table's name.
+    /// Declares the ranked search of a followed table, by its name here; `None` removes it. The source is not involved
+    /// and no row is copied. Existing rows are indexed again in this thread and in memory, while the table can be read
+    /// and the stream is applied. The declaration belongs to the table's name and survives restarts.
     ///
     /// # Errors
-    /// A setting error if the table is not followed or not here yet, if the settings of this follower declare its
-    /// words, if a column is not there or no text, or if a setting is not understood. An engine error if they cannot
-    /// be stored.
+    /// A setting error if the table is not followed or does not exist here yet, if this follower's settings declare its
+    /// ranked search, if a column does not exist or is not text, or if a setting is not understood. An engine error if
+    /// the declaration cannot be stored.
     pub fn declare_words(&self, table: &str, words: Option<DeclaredWords>) -> Result<()> {
         self.shared.declare_words(table, words)
     }
 
-    /// Gives up the copy of a table, or of every table; how many are given up.
+    /// Cancels the copy of a table, or of all tables. Returns how many were cancelled.
     pub fn cancel_sync(&self, table: Option<&str>) -> usize {
         let tables = self.shared.board.tables.lock();
         let wanted = |name: &String| table.is_none_or(|table| table == name);
@@ -241,7 +240,7 @@ impl Follower {
     /// Waits until these transactions are visible.
     ///
     /// # Errors
-    /// [`remora_engine::Error::Busy`] if they are not in time.
+    /// [`remora_engine::Error::Busy`] after the timeout.
     pub fn wait_for(&self, gtids: &GtidSet, timeout: Duration) -> Result<()> {
         let deadline = Instant::now().checked_add(timeout).unwrap_or_else(Instant::now);
         let reached = |text: &str| {

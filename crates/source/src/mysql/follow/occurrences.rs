@@ -1,9 +1,9 @@
-//! Rows of tables without a key, on their way to the engine: equal rows are counted.
+//! Counts equal rows of tables without a key, on their way to the engine.
 //!
 //! ```text
 //! key := hash:16 occurrence:u32     big endian; the equal rows of one hash are 0, 1, 2 ... n - 1
 //! ```
-//! In a batch, such a change says only that a row with a certain hash was added or removed. When the batch is
+//! In a batch, such a change only says that a row with a certain hash was added or removed. When the batch is
 //! submitted, its changes of each hash are summed: the difference adds occurrences at the end or removes the last ones.
 //! So the order within a batch does not matter, and a rolled-back transaction is never counted.
 //!
@@ -19,25 +19,25 @@ use rustc_hash::FxHashMap;
 use super::row_hash::{HASH_BYTES, RowHash};
 use crate::Result;
 
-/// Counts that are kept though they are visible by now: asking the engine costs more.
+/// The most counts that are kept although they are visible, because reading them from the engine costs more.
 const MAX_KNOWN: usize = 1 << 16;
-/// Most hashes that a large transaction may change, and most rows that a copy may lack; about a
-/// hundred megabytes. Beyond them the table is copied anew.
+/// The most hashes that a large transaction may change, and the most rows that a copy may lack; about a hundred
+/// megabytes. Beyond that the table is copied again.
 pub(super) const MAX_KEPT: usize = 1 << 21;
 
-/// How many equal rows there are of what changed lately, by table and hash.
+/// The number of equal rows for recently changed hashes, by table.
 #[derive(Default)]
 pub(super) struct Occurrences {
     submitted: FxHashMap<Arc<str>, Counts>,
-    /// After what was added to the large transaction that is being read.
+    /// The counts after the parts of the large transaction so far.
     large: FxHashMap<Arc<str>, Counts>,
 }
 
-/// Counts of a table's hashes.
+/// The counts of a table's hashes.
 #[derive(Default)]
 struct Counts {
     counts: FxHashMap<RowHash, i32>,
-    /// How many of them are negative.
+    /// The number of negative counts.
     missing: usize,
 }
 
@@ -52,9 +52,9 @@ impl Counts {
 /// Why changes of a table cannot be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uncounted {
-    /// A row went that is not here.
+    /// A removed row does not exist here.
     Missing,
-    /// More hashes changed than are kept.
+    /// Too many hashes changed.
     TooMany,
 }
 
@@ -67,11 +67,11 @@ pub(super) struct Counting {
     pub partial: bool,
 }
 
-/// What a batch does to the equal rows of one hash.
+/// The effect of a batch on the equal rows of one hash.
 #[derive(Default)]
 struct Difference {
     rows: i32,
-    /// One of them, if any came.
+    /// One of the rows, if any were added.
     row: Option<Row>,
 }
 
@@ -80,19 +80,19 @@ pub(super) fn counts_rows(schema: &Schema) -> bool {
     schema.hidden_key().is_some_and(|place| schema.primary_key == [place])
 }
 
-/// The change that one more row with this hash is there.
+/// A change that adds a row with this hash.
 pub(super) fn come(mut row: Row, hash: RowHash) -> Change {
     row.push(Value::Bytes(hash.as_slice().into()));
     Change::Put(row)
 }
 
-/// The change that one row with this hash is gone.
+/// A change that removes a row with this hash.
 pub(super) fn gone(hash: RowHash) -> Change {
     Change::Delete(vec![Value::Bytes(hash.as_slice().into())])
 }
 
 impl Occurrences {
-    /// The changes of a table as the engine takes them.
+    /// Converts a table's changes to those that the engine takes.
     pub fn count(
         &mut self,
         reader: &Reader,
@@ -139,18 +139,18 @@ impl Occurrences {
         large > MAX_KEPT || how.partial && self.missing(table) > MAX_KEPT
     }
 
-    /// How many hashes of a copy's table lack rows.
+    /// The number of hashes with missing rows in a copy's table.
     pub fn missing(&self, table: &str) -> usize {
         self.submitted.get(table).map_or(0, |counts| counts.missing)
     }
 
-    /// Whether so much is known that what is visible should be forgotten.
+    /// Whether visible counts should be dropped to save memory.
     pub fn is_full(&self) -> bool {
         let visible = self.submitted.values().map(|known| known.counts.len() - known.missing);
         visible.sum::<usize>() > MAX_KNOWN
     }
 
-    /// Everything that was submitted is visible.
+    /// Notes that everything submitted is visible.
     pub fn forget_visible(&mut self) {
         self.submitted.retain(|_, counts| {
             if counts.missing < counts.counts.len() {
@@ -160,13 +160,13 @@ impl Occurrences {
         });
     }
 
-    /// The table is another one.
+    /// Notes that the table was replaced.
     pub fn forget_table(&mut self, table: &str) {
         self.submitted.remove(table);
         self.large.remove(table);
     }
 
-    /// The large transaction is visible.
+    /// Notes that the large transaction is visible.
     pub fn commit_large(&mut self) {
         for (table, counts) in std::mem::take(&mut self.large) {
             let submitted = self.submitted.entry(table).or_default();
@@ -175,13 +175,13 @@ impl Occurrences {
         self.forget_visible();
     }
 
-    /// The large transaction did not happen.
+    /// Notes that the large transaction was rolled back.
     pub fn roll_back_large(&mut self) {
         self.large.clear();
     }
 }
 
-/// What changes do to each hash together.
+/// The total effect of changes on each hash.
 fn differences(changes: Vec<Change>) -> FxHashMap<RowHash, Difference> {
     let mut differences: FxHashMap<RowHash, Difference> = FxHashMap::default();
     for change in changes {
@@ -210,7 +210,7 @@ fn hash_of(value: &Value) -> Option<RowHash> {
     }
 }
 
-/// Appends what makes `after` equal rows of `before`; where rows are missing there are none.
+/// Appends the changes from `before` to `after` equal rows. Negative counts mean none.
 fn append(changes: &mut Vec<Change>, hash: &RowHash, before: i32, after: i32, row: Option<Row>) {
     let (before, after) = (before.max(0), after.max(0));
     for occurrence in after..before {
@@ -231,8 +231,8 @@ fn key(hash: &RowHash, occurrence: i32) -> Value {
     Value::Bytes(key.as_slice().into())
 }
 
-/// How many rows of each hash the table has. Occurrences have no gaps, so the number is found by
-/// doubling and halving; all hashes are asked for together.
+/// The number of the table's rows with each hash. Occurrences have no gaps, so the number is found by doubling and
+/// bisecting, for all hashes together.
 fn stored_counts(reader: &Reader, table: &str, hashes: &[RowHash]) -> Result<Vec<i32>> {
     let mut counts: Vec<Search> = hashes.iter().map(|_| Search::default()).collect();
     loop {
@@ -258,14 +258,14 @@ fn stored_counts(reader: &Reader, table: &str, hashes: &[RowHash]) -> Result<Vec
 /// The search for a count.
 #[derive(Default)]
 struct Search {
-    /// There are at least so many,
+    /// The lower bound.
     least: i32,
-    /// and at most so many.
+    /// The upper bound, if there is one.
     most: Option<i32>,
 }
 
 impl Search {
-    /// The occurrence to ask for; `None` once the count is known.
+    /// The occurrence to look up next; `None` once the count is known.
     fn next(&self) -> Option<i32> {
         match self.most {
             None => Some(self.least.saturating_mul(2).saturating_sub(1).max(self.least)),

@@ -1,14 +1,14 @@
-//! How often batches are submitted: at once while there are few, at an even pace while many transactions arrive, so
+//! Paces batches by a token bucket: at once while there are few, at an even rate while many transactions arrive, so
 //! that several of them share the cost of a batch.
 
 use std::time::{Duration, Instant};
 
-/// A token comes so often.
+/// The interval between tokens.
 const INTERVAL: Duration = Duration::from_millis(8);
-/// Most tokens that are saved.
+/// The most tokens in the bucket.
 const MOST: u32 = 4;
 
-/// A bucket of tokens; a batch takes one.
+/// A token bucket. A batch takes one token.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// When the bucket was or will be empty.
@@ -21,12 +21,12 @@ impl Pace {
         Self { empty_at: now.checked_sub(INTERVAL * MOST).unwrap_or(now) }
     }
 
-    /// When a batch may be submitted.
+    /// When the next batch may be submitted.
     pub fn next(&self) -> Instant {
         self.empty_at + INTERVAL
     }
 
-    /// A batch is submitted; it may be one that could not wait.
+    /// Takes a token, also for a batch that could not wait.
     pub fn spend(&mut self, now: Instant) {
         let full = now.checked_sub(INTERVAL * MOST).unwrap_or(self.empty_at);
         self.empty_at = self.empty_at.max(full).min(now) + INTERVAL;
@@ -37,7 +37,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// When batches are submitted, in milliseconds, if one is ready every so often.
+    /// The times of batches in milliseconds, if one is ready at this interval.
     fn submitted(every_ms: u64, until_ms: u64) -> Vec<u64> {
         let start = Instant::now() + Duration::from_secs(10);
         let mut pace = Pace::new(start);

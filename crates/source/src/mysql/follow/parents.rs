@@ -1,7 +1,7 @@
 //! Parent tables of foreign keys that are not followed themselves.
 //!
-//! When rows of such a parent change, the binlog says so, and the child stops. But where foreign keys
-//! change rows of the parent in turn, and the binlog does not say that, nobody here would know.
+//! When rows of such a parent change, the binlog shows it, and the child stops. But if foreign key actions change the
+//! parent's rows and are not logged, it would go unnoticed.
 
 use crate::{
     Result,

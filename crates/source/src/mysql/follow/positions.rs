@@ -14,25 +14,25 @@
 //! <name>/copy/<table>          {"after": [literals of the last key read], "rows": n}: how far the
 //!                              copy is
 //! ```
-//! So after a restart the definition for the next rows is known, however far the source has gone meanwhile.
+//! So after a restart the definition for the next rows is known, however far ahead the source is.
 
 use remora_engine::Database;
 use serde_json::{Value, json};
 
 use crate::mysql::{gtid::Flavor, schema::SourceTable};
 
-/// A name and a position as the engine stores them; an empty position removes the name.
+/// A name and a position as the engine stores them. An empty position removes the name.
 pub(crate) type Stored = (String, String);
 
-/// The position of rows that no longer follow the source.
+/// The position of a table that is no longer fed.
 pub(crate) const STALE: &str = "stale";
 
-/// How far a copy is.
+/// The progress of a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// The key after which reading goes on, as SQL literals; empty at the beginning.
+    /// The key after which reading continues, as SQL literals; empty at the beginning.
     pub after: Vec<String>,
-    /// Rows read.
+    /// The number of rows read.
     pub rows: u64,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn temporary_key(name: &str) -> String {
     format!("{name}/temporary")
 }
 
-/// The binlog file that the position is in.
+/// The name under which the current binlog file is stored.
 pub(crate) fn binlog_key(name: &str) -> String {
     format!("{name}/binlog")
 }
@@ -73,7 +73,7 @@ pub(crate) fn tables_with(database: &Database, key: &dyn Fn(&str) -> String) -> 
     names.map(str::to_owned).collect()
 }
 
-/// That following has begun, and whom.
+/// The stored text that following has begun, and of which server.
 pub(crate) fn source_text(flavor: Flavor, uuid: &str) -> String {
     let flavor = match flavor {
         Flavor::MySql => "mysql",
@@ -82,7 +82,7 @@ pub(crate) fn source_text(flavor: Flavor, uuid: &str) -> String {
     json!({ "flavor": flavor, "uuid": uuid }).to_string()
 }
 
-/// The server that was followed under this name at these positions: what it called itself.
+/// The server that was followed under this name, according to these positions.
 pub fn followed_server<'p>(
     name: &str,
     position_of: impl FnOnce(&str) -> Option<&'p str>,
@@ -90,24 +90,24 @@ pub fn followed_server<'p>(
     source_uuid(position_of(&source_key(name))?)
 }
 
-/// The tables that came from the source of this name at these positions, by their names here.
+/// The local names of the tables that came from the source of this name, according to these positions.
 pub fn followed_tables<'p>(name: &str, positions: impl Iterator<Item = &'p str>) -> Vec<String> {
     let prefix = table_key(name, "");
     positions.filter_map(|key| key.strip_prefix(prefix.as_str())).map(str::to_owned).collect()
 }
 
-/// The server that a text of [`source_text`] names.
+/// The server in a text of [`source_text`].
 pub(crate) fn source_uuid(text: &str) -> Option<String> {
     let value: Value = serde_json::from_str(text).ok()?;
     Some(value.get("uuid")?.as_str()?.to_owned())
 }
 
-/// A binlog file of a server; one of the same name that was made at another time is another one.
+/// A binlog file of a server. Files of the same name with different creation times are different.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BinlogFile {
     pub uuid: String,
     pub name: String,
-    /// Seconds since 1970.
+    /// In seconds since 1970.
     pub created: u32,
 }
 
@@ -124,12 +124,12 @@ impl BinlogFile {
     }
 }
 
-/// A definition as it is stored.
+/// A definition in stored form.
 pub(crate) fn definition_text(table: &SourceTable) -> String {
     serde_json::to_string(table).unwrap_or_else(|_| STALE.to_owned())
 }
 
-/// The definition that was stored; `None` if there is none or it is stale.
+/// The stored definition; `None` if there is none or it is stale.
 pub(crate) fn stored_definition(text: Option<&str>) -> Option<SourceTable> {
     serde_json::from_str(text?).ok()
 }

@@ -1,4 +1,4 @@
-//! Finds the rows that refer to changed rows by a foreign key, at one place of a transaction.
+//! Finds the rows that reference changed rows by a foreign key, at one position of a transaction.
 //!
 //! They are found in one snapshot of the engine that includes the staged part of the transaction, with its later
 //! changes on top. They are read page by page, as often as needed, so their number does not matter.
@@ -17,27 +17,27 @@ use crate::{
 /// Rows of a page.
 const PAGE: usize = 1_000;
 
-/// What the rows that are sought hold.
+/// The values that the sought rows have.
 pub(super) struct Held {
-    /// Columns, by their places.
+    /// The positions of the columns.
     pub places: Vec<usize>,
-    /// One of these lists of values.
+    /// The alternative lists of values.
     pub values: Vec<Vec<Value>>,
 }
 
-/// The rows that were found.
+/// The rows found.
 pub(super) struct Referring {
     reader: Reader,
     request: ScanRequest,
     source: Arc<SourceTable>,
-    /// Keys that the transaction wrote and the reader does not know of.
+    /// Keys that the transaction wrote and the snapshot does not have.
     newer: FxHashSet<Vec<u8>>,
-    /// The rows among those.
+    /// The rows with those keys.
     newer_rows: Vec<Row>,
 }
 
 impl Applier {
-    /// The rows of a table here that hold certain values.
+    /// The rows of a local table with certain values.
     pub fn referring(
         &mut self,
         name: &Arc<str>,
@@ -77,7 +77,7 @@ impl Applier {
     }
 }
 
-/// What became of the keys of changes.
+/// The current rows of changed keys.
 fn newer_rows<'c>(
     changes: &'c [Change],
     source: &SourceTable,
@@ -124,8 +124,7 @@ impl Held {
 }
 
 impl Referring {
-    /// Calls `visit` with all of them, some at a time: the same each time it is called, whatever
-    /// was written meanwhile.
+    /// Calls `visit` with all rows, page by page. Each call gives the same rows, whatever was written meanwhile.
     pub fn for_each_page(&self, mut visit: impl FnMut(Vec<Row>) -> Result<()>) -> Result<()> {
         let mut written = Vec::new();
         for page in self.newer_rows.chunks(PAGE) {

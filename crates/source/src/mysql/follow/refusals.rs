@@ -1,10 +1,9 @@
-//! Rows that the engine refuses, such as one beyond its limits: their table stops, the others go on.
+//! Rows that the engine refuses, such as one beyond its limits. Their table stops, the others continue.
 //!
-//! A refused batch does not say which table's row it was. So the session starts again at the stored position and
-//! submits table by table, as parts of large batches, until the table is found. That table is given up, and the next
-//! session skips its rows. If the table was altered here and would now be defined differently, it is copied into the
-//! new definition instead. So is a table for one of whose rows a key over an expression cannot be computed: it goes on
-//! without keys of that kind.
+//! A refused batch does not tell which table's row it was. So the session restarts at the stored position and submits
+//! table by table, as parts of large batches, until the table is found. That table stops, and the next session skips
+//! its rows. If a copy would now get another definition than the altered table has, the table is copied instead. So is
+//! a table with a row for which a functional key cannot be computed: the copy has no keys of that kind.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -17,11 +16,11 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// So many batches are submitted table by table.
+/// The number of batches that are submitted table by table.
 const CAREFUL_BATCHES: u32 = 256;
 
 impl Applier {
-    /// What a refusal leads to: `Cancelled`, after which everything is looked at with care.
+    /// Handles a refusal: the result is `Cancelled`, and the next session submits table by table.
     pub fn refused(&self, error: EngineError) -> Error {
         match error {
             EngineError::Request { message, .. } => {
@@ -33,12 +32,12 @@ impl Applier {
         }
     }
 
-    /// Whether it is to be found out whose rows are refused.
+    /// Whether batches are submitted table by table.
     pub fn is_careful(&self) -> bool {
         self.shared.careful.load(Ordering::Relaxed) > 0
     }
 
-    /// Applies a batch table by table, whole.
+    /// Applies a batch table by table, atomically.
     pub fn apply_carefully(&mut self, batch: ChangeBatch) -> Result<()> {
         let left = self.shared.careful.load(Ordering::Relaxed);
         self.shared.careful.store(left.saturating_sub(1), Ordering::Relaxed);
@@ -67,7 +66,7 @@ impl Applier {
         Ok(())
     }
 
-    /// The rows of this table here are refused: it stops, and the session begins again.
+    /// Stops the table whose rows are refused. The session restarts.
     fn give_up_refused(&self, name: &str, refusal: EngineError) -> Error {
         let is_of = |followed: &FollowedTable| {
             let hidden = followed.copy.as_ref().map(|copy| &*copy.hidden);
@@ -88,11 +87,11 @@ impl Applier {
         Error::Cancelled
     }
 
-    /// Whether the table here of this name indexes a column that a copy of it would not: one that
-    /// was short, and is long at the source by now.
+    /// Whether a local table indexes a column that a copy would not index: it was short and has become long at the
+    /// source.
     fn is_outgrown(&self, name: &str, followed: &FollowedTable) -> bool {
         let Ok(here) = self.shared.database.schema(name) else { return false };
-        // Anew it has no such keys. A row that is refused then is refused for something else.
+        // A copy has no such keys. If a row is still refused, the reason is another.
         let computes = here.given_columns() < here.columns.len();
         if computes && here.computing_failure().is_some() {
             return true;
@@ -106,7 +105,7 @@ impl Applier {
 }
 
 impl super::shared::FollowState {
-    /// Stores that the rows of refused tables are not fed any more, once nothing is being written.
+    /// Stores that the refused tables are no longer fed. Nothing may be being written.
     pub fn store_refusals(&self) -> Result<()> {
         let source = &self.settings.name;
         let mut positions = Vec::new();

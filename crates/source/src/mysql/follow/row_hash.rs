@@ -1,19 +1,19 @@
 //! The identity of a row in a table without a key: a hash of all its values.
 //!
-//! It is the first 128 bits of SHA-256. So even somebody who chooses the rows cannot produce a collision, and chance
-//! does not in 2^64 rows. It covers the values as they are here, which are the same from a SELECT and from a row image:
-//! CHAR without padding, BINARY with it, no minus zero, text in UTF-8.
+//! It is the first 128 bits of SHA-256: nobody can construct a collision, and a random one is unlikely among 2^64 rows.
+//! It covers the values as they are stored here, which are the same from a SELECT and from a row image: CHAR without
+//! padding, BINARY with it, no minus zero, text in UTF-8.
 
 use remora_engine::{Date, Value};
 use sha2::{Digest, Sha256};
 
-/// Bytes of a hash.
+/// The bytes of a hash.
 pub(super) const HASH_BYTES: usize = 16;
 
 /// A row's hash.
 pub(super) type RowHash = [u8; HASH_BYTES];
 
-/// The hash of a row's values at these places.
+/// The hash of a row's values at these positions.
 pub(super) fn row_hash(row: &[Value], places: &[usize]) -> RowHash {
     let mut hash = Sha256::new();
     for place in places {
@@ -24,7 +24,7 @@ pub(super) fn row_hash(row: &[Value], places: &[usize]) -> RowHash {
     first
 }
 
-/// A value's type, its length where that varies, and its bytes: so no two rows run together.
+/// Adds a value's type, its length if that varies, and its bytes, so that different rows have different inputs.
 fn add(hash: &mut Sha256, value: &Value) {
     match value {
         Value::Null => hash.update([0]),

@@ -1,4 +1,4 @@
-//! Counts what happened to rows of the stream: a table's required filter decides which rows it has.
+//! Counts the effects of the stream's rows. A table's required filter decides which rows it has.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,37 +6,37 @@ use remora_engine::{RequiredRows, Value};
 
 use crate::mysql::binlog::RowChange;
 
-/// What a change of the source was to the table here.
+/// The effect of a source's change on the local table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowOutcome {
     Inserted,
     /// The row does not satisfy the filter.
     InsertSkipped,
-    /// The row came to satisfy the filter.
+    /// The row now satisfies the filter.
     UpdateAdded,
     /// The row no longer satisfies the filter.
     UpdateRemoved,
     UpdateModified,
-    /// The row satisfied the filter neither before nor now.
+    /// The row does not satisfy the filter, neither before nor after.
     UpdateSkipped,
     Deleted,
     /// The row was not in the table.
     DeleteSkipped,
 }
 
-/// How many there are.
+/// The number of outcomes.
 const OUTCOMES: usize = 8;
 
-/// Changes by what they were.
+/// Numbers of changes by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RowTally([u64; OUTCOMES]);
 
-/// The sum since the start.
+/// The sums since the start.
 #[derive(Default)]
 pub(super) struct RowCounters([AtomicU64; OUTCOMES]);
 
 impl RowTally {
-    /// Counts a change. One that changes the key is a deletion and an insert.
+    /// Counts a change. A change of the key counts as a deletion and an insert.
     pub fn count(&mut self, change: &RowChange, key: &[usize], required: Option<&RequiredRows>) {
         let holds = |row: &[Value]| required.is_none_or(|required| required.accept(row));
         let inserted = |row: &[Value]| match holds(row) {

@@ -1,4 +1,4 @@
-//! Rows of the stream on their way into the batch.
+//! Routes rows of the stream into the batch.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -24,51 +24,51 @@ use crate::{
     },
 };
 
-/// Layouts whose ways are remembered.
+/// The most layouts whose routes are cached.
 const MAX_ROUTES: usize = 4_096;
 
-/// Which way the rows of a layout go, by the number that the source gave the layout.
+/// The routes of rows, by the source's table id of their layout.
 #[derive(Default)]
 pub(super) struct Routes {
     ways: FxHashMap<u64, (Arc<TableMap>, Way)>,
-    /// Tables whose rows change with those of others, once that is asked for.
+    /// The child tables of each table, once they were needed.
     pub children: Option<Children>,
 }
 
-/// Which way rows go.
+/// The route of a layout's rows.
 #[derive(Clone)]
 enum Way {
     Here(Arc<Route>),
-    /// Nowhere, but with them change rows of these tables.
+    /// The table is not followed, but foreign keys change rows of these tables with it.
     Past(TableName, Arc<[Child]>),
-    /// Into the tables that a MERGE table is made of.
+    /// Into the member tables of a MERGE table.
     Merged,
     Nowhere,
 }
 
-/// The way of a table's rows.
+/// The route into a followed table.
 pub(super) struct Route {
     table: TableName,
     decoder: RowDecoder,
-    /// Places of the columns by which a row is known.
+    /// The positions of the identifying columns.
     identity: Vec<usize>,
-    /// Whether they are no key.
+    /// Whether the table has no key.
     keyless: bool,
     visible: Option<Arc<str>>,
     hidden: Option<Arc<str>>,
-    /// The tables whose rows change with these.
+    /// The child tables whose rows change with these.
     children: Arc<[Child]>,
-    /// Places of the columns that they refer to.
+    /// The positions of the referenced columns.
     referred: Vec<usize>,
-    /// Which rows the table has, if not all.
+    /// The table's required filter, if it has one.
     required: Option<RequiredRows>,
 }
 
-/// Where changes are appended.
+/// The target of changes.
 pub(super) struct ChangeSink<'b> {
     pub batch: &'b mut Batch,
-    /// Places of the columns by which a row is known, and whether they are no key: then it is
-    /// known by their hash, and equal rows are counted.
+    /// The positions of the identifying columns, and whether the table has no key: then a row is identified by their
+    /// hash, and equal rows are counted.
     pub identity: &'b [usize],
     pub keyless: bool,
     pub visible: Option<usize>,
@@ -78,7 +78,7 @@ pub(super) struct ChangeSink<'b> {
 }
 
 impl Routes {
-    /// Tables changed: all ways are to be found anew.
+    /// Drops all routes, because tables changed.
     pub fn clear(&mut self) {
         self.ways.clear();
         self.children = None;
@@ -86,7 +86,7 @@ impl Routes {
 }
 
 impl Applier {
-    /// Takes a rows event.
+    /// Handles a rows event.
     pub fn rows(
         &mut self,
         map: &Arc<TableMap>,
@@ -198,7 +198,7 @@ impl Applier {
                     required,
                 }))
             }
-            // The source changed the table without a word in its binlog.
+            // The source changed the table without logging it.
             Err(Error::TableRefused { reason, .. }) => {
                 let times = failed_again(&self.shared.unfitting, table);
                 self.give_up_reading(table, reason, times).map(|()| None)
@@ -209,7 +209,7 @@ impl Applier {
 }
 
 impl Applier {
-    /// Which rows a table here has, if not all.
+    /// A local table's required filter, if it has one.
     fn required(&self, table: Option<&Arc<str>>) -> Option<RequiredRows> {
         let schema = self.shared.database.schema(table?).ok()?;
         schema.required.as_ref()?;
@@ -217,7 +217,7 @@ impl Applier {
     }
 }
 
-/// A row that others may refer to by these columns, and what became of it.
+/// The row before, if it may be referenced by these columns, and the row after.
 fn before_and_after(change: &RowChange, referred: &[usize]) -> Option<(Row, Option<Row>)> {
     match change {
         RowChange::Insert(_) => None,
@@ -229,7 +229,7 @@ fn before_and_after(change: &RowChange, referred: &[usize]) -> Option<(Row, Opti
     }
 }
 
-/// Counts a failure of a table; how many there were.
+/// Counts a failure of a table and returns the number of failures.
 pub(super) fn failed_again(failures: &Mutex<HashMap<TableName, u32>>, table: &TableName) -> u32 {
     let mut failures = failures.lock();
     let times = failures.entry(table.clone()).or_default();

@@ -1,4 +1,4 @@
-//! A session: from comparing local tables with the source's to the end of the stream. Its threads:
+//! A session: from comparing the local tables with the source's to the end of the stream. Its threads:
 //!
 //! ```text
 //! source -> reader -> inbox -> applier -> engine -> acknowledger -> inbox
@@ -39,17 +39,16 @@ use crate::{
     },
 };
 
-/// Most connections that copy at the same time.
+/// The most connections that copy at the same time.
 const MAX_COPY_THREADS: usize = 64;
-/// How often the transactions that wait are counted.
+/// How often the waiting transactions are counted.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Follows until the stream ends, or until the owner wants something else: then without an error.
-/// With `anew` the stored position is given up and everything is copied; it is false when that has
-/// begun.
+/// Follows until the stream ends with an error, or without one when the owner wants something else. With `anew` the
+/// stored position is given up and everything is copied; it is set to false once that has begun.
 pub(super) fn run(shared: &Arc<FollowState>, anew: &mut bool) -> Result<()> {
     let settings = &shared.settings;
-    // Whether the source is there or not: its rows are here.
+    // Even if the source is unreachable: the rows are here.
     shared.settle_words()?;
     let mut source = connection::connect(settings)?;
     requirements::check_again(&mut source, settings)?;
@@ -78,7 +77,7 @@ pub(super) fn run(shared: &Arc<FollowState>, anew: &mut bool) -> Result<()> {
     shared.drop_orders(obeyed);
     shared.lost.store(false, Ordering::Relaxed);
     if std::mem::take(anew) {
-        // Places of another history.
+        // These positions belong to another history.
         shared.failed_at.lock().clear();
     }
 
@@ -88,7 +87,7 @@ pub(super) fn run(shared: &Arc<FollowState>, anew: &mut bool) -> Result<()> {
     shared.set_session(Some((Arc::clone(&inbox), stream.interrupter())));
     drop(alone);
     shared.board.set_state(State::Running);
-    // An order that came before anyone could be told.
+    // For an order that arrived before the session could be notified.
     inbox.push(Message::Order);
     let ended = std::thread::scope(|scope| {
         let session = Session { shared, inbox: &inbox, copies: &copies };
@@ -98,7 +97,7 @@ pub(super) fn run(shared: &Arc<FollowState>, anew: &mut bool) -> Result<()> {
     ended
 }
 
-/// The position that is stored; `None` if following has not begun.
+/// The stored position; `None` if following has not begun.
 fn position(shared: &FollowState, source: &Connection) -> Result<Option<GtidSet>> {
     let name = &shared.settings.name;
     if shared.database.source_position(&source_key(name))?.is_none() {
@@ -125,7 +124,7 @@ fn tell_of_server(shared: &FollowState, source: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// What the threads of a session share.
+/// The state that the threads of a session share.
 struct Session<'s> {
     shared: &'s Arc<FollowState>,
     inbox: &'s Arc<Inbox>,
@@ -227,15 +226,15 @@ fn read(mut stream: SourceStream, inbox: &Inbox, finished: &AtomicBool) {
     finished.store(true, Ordering::SeqCst);
 }
 
-/// Tells the applier what is visible.
+/// Notifies the applier when batches become visible.
 fn acknowledge(submitted: &Receiver<Pending>, inbox: &Inbox) {
     for pending in submitted {
         inbox.push(Message::Acknowledged(pending.wait().err()));
     }
 }
 
-/// Counts the source's transactions that are not visible here, until the session ends; and ends it
-/// if the source lost its history, of which its stream need not tell.
+/// Counts the source's transactions that are not visible here, until the session ends. Ends the session if the source
+/// lost its history, which the stream may not show.
 fn count_waiting(shared: &FollowState, session: &CopyQueue, inbox: &Inbox) {
     let waiting = &shared.board.waiting_transactions;
     let (mut source, mut watch) = (None, lost::Watch::default());

@@ -1,4 +1,4 @@
-//! What the threads of one follower and its owner share.
+//! The state that the threads of one follower and its owner share.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -26,61 +26,60 @@ use crate::mysql::{
     table_name::TableName,
 };
 
-/// Orders that wait; more are refused.
+/// The most waiting orders; more are refused.
 const MAX_ORDERS: usize = 4_096;
 
-/// The common ground.
+/// The shared state of a follower.
 pub(crate) struct FollowState {
     pub database: Database,
     pub settings: MysqlSettings,
     pub selection: Selection,
     pub board: Board,
-    /// Tables that are given up until someone asks for a copy, and why.
+    /// Tables that stopped until a copy is ordered, with the reasons.
     pub given_up: Mutex<HashMap<TableName, String>>,
-    /// Names here of tables that were given up because their rows are refused, until that is
-    /// stored.
+    /// Local names of tables that stopped because their rows were refused, until that is stored.
     pub refused: Mutex<HashSet<String>>,
-    /// So many batches are submitted table by table.
+    /// The number of batches to submit table by table.
     pub careful: AtomicU32,
-    /// How often each table's rows could not be read.
+    /// How often each table's rows were unreadable.
     pub unreadable: Mutex<HashMap<TableName, u32>>,
-    /// How often in a row the layout of a table's rows was not that of its definition.
+    /// How often in a row a table's row layout did not match its definition.
     pub unfitting: Mutex<HashMap<TableName, u32>>,
-    /// Where a table's rows could not be read last: up to there the stream is read again, and what it
-    /// says of the table's definition mends nothing.
+    /// The position where a table's rows were last unreadable. The stream is read again up to there, and definitions
+    /// found before it are no remedy.
     pub failed_at: Mutex<HashMap<TableName, Coordinates>>,
-    /// What the source showed last of its history.
+    /// What the source last showed of its history.
     pub shown: Mutex<Option<Shown>>,
-    /// Whether following ended because the position is lost: it can only begin anew.
+    /// Whether following failed because the position is lost: it can only start again with new copies.
     pub lost: AtomicBool,
     /// Held while definitions are made and committed, and while a session begins.
     pub defining: Mutex<()>,
-    /// Numbers the orders of words.
+    /// The number of the last order for ranked search.
     pub words_orders: AtomicU64,
     orders: Mutex<Orders>,
     changed: Condvar,
 }
 
-/// What the owner wants.
+/// The owner's wish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// To follow.
+    /// Follow.
     #[default]
     Run,
-    /// Not to, for now.
+    /// Do not follow for now.
     Stop,
-    /// Never again.
+    /// Never follow again.
     Close,
 }
 
-/// What the owner wants of tables.
+/// The owner's orders for tables.
 #[derive(Clone, Debug)]
 pub(crate) enum TableOrder {
-    /// A new copy of the table of this name here.
+    /// Copy the table of this local name again.
     Sync(String),
-    /// No copy of the table of this name, or of any.
+    /// Cancel the copy of the table of this name, or of all tables.
     Cancel(Option<String>),
-    /// Other words for a table.
+    /// Change the ranked search of a table.
     Words(WordsOrder),
 }
 
@@ -88,7 +87,7 @@ pub(crate) enum TableOrder {
 struct Orders {
     wanted: Wanted,
     tables: VecDeque<TableOrder>,
-    /// Whether nothing runs and following waits to be wanted.
+    /// Whether nothing runs and following is paused.
     at_rest: bool,
     inbox: Option<Arc<Inbox>>,
     interrupter: Option<Interrupter>,
@@ -117,7 +116,7 @@ impl FollowState {
         }
     }
 
-    /// A table is to be copied whatever happened to it before.
+    /// Forgets a table's failures, so that it is copied.
     pub fn forget_failures(&self, table: &TableName) {
         self.given_up.lock().remove(table);
         self.unreadable.lock().remove(table);
@@ -125,12 +124,12 @@ impl FollowState {
         self.failed_at.lock().remove(table);
     }
 
-    /// What the owner wants now.
+    /// The owner's current wish.
     pub fn wanted(&self) -> Wanted {
         self.orders.lock().wanted
     }
 
-    /// Says what is wanted, and sees to it that everyone notices. Closing is for good.
+    /// Sets the owner's wish and notifies all threads. `Close` is final.
     pub fn want(&self, wanted: Wanted) {
         let mut orders = self.orders.lock();
         if orders.wanted != Wanted::Close {
@@ -151,7 +150,7 @@ impl FollowState {
         }
     }
 
-    /// Following cannot go on by itself: it stops, unless its owner wants something else already.
+    /// Stops following with an error, unless the owner wants something else already.
     pub fn fail(&self, reason: String) {
         let mut orders = self.orders.lock();
         if orders.wanted == Wanted::Run {
@@ -160,7 +159,7 @@ impl FollowState {
         }
     }
 
-    /// Waits until following is wanted; false if it never will be again. Nothing may run any more.
+    /// Waits until following is wanted; false after `Close`. Nothing may be running.
     pub fn wait_to_run(&self) -> bool {
         let mut orders = self.orders.lock();
         while orders.wanted == Wanted::Stop {
@@ -173,7 +172,7 @@ impl FollowState {
         orders.wanted == Wanted::Run
     }
 
-    /// Waits until nothing runs any more, or following is wanted again; false if that takes longer.
+    /// Waits until nothing runs, or following is wanted again; false after the timeout.
     pub fn wait_for_rest(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let mut orders = self.orders.lock();
@@ -185,7 +184,7 @@ impl FollowState {
         true
     }
 
-    /// Waits so long, or until something else is wanted.
+    /// Waits for this time, or until something else is wanted.
     pub fn pause(&self, time: Duration) {
         let deadline = Instant::now() + time;
         let mut orders = self.orders.lock();
@@ -196,14 +195,14 @@ impl FollowState {
         }
     }
 
-    /// A session begins or ends: who is to be told of orders, and whose stream to end.
+    /// Sets the session to notify of orders and to interrupt, or none.
     pub fn set_session(&self, session: Option<(Arc<Inbox>, Interrupter)>) {
         let mut orders = self.orders.lock();
         let (inbox, interrupter) = session.unzip();
         (orders.inbox, orders.interrupter) = (inbox, interrupter);
     }
 
-    /// Adds an order; false if too many wait.
+    /// Adds an order; false if too many are waiting.
     pub fn order(&self, order: TableOrder) -> bool {
         let mut orders = self.orders.lock();
         if orders.tables.len() >= MAX_ORDERS {
@@ -216,12 +215,12 @@ impl FollowState {
         true
     }
 
-    /// Whether a session runs, which obeys orders.
+    /// Whether a session runs, which executes orders.
     pub fn has_session(&self) -> bool {
         self.orders.lock().inbox.is_some()
     }
 
-    /// Takes back an order of words; false if it was taken already.
+    /// Withdraws an order for ranked search; false if it was executed already.
     pub fn withdraw_words(&self, number: u64) -> bool {
         let mut orders = self.orders.lock();
         let is_it =
@@ -235,7 +234,7 @@ impl FollowState {
         self.orders.lock().tables.pop_front()
     }
 
-    /// The names of the tables that are to be copied anew and the first orders that say so.
+    /// The names of the tables to copy again, and how many orders from the first they cover.
     pub fn ordered_copies(&self) -> (HashSet<String>, usize) {
         let orders = self.orders.lock();
         let copies = orders.tables.iter().map_while(|order| match order {
@@ -247,14 +246,14 @@ impl FollowState {
         (names.into_iter().collect(), count)
     }
 
-    /// So many of the first orders were obeyed.
+    /// Drops the first orders, which were executed.
     pub fn drop_orders(&self, count: usize) {
         let mut orders = self.orders.lock();
         let count = count.min(orders.tables.len());
         orders.tables.drain(..count);
     }
 
-    /// Events that wait to be applied.
+    /// The number of events that wait to be applied.
     pub fn queue_length(&self) -> usize {
         self.orders.lock().inbox.as_ref().map_or(0, |inbox| inbox.len())
     }

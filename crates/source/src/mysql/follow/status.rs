@@ -10,18 +10,18 @@ use parking_lot::Mutex;
 
 use super::row_outcome::{RowCounters, RowOutcome};
 
-/// A follower at one moment.
+/// The status of a follower.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FollowerStatus {
     /// `host:port` of the source.
     pub source: String,
-    /// What the source calls itself; empty before the first connection.
+    /// The source's server UUID; empty before the first connection.
     pub server_uuid: String,
-    /// What is happening.
+    /// The state.
     pub state: State,
     /// The visible position: the text of a GTID set.
     pub applied: String,
-    /// How long ago the source committed what is applied now; 0 if nothing waits.
+    /// How long ago the source committed the transaction being applied; 0 if nothing waits.
     pub lag_seconds: Option<f64>,
     /// Transactions of the source that are not visible yet, counted once a second.
     pub lag_transactions: Option<u64>,
@@ -33,13 +33,13 @@ pub struct FollowerStatus {
     pub inserts: u64,
     /// Rows inserted that do not satisfy their table's required filter.
     pub inserts_skipped: u64,
-    /// Rows updated: added, removed and modified ones.
+    /// Rows updated: added, removed and modified.
     pub updates: u64,
-    /// Rows that came to satisfy the filter.
+    /// Rows that now satisfy the filter.
     pub updates_added: u64,
-    /// Rows that no longer satisfy it.
+    /// Rows that no longer satisfy the filter.
     pub updates_removed: u64,
-    /// Rows updated that satisfied the filter neither before nor behind it.
+    /// Rows updated that do not satisfy the filter, neither before nor after.
     pub updates_skipped: u64,
     /// Rows deleted.
     pub deletes: u64,
@@ -47,28 +47,28 @@ pub struct FollowerStatus {
     pub deletes_skipped: u64,
     /// Schema changes applied.
     pub statements: u64,
-    /// Statements that changed rows and were logged as such: tables were copied anew for each.
+    /// Row changes that were logged as statements: tables were copied again for each.
     pub row_statements: u64,
     /// Statements that are known to change no table.
     pub harmless_statements: u64,
-    /// Statements that were not understood: tables were copied anew for each.
+    /// Statements that were not understood: tables were copied again for each.
     pub unknown_statements: u64,
-    /// Events of rows of tables that are not followed.
+    /// Row events of tables that are not followed.
     pub skipped_other_tables: u64,
     /// Events whose checksum was wrong.
     pub checksum_errors: u64,
-    /// Events that were read and wait to be applied.
+    /// Events that wait to be applied.
     pub queue_length: u64,
-    /// The last error and MygramDB's code for it.
+    /// The last error with MygramDB's code.
     pub last_error: Option<(u16, String)>,
     /// The tables, by name.
     pub tables: Vec<TableStatus>,
 }
 
-/// What a follower is doing.
+/// The state of a follower.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is not connected, and tries to be.
+    /// It is connecting.
     Connecting,
     /// It follows, and at least one table is being copied.
     Copying,
@@ -76,93 +76,91 @@ pub enum State {
     Running,
     /// It was told to stop.
     Stopped,
-    /// It stopped by itself, for this reason; resuming tries again.
+    /// It stopped with this error; resuming tries again.
     Failed(String),
 }
 
-/// One table of a follower.
+/// The status of one table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableStatus {
     /// Its name here.
     pub table: String,
-    /// What is happening to it.
+    /// Its state.
     pub state: TableState,
-    /// The last copy of it that was finished since the start.
+    /// The last copy that was completed since the start.
     pub copied: Option<Copied>,
-    /// What of the words that are declared for it cannot be had, and why.
+    /// The parts of its ranked search that are not available, with the reasons.
     pub words_missing: Option<String>,
-    /// Which of its keys over expressions answer nothing here, and why, where that is asked for
-    /// ([`super::Follower::whole_status`]).
+    /// The functional keys that cannot be used here, with the reasons. Only in [`super::Follower::whole_status`].
     pub keys_missing: Option<String>,
 }
 
-/// A copy of a table that was finished.
+/// A completed copy of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Copied {
-    /// How many were finished since the start, this one included.
+    /// The number of completed copies since the start, including this one.
     pub times: u64,
-    /// When.
+    /// When it was completed.
     pub at: SystemTime,
-    /// How long it took, since it began or went on.
+    /// Its duration since it began or was resumed.
     pub took: Duration,
     /// Rows that were read.
     pub rows: u64,
 }
 
-/// What is happening to a table.
+/// The state of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableState {
-    /// It is being copied; if it was there before it can be read as it was.
+    /// It is being copied. An existing table stays readable as it was.
     Copying {
         /// Rows copied.
         rows: u64,
-        /// Rows that the source believes there are.
+        /// The source's estimate of the total rows.
         estimated: u64,
-        /// Since the copy began or went on.
+        /// Since the copy began or was resumed.
         rows_per_second: u64,
-        /// At that speed.
+        /// At this rate.
         seconds_left: u64,
     },
-    /// All is read and waits for its place in the stream.
+    /// Everything was read and waits for its position in the stream.
     CatchingUp,
-    /// It holds what the source held at the applied position, and follows it.
+    /// It equals the source's table at the applied position and follows it.
     Live,
-    /// Nothing comes from the source: what can be read is of the applied position or, where a copy
-    /// was begun, as it was before the copy.
+    /// It is not fed. Its rows are those at the applied position or, if a copy has begun, those before the copy.
     Paused {
-        /// Why.
+        /// The reason.
         why: &'static str,
-        /// Whether a copy of it goes on afterwards.
+        /// Whether its copy continues afterwards.
         copying: bool,
     },
-    /// It is no longer followed and shows its last good state.
+    /// It is no longer followed and keeps its last good state.
     Stopped(String),
     /// It cannot be followed.
     Refused(String),
 }
 
-/// Where the threads write what [`FollowerStatus`] tells.
+/// Where the threads record what [`FollowerStatus`] reports.
 #[derive(Default)]
 pub(crate) struct Board {
     pub tables: Mutex<BTreeMap<String, TableState>>,
     pub copied: Mutex<BTreeMap<String, Copied>>,
-    /// What of the words that are declared for tables cannot be had.
+    /// The parts of tables' ranked search that are not available.
     words: Mutex<BTreeMap<String, String>>,
     pub phase: Mutex<Phase>,
     /// Whether there is a last error.
     has_error: AtomicBool,
     pub counters: Counters,
-    /// When the source committed what is applied now, microseconds since 1970; 0 if nothing waits.
+    /// The commit time at the source of the transaction being applied, in microseconds since 1970; 0 if nothing waits.
     pub applying_since_us: AtomicI64,
     pub last_applied_us: AtomicI64,
-    /// When the stream told of a transaction last, and when it said that there is none to tell.
+    /// When the stream last delivered a transaction, and when it last said that there is none.
     pub told_us: AtomicI64,
     pub heartbeat_us: AtomicI64,
-    /// One more than the transactions that wait, 0 if that is not known.
+    /// One more than the number of waiting transactions; 0 if it is unknown.
     pub waiting_transactions: AtomicU64,
 }
 
-/// The slow part of a status.
+/// The part of a status that rarely changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Phase {
     pub state: Option<State>,
@@ -170,7 +168,7 @@ pub(crate) struct Phase {
     pub last_error: Option<(u16, String)>,
 }
 
-/// What happened since the start.
+/// Counts since the start.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub events: AtomicU64,
@@ -193,7 +191,7 @@ impl Board {
         self.phase.lock().state = Some(state);
     }
 
-    /// Following is wanted again.
+    /// Notes that following is wanted again.
     pub fn resume(&self) {
         let mut phase = self.phase.lock();
         if matches!(phase.state, Some(State::Stopped | State::Failed(_))) {
@@ -201,7 +199,7 @@ impl Board {
         }
     }
 
-    /// Following has stopped; why it failed stays.
+    /// Notes that following has stopped. An error stays.
     pub fn rest(&self) {
         let mut phase = self.phase.lock();
         if !matches!(phase.state, Some(State::Failed(_))) {
@@ -214,14 +212,14 @@ impl Board {
         self.has_error.store(true, Ordering::Relaxed);
     }
 
-    /// Following goes on behind what went wrong.
+    /// Clears the last error, because following got past it.
     pub fn clear_error(&self) {
         if self.has_error.swap(false, Ordering::Relaxed) {
             self.phase.lock().last_error = None;
         }
     }
 
-    /// A copy of a table was finished.
+    /// Counts a completed copy of a table.
     pub fn count_copy(&self, table: &str, rows: u64, took: Duration) {
         let mut copied = self.copied.lock();
         let times = copied.get(table).map_or(0, |before| before.times) + 1;
@@ -233,7 +231,7 @@ impl Board {
         self.tables.lock().insert(table.to_owned(), state);
     }
 
-    /// What of the words of a table cannot be had; nothing where all is as it is declared.
+    /// Sets the parts of a table's ranked search that are not available; empty if all are.
     pub fn tell_of_words(&self, table: &str, told: String) {
         let mut words = self.words.lock();
         if told.is_empty() {
@@ -250,13 +248,13 @@ impl Board {
         self.tables.lock().remove(table);
     }
 
-    /// Forgets the tables that are not followed and whose names begin so.
+    /// Removes refused tables whose names have this prefix.
     pub fn forget_refused(&self, prefix: &str) {
         let is_refused = |state: &TableState| matches!(state, TableState::Refused(_));
         self.tables.lock().retain(|name, state| !(is_refused(state) && name.starts_with(prefix)));
     }
 
-    /// How many tables are being copied.
+    /// The number of tables being copied.
     pub fn copying(&self) -> usize {
         let copies = |state: &&TableState| {
             matches!(state, TableState::Copying { .. } | TableState::CatchingUp)
@@ -325,7 +323,7 @@ impl Board {
 }
 
 impl TableState {
-    /// The state as it is true while the follower does this: nothing is live that is not fed.
+    /// The state of the table in this state of the follower: a table that is not fed is not live.
     fn shown_in(&self, state: &State) -> Self {
         let (why, waits) = match state {
             State::Running | State::Copying => return self.clone(),
@@ -341,13 +339,13 @@ impl TableState {
     }
 }
 
-/// Microseconds since 1970.
+/// The current time in microseconds since 1970.
 pub(crate) fn now_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// The state of a copy of so many rows that began or went on at that moment.
+/// The state of a copy of this many rows that began or was resumed at `since`.
 pub(crate) fn copying(rows: u64, resumed: u64, estimated: u64, since: Instant) -> TableState {
     let seconds = since.elapsed().as_secs_f64().max(0.001);
     let rows_per_second = (rows.saturating_sub(resumed) as f64 / seconds) as u64;

@@ -1,28 +1,28 @@
-//! Changes of definitions for one commit, with the positions that they reach.
+//! Definition changes for one commit, with their positions.
 
 use remora_engine::{Database, Definition};
 
 use super::positions::{Stored, copied_key, copy_key};
 use crate::mysql::table_name::TableName;
 
-/// What is to be done about tables in one step.
+/// The definitions and positions of one commit.
 #[derive(Default)]
 pub(super) struct Step {
     pub definitions: Vec<Definition>,
     pub positions: Vec<Stored>,
-    /// Tables whose states are shown once it is committed.
+    /// Tables whose states are shown after the commit.
     pub changed: Vec<TableName>,
-    /// Names here that nothing is told of any more then.
+    /// Local names that are no longer reported after the commit.
     pub gone: Vec<String>,
 }
 
 impl Step {
-    /// Whether nothing is to be committed.
+    /// Whether there is nothing to commit.
     pub fn is_empty(&self) -> bool {
         self.definitions.is_empty() && self.positions.is_empty()
     }
 
-    /// Whether there will be a table of this name after what the step does so far.
+    /// Whether a table of this name exists after this step.
     pub fn is_there(&self, database: &Database, name: &str) -> bool {
         let before = database.schema(name).is_ok();
         self.definitions.iter().fold(before, |is_there, definition| match definition {
@@ -33,7 +33,7 @@ impl Step {
         })
     }
 
-    /// What a table is called before the step that has this name after it.
+    /// The name before this step of the table that has this name after it.
     pub fn name_before(&self, name: &str) -> String {
         let renamed = |name: String, definition: &Definition| match definition {
             Definition::Rename { from, to } if *to == name => from.clone(),
@@ -42,7 +42,7 @@ impl Step {
         self.definitions.iter().rev().fold(name.to_owned(), renamed)
     }
 
-    /// Drops a table, if it will be there.
+    /// Drops a table, if it exists after this step.
     pub fn drop_if_there(&mut self, database: &Database, name: &str) {
         if self.is_there(database, name) {
             self.definitions.push(Definition::Drop(name.to_owned()));
@@ -56,7 +56,7 @@ impl Step {
         self.positions.push((copied_key(source, name), String::new()));
     }
 
-    /// Whether there will be a position of this name.
+    /// Whether a position of this name exists after this step.
     pub fn has_position(&self, database: &Database, name: &str) -> bool {
         match self.positions.iter().rev().find(|(known, _)| known == name) {
             Some((_, position)) => !position.is_empty(),
@@ -64,7 +64,7 @@ impl Step {
         }
     }
 
-    /// A position as it will be; `None` if there will be none of this name.
+    /// The value of a position after this step; `None` if there is none.
     pub fn position(&self, database: &Database, name: &str) -> Option<String> {
         let known = self.positions.iter().rev().find(|(known, _)| known == name);
         let position = match known {
@@ -74,7 +74,7 @@ impl Step {
         position.filter(|position| !position.is_empty())
     }
 
-    /// Takes out the changes of tables that keep their rows; the names of those tables.
+    /// Removes the alterations of tables that keep their rows, and returns the tables' names.
     pub fn take_alterations(&mut self) -> Vec<String> {
         let altered = |definition: &mut Definition| matches!(definition, Definition::Alter { .. });
         let names = |definition| match definition {

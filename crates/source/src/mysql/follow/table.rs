@@ -20,28 +20,28 @@ use crate::mysql::{
     table_name::TableName,
 };
 
-/// Names of tables that are not shown begin so.
+/// The prefix of hidden tables' names.
 const HIDDEN: &str = "#copy:";
 
-/// A table of the source and its rows here.
+/// A table of the source and its local rows.
 pub(super) struct FollowedTable {
-    /// The source's table at this place of the stream, unless there is doubt.
+    /// The source's definition at this position of the stream, unless the table is in doubt.
     pub source: Arc<SourceTable>,
-    /// Its name here.
+    /// Its local name.
     pub name: Arc<str>,
-    /// What can be read.
+    /// What readers see.
     pub visible: Visible,
-    /// The copy that is being made.
+    /// The running copy.
     pub copy: Option<Copy>,
     /// Why it is neither fed nor copied.
     pub stopped: Option<String>,
-    /// Set while it is not known what the source's table is at this place.
+    /// Set while the source's definition at this position is unknown.
     pub doubt: Option<Doubt>,
-    /// The source has another definition; the stream must say why before this place.
+    /// The source has another definition, which the stream must explain before this position.
     pub unexplained: Option<Coordinates>,
 }
 
-/// What can be read of a table.
+/// What readers see of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Visible {
     /// Nothing.
@@ -52,22 +52,22 @@ pub(super) enum Visible {
     Frozen,
 }
 
-/// A copy of a table.
+/// A running copy of a table.
 pub(super) struct Copy {
     /// Unique in a session.
     pub number: u64,
-    /// The hidden table it is made in.
+    /// The hidden table that it fills.
     pub hidden: Arc<str>,
-    /// Whether a worker was told of it.
+    /// Whether a worker has the task.
     pub begun: bool,
-    /// What is in the hidden table.
+    /// What the hidden table has.
     pub progress: Progress,
     pub windows: Windows,
-    /// Chunks that wait for the stream, in order.
+    /// Chunks that wait for their position in the stream, in order.
     pub chunks: VecDeque<Chunk>,
-    /// Windows that were asked for.
+    /// Requested windows.
     pub requests: VecDeque<WindowRequest>,
-    /// What is to be known of a copy that is read whole.
+    /// The state of a copy that is read whole.
     pub whole: WholeCopy,
     /// Whether everything was read.
     pub all_read: bool,
@@ -103,7 +103,7 @@ impl FollowedTable {
         }
     }
 
-    /// The state as it is shown.
+    /// The state to show.
     pub fn state(&self) -> TableState {
         if self.doubt.is_some() && self.copy.is_none() {
             return TableState::CatchingUp;
@@ -119,7 +119,7 @@ impl FollowedTable {
         }
     }
 
-    /// Where its changes go: the visible and the hidden table.
+    /// The targets of its changes: the visible and the hidden table.
     pub fn targets(&self) -> (Option<Arc<str>>, Option<Arc<str>>) {
         if self.doubt.is_some() {
             return (None, None);
@@ -128,7 +128,7 @@ impl FollowedTable {
         (visible, self.copy.as_ref().map(|copy| Arc::clone(&copy.hidden)))
     }
 
-    /// Whether it came into being in the stream and nothing was put into it since.
+    /// Whether it was created in the stream and has no rows yet.
     pub fn is_new(&self) -> bool {
         let missed = self.doubt.as_ref().is_some_and(|doubt| doubt.missed);
         self.visible == Visible::Absent && self.copy.is_none() && !missed
@@ -136,7 +136,7 @@ impl FollowedTable {
 }
 
 impl Copy {
-    /// A copy that goes on behind what `progress` says.
+    /// A copy that continues after `progress`.
     pub fn new(number: u64, name: &str, progress: Progress, estimate: (u64, u64)) -> Self {
         Self {
             number,
@@ -155,7 +155,7 @@ impl Copy {
         }
     }
 
-    /// What a worker is told of it.
+    /// The task for a worker.
     pub fn task(&self, source: &Arc<SourceTable>) -> CopyTask {
         CopyTask {
             copy: self.number,
@@ -165,7 +165,7 @@ impl Copy {
         }
     }
 
-    /// Forgets what was read but not applied; it is read again under another number.
+    /// Discards what was read but not applied; it is read again under another number.
     pub fn renumber(&mut self, number: u64) {
         (self.number, self.begun) = (number, false);
         self.resumed_rows = self.progress.rows;
@@ -176,17 +176,17 @@ impl Copy {
     }
 }
 
-/// The name of the table in which the copy of another is made.
+/// The name of the hidden table for another table's copy.
 pub(super) fn hidden_name(name: &str) -> String {
     format!("{HIDDEN}{name}")
 }
 
-/// The name of the table whose copy is made in a table of this name, or which has the name itself.
+/// The name of the table whose copy has this name, or the name itself.
 pub(super) fn copied_name(name: &str) -> &str {
     name.strip_prefix(HIDDEN).unwrap_or(name)
 }
 
-/// The definition that the settings give for a table.
+/// The configured definition of a table.
 pub(super) fn definition<'s>(settings: &'s MysqlSettings, table: &TableName) -> Option<&'s Schema> {
     settings.definitions.iter().find(|definition| match definition.name.split_once('.') {
         Some((database, name)) => database == table.database && name == table.table,
@@ -198,7 +198,7 @@ pub(super) fn definition<'s>(settings: &'s MysqlSettings, table: &TableName) -> 
     })
 }
 
-/// The name of a source's table here.
+/// The local name of a source's table.
 pub(super) fn name_here(settings: &MysqlSettings, table: &TableName) -> String {
     match definition(settings, table) {
         Some(definition) => definition.name.clone(),
@@ -206,7 +206,7 @@ pub(super) fn name_here(settings: &MysqlSettings, table: &TableName) -> String {
     }
 }
 
-/// The definition with the types that the key's columns have at the source.
+/// The definition with the key's column types as at the source.
 fn with_types_of(definition: &Schema, source: &SourceTable) -> Schema {
     let mut schema = definition.clone();
     for &place in &definition.primary_key {
@@ -219,13 +219,13 @@ fn with_types_of(definition: &Schema, source: &SourceTable) -> Schema {
     schema
 }
 
-/// What a table of the source is called where its name here is another's.
+/// The qualified name of a source's table, for messages.
 pub(super) fn name_there(table: &TableName) -> String {
     format!("{}.{}", quoted(&table.database), quoted(&table.table))
 }
 
-/// Why a table cannot have its name here: another of the source has it (`a.b` in `c`, and `b` in
-/// `c.a`), or names here that begin so are those of copies.
+/// Why a table cannot have its local name: another table of the source has it (`a.b` in `c`, and `b` in `c.a`), or it
+/// has the prefix of copies.
 pub(super) fn namesake<'t>(
     settings: &MysqlSettings,
     table: &TableName,
@@ -239,8 +239,8 @@ pub(super) fn namesake<'t>(
     Some(format!("its name here, {name:?}, is that of {}: rename one of them", name_there(other)))
 }
 
-/// The engine's definition of a source's table under another name; what the previous one has keeps
-/// its numbers, and new columns get numbers above the one with it.
+/// The engine's definition of a source's table under another name. Columns of the previous definition keep their
+/// numbers; new ones get higher numbers.
 pub(super) fn schema(
     settings: &MysqlSettings,
     source: &SourceTable,

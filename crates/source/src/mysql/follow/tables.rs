@@ -1,4 +1,4 @@
-//! The start of a session: the source's tables compared with the local ones.
+//! The start of a session: compares the source's tables with the local ones.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -32,22 +32,22 @@ use crate::{
     },
 };
 
-/// The tables and how many copies are numbered.
+/// The tables, and the number of the last copy.
 pub(super) struct Tables {
     pub tables: FxHashMap<TableName, FollowedTable>,
     pub last_copy: u64,
 }
 
-/// What is copied whatever is here.
+/// What is copied in any case.
 pub(super) struct Wanted {
-    /// Everything: the position cannot be gone on from.
+    /// Everything, because the position cannot be continued.
     pub anew: bool,
-    /// The tables of these names here.
+    /// The tables of these local names.
     pub synced: HashSet<String>,
 }
 
-/// Puts together what is here, as it was at the applied position, and asks the source what it has
-/// now: what is not the same the stream must explain before it comes to where the source is.
+/// Collects the local tables as they were at the applied position, and reads the source's current definitions. The
+/// stream must explain any difference before it reaches the source's current position.
 pub(super) fn compare(
     shared: &FollowState,
     source: &mut Connection,
@@ -84,7 +84,7 @@ pub(super) fn compare(
     Ok(tables)
 }
 
-/// Refuses tables whose rows may change without a word of the binlog.
+/// Refuses tables whose rows may change without being logged.
 fn refuse_blind(source: &mut Connection, answers: &mut BTreeMap<TableName, Answer>) -> Result<()> {
     let mut blind = Vec::new();
     for (table, answer) in &*answers {
@@ -99,7 +99,7 @@ fn refuse_blind(source: &mut Connection, answers: &mut BTreeMap<TableName, Answe
     Ok(())
 }
 
-/// The tables of the source that are here with their definition.
+/// The source's tables that are stored here with their definition.
 fn stored_tables(shared: &FollowState) -> BTreeSet<TableName> {
     let (database, source) = (&shared.database, &shared.settings.name);
     let mut tables = BTreeSet::new();
@@ -179,7 +179,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Goes on with the copy of a table, or drops what is there of it.
+    /// Resumes the copy of a table, or drops what exists of it.
     fn resume_copy(
         &mut self,
         shared: &FollowState,
@@ -196,7 +196,7 @@ impl Tables {
         let progress = progress.as_deref().and_then(Progress::parse);
         let definition = stored_definition(definition.as_deref());
         match (progress, definition) {
-            // A copy that is read whole begins anew: its moment is gone.
+            // A copy that is read whole restarts, because its position is in the past.
             (Some(progress), Some(definition))
                 if usable && !definition.is_keyless() && is_here(database, &hidden) =>
             {
@@ -212,7 +212,7 @@ impl Tables {
                 if usable && definition.is_keyless() && followed.visible == Visible::Fed =>
             {
                 step.drop_copy(database, &settings.name, &followed.name, &hidden);
-                // What can be read is good, and yet it was to be copied: for a key over an expression, or as ordered.
+                // The table is intact, and yet a copy was wanted: for a functional key, or as ordered.
                 if !shared.order(TableOrder::Sync(followed.name.to_string())) {
                     tracing::warn!(table = &*followed.name, "its copy does not go on: SYNC it");
                 }
@@ -222,8 +222,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Tables that are here and of which nothing else is known: the stream will tell what became of
-    /// them.
+    /// Local tables that are otherwise unknown. The stream will tell what happened to them.
     fn mark_missing(&self, shared: &FollowState) {
         let known: HashSet<&str> = self.tables.values().map(|followed| &*followed.name).collect();
         let name = &shared.settings.name;
@@ -250,7 +249,7 @@ pub(super) fn followed_before(
     names.iter().map(split).collect()
 }
 
-/// Shows the tables that were followed before, until the source is there to compare them with.
+/// Shows the tables that were followed before, until they can be compared with the source's.
 pub(super) fn show_stored(shared: &FollowState) {
     let positions = shared.database.source_positions();
     let name = &shared.settings.name;
@@ -263,7 +262,7 @@ pub(super) fn show_stored(shared: &FollowState) {
     }
 }
 
-/// Checks that the source has what each definition of the settings wants.
+/// Checks that the source has what each configured definition needs.
 pub(super) fn check_definitions(source: &mut Connection, settings: &MysqlSettings) -> Result<()> {
     for definition in &settings.definitions {
         let (database, table) = match definition.name.split_once('.') {
@@ -277,8 +276,8 @@ pub(super) fn check_definitions(source: &mut Connection, settings: &MysqlSetting
     Ok(())
 }
 
-/// The definition of a table here, which gets the source's order of columns if it has another:
-/// older versions put new columns at the end. `here` is its name and where its definition is kept.
+/// The definition of a local table in the source's column order; older versions appended new columns. `here` is its
+/// name and the name of its stored definition.
 fn in_order(
     shared: &FollowState,
     stored: SourceTable,
@@ -301,7 +300,7 @@ fn is_here(database: &Database, table: &str) -> bool {
     database.schema(table).is_ok()
 }
 
-/// The table as the settings define it.
+/// The table restricted to its configured definition.
 pub(super) fn narrowed(settings: &MysqlSettings, read: SourceTable) -> Result<SourceTable> {
     let table = TableName { database: read.database.clone(), table: read.name.clone() };
     match definition(settings, &table) {

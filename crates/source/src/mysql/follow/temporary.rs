@@ -1,6 +1,6 @@
-//! Names that temporary tables had too, as far as the binlog shows.
+//! Names that temporary tables have had, according to the binlog.
 //!
-//! A session that logs statements also logs those about its temporary tables, by names that other sessions use for base
+//! A session that logs statements also logs those on its temporary tables, under names that other sessions use for base
 //! tables. So a TRUNCATE or ALTER TABLE of such a name may mean either. The event header says which, but that alone is
 //! not trusted. The names are kept for ever and stored with the position: forgetting one could lose rows.
 
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::mysql::table_name::TableName;
 
-/// Names that are remembered; with more of them every name counts as one.
+/// The most names. Beyond that every name counts as one.
 const MAX_NAMES: usize = 4_096;
 
-/// The names.
+/// The names of temporary tables.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Temporary {
     names: BTreeSet<(String, String)>,
@@ -28,14 +28,14 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// What was stored.
+    /// Loads the stored names.
     pub fn load(database: &Database, source: &str) -> Self {
         let positions = database.source_positions();
         let stored = positions.get(&temporary_key(source));
         stored.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
-    /// A temporary table of this name was made.
+    /// Notes the creation of a temporary table.
     pub fn add(&mut self, table: TableName, shared: &FollowState) {
         if self.is_full || !shared.selection.matches(&table.database, &table.table) {
             return;
@@ -51,7 +51,7 @@ impl Temporary {
         self.is_full || self.names.contains(&(table.database.clone(), table.table.clone()))
     }
 
-    /// What is to be stored with the next commit.
+    /// What must be stored with the next commit.
     pub fn take_unstored(&mut self, source: &str) -> Option<Stored> {
         std::mem::take(&mut self.is_unstored)
             .then(|| (temporary_key(source), serde_json::to_string(self).unwrap_or_default()))

@@ -32,8 +32,8 @@ type Row = (
 );
 
 impl Applier {
-    /// Finds out which views the source has now. What differs from what is kept is stored with the next step, so
-    /// that it is there with the statement's position and the tables that it changed.
+    /// Reads the source's views. Differences are stored with the next step, together with the statement's position and
+    /// the tables that it changed.
     pub fn look_for_views(&mut self) -> Result<()> {
         wait_until_executed(&mut self.source, &self.applied)?;
         self.changed_views = changed(&mut self.source, &self.shared)?;
@@ -41,7 +41,7 @@ impl Applier {
     }
 }
 
-/// What is to be kept of the source's views, as far as it is not kept already.
+/// The views' definitions that differ from the stored ones.
 ///
 /// # Errors
 /// Those of [`Connection::rows`].
@@ -72,7 +72,7 @@ pub(super) fn changed(source: &mut Connection, shared: &FollowState) -> Result<V
     Ok(changed)
 }
 
-/// The views of the source that are selected, by `database.view`.
+/// The selected views of the source, by `database.view`.
 fn read(source: &mut Connection, shared: &FollowState) -> Result<BTreeMap<String, DeclaredView>> {
     let rows: Vec<Row> = source.rows(
         "SELECT TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION, CHECK_OPTION, DEFINER, SECURITY_TYPE, \
@@ -95,7 +95,7 @@ fn read(source: &mut Connection, shared: &FollowState) -> Result<BTreeMap<String
     Ok(views)
 }
 
-/// The columns of all tables and views in the databases of these, by `database.table`.
+/// The columns of all tables and views in the databases of these views, by `database.table`.
 fn columns(source: &mut Connection, rows: &[Row]) -> Result<BTreeMap<String, Vec<String>>> {
     let databases: BTreeSet<String> = rows.iter().map(|row| quoted_text(&row.0)).collect();
     let mut columns = BTreeMap::<String, Vec<String>>::new();
@@ -114,7 +114,7 @@ fn columns(source: &mut Connection, rows: &[Row]) -> Result<BTreeMap<String, Vec
     Ok(columns)
 }
 
-/// A view as it is kept.
+/// A view in stored form.
 fn declared(row: Row, columns: &[String], source: &str) -> DeclaredView {
     let (database, view, select, check, definer, security, client, connection) = row;
     let select = select.unwrap_or_default();

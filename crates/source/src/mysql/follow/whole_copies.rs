@@ -1,4 +1,4 @@
-//! Copies of tables without a key, which have no key ranges: each is read whole, as of one place of the binlog, its
+//! Copies of tables without a key, which have no key ranges: each is read whole, as of one position of the binlog, its
 //! moment.
 //!
 //! Rows read include changes up to the moment and none after it. So changes are kept from the opening of the first
@@ -24,17 +24,17 @@ use crate::{
     mysql::{coordinates::Coordinates, inbox::Moment, schema::SourceTable, table_name::TableName},
 };
 
-/// Most changes that are kept until a moment is known, and most bytes of their transactions.
+/// The most changes that are kept until a moment is known, and the most bytes of their transactions.
 const MAX_KEPT: usize = 65_536;
 const MAX_KEPT_BYTES: usize = 16 * FULL_BYTES;
 
-/// A copy that is read whole.
+/// The state of a copy that is read whole.
 #[derive(Default)]
 pub(super) struct WholeCopy {
     stage: Stage,
-    /// What the worker says of its moment, until that is decided.
+    /// The moment that the worker reported, until it is accepted or refused.
     moment: Option<Moment>,
-    /// Why it begins anew.
+    /// Why it restarts.
     spoiled: Option<&'static str>,
 }
 
@@ -42,9 +42,9 @@ pub(super) struct WholeCopy {
 enum Stage {
     #[default]
     Idle,
-    /// Nobody knows yet of which moment it will be.
+    /// Its moment is not known yet.
     Opening(Kept),
-    /// It is of this moment.
+    /// It has this moment.
     Of(Coordinates),
 }
 
@@ -54,7 +54,7 @@ struct Kept {
     /// With the ends of their transactions.
     changes: Vec<(Coordinates, Change)>,
     bytes: usize,
-    /// More came than is kept.
+    /// More changes came than can be kept.
     is_full: bool,
 }
 
@@ -71,15 +71,14 @@ impl Kept {
 }
 
 impl WholeCopy {
-    /// A window opened: changes are kept from here on if no moment is known or awaited.
+    /// A window was opened. If no moment is known or awaited, changes are kept from here on.
     pub fn begin(&mut self) {
         if matches!(self.stage, Stage::Idle) {
             self.stage = Stage::Opening(Kept::default());
         }
     }
 
-    /// What becomes of changes of a transaction that began at a place: those that are returned are
-    /// to be applied.
+    /// Handles changes of a transaction that began at `place`; returns those to apply.
     fn sift(
         &mut self,
         changes: Vec<Change>,
@@ -98,7 +97,7 @@ impl WholeCopy {
     }
 }
 
-/// The changes that all these rows of a table without a key are there.
+/// Changes that add all these rows of a table without a key.
 pub(super) fn come_all(source: &SourceTable, rows: Vec<Row>) -> Vec<Change> {
     let identity = source.identity();
     let change = |row: Row| {
@@ -109,14 +108,14 @@ pub(super) fn come_all(source: &SourceTable, rows: Vec<Row>) -> Vec<Change> {
 }
 
 impl Applier {
-    /// A copy has its moment, or believes so.
+    /// Takes the moment that a worker reported for its copy.
     pub fn take_moment(&mut self, moment: Moment) {
         if let Some(copy) = self.copy_of_number(moment.copy) {
             copy.whole.moment = Some(moment);
         }
     }
 
-    /// Takes out of the transaction that was read, and ends there, what copies do not want of it.
+    /// Removes from the transaction, which ends here, changes that copies do not want.
     pub fn sift_transaction(&mut self, end: &Coordinates) {
         let bytes = self.batch.open_bytes();
         for table in &self.copying {
@@ -133,7 +132,7 @@ impl Applier {
         }
     }
 
-    /// The same for a part of a large transaction, whose end is not known.
+    /// The same for a part of a large transaction, whose end is unknown.
     pub fn sift_large(&mut self, mut tables: Vec<TableChanges>) -> Vec<TableChanges> {
         for table in &self.copying {
             let Some(copy) = whole_copy(self.tables.get_mut(table)) else { continue };
@@ -146,7 +145,7 @@ impl Applier {
         tables
     }
 
-    /// Decides whether a copy is of the moment that its worker told, as soon as that can be known.
+    /// Accepts or refuses the moment that a worker reported, as soon as that can be decided.
     pub fn decide_moment(&mut self, table: &TableName) -> Result<()> {
         let Some(copy) = whole_copy(self.tables.get_mut(table)) else { return Ok(()) };
         let place = &self.place;
@@ -169,12 +168,12 @@ impl Applier {
             later.for_each(|(_, change)| self.batch.push(place, change));
             self.batch.commit();
         }
-        // A worker that is gone asks for nothing any more.
+        // A worker that has ended does not wait for the answer.
         let _ = moment.reply.send(holds);
         if holds { self.submit() } else { Ok(()) }
     }
 
-    /// Begins the copy of a table anew where what was read of it is of no use; whether it was so.
+    /// Restarts the copy of a table if what was read is useless; true if it was.
     pub fn restart_spoiled(&mut self, table: &TableName) -> Result<bool> {
         let Some(copy) = whole_copy(self.tables.get_mut(table)) else { return Ok(false) };
         let Some(reason) = copy.whole.spoiled.take() else { return Ok(false) };
@@ -183,7 +182,7 @@ impl Applier {
         Ok(true)
     }
 
-    /// Begins the copy of a table anew.
+    /// Restarts the copy of a table.
     pub fn restart_copy(&mut self, table: &TableName) -> Result<()> {
         let Some(followed) = self.tables.get(table) else { return Ok(()) };
         let source = (*followed.source).clone();
@@ -192,8 +191,8 @@ impl Applier {
         self.take_step(step)
     }
 
-    /// Changes as the engine takes them: those of tables without a key with equal rows counted.
-    /// A table whose rows cannot be counted leaves the batch, and is copied anew.
+    /// Converts changes to those that the engine takes: for tables without a key, equal rows are counted. A table whose
+    /// rows cannot be counted is removed from the batch and copied again.
     pub fn counted(&mut self, tables: Vec<TableChanges>, large: bool) -> Result<Vec<TableChanges>> {
         let mut counted = Vec::with_capacity(tables.len());
         for part in tables {
@@ -237,8 +236,8 @@ impl Applier {
         Ok(None)
     }
 
-    /// The table whose rows go to this one here, and whether that is its copy; `None` if they go
-    /// there no more.
+    /// The followed table whose rows go to this local table, and whether that is its copy; `None` if there is none any
+    /// more.
     fn target_named(&self, name: &str) -> Option<(TableName, bool)> {
         let is_of = |followed: &FollowedTable| {
             let copy = followed.copy.as_ref();
@@ -251,7 +250,7 @@ impl Applier {
     }
 }
 
-/// The copy of a table that is read whole.
+/// The copy of a table, if it is read whole.
 fn whole_copy(followed: Option<&mut FollowedTable>) -> Option<&mut Copy> {
     followed.filter(|followed| followed.source.is_keyless())?.copy.as_mut()
 }

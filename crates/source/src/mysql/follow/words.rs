@@ -1,9 +1,9 @@
-//! The words (for ranked search) of followed tables: who declares them, and which of them a table has.
+//! Ranked search of followed tables ("words"): who declares it, and which of it a table has.
 //!
-//! Words belong to this server; the source knows nothing of them. They belong to a table's name, not to its rows: a
-//! table that is copied, recreated, or renamed to the name has them. Settings come before SQL, which counts again once
-//! the settings declare nothing. Columns are found by name. A column that the source renames stays; one that is missing
-//! or not text is left out meanwhile.
+//! Ranked search belongs to this server; the source knows nothing of it. It belongs to a table's name, not to its rows:
+//! a table that is copied, recreated, or renamed to the name has it. Settings take precedence over SQL, whose
+//! declaration applies again once the settings declare nothing. Columns are found by name. A column that the source
+//! renames stays; one that is missing or not text is left out meanwhile.
 //!
 //! The declaration is stored beside the position; what a table has of it is in its definition. Every change of
 //! definitions goes through [`FollowState::define`], which derives the one from the other. So no code that creates,
@@ -40,21 +40,21 @@ use crate::{
     schema_file::{DeclaredWords, FoundWords},
 };
 
-/// Settings that name files.
+/// Settings with file names.
 const FILES: [&str; 3] = ["stopwords", "wordforms", "exceptions"];
-/// How often an order that waits looks whether anybody is there to obey it.
+/// How often a waiting order checks whether a session still exists.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// What is kept of a table's words beside its rows.
+/// The stored declaration of a table's ranked search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
-    /// The columns that SQL declared, by their names now.
+    /// The columns that SQL declared, by their current names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     columns: Vec<String>,
     /// The settings that SQL declared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     settings: Vec<(String, String)>,
-    /// Columns that the settings name and the source renamed since.
+    /// Columns in the settings that the source has renamed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     renamed: Vec<(String, String)>,
 }
@@ -64,7 +64,7 @@ impl Kept {
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
-    /// Nothing where nothing is kept.
+    /// Empty if there is nothing to store.
     fn text(&self) -> String {
         match *self == Self::default() {
             true => String::new(),
@@ -72,7 +72,7 @@ impl Kept {
         }
     }
 
-    /// What SQL declared.
+    /// The declaration from SQL.
     fn declared(&self) -> Option<DeclaredWords> {
         (!self.columns.is_empty()).then(|| DeclaredWords {
             columns: self.columns.clone(),
@@ -81,13 +81,13 @@ impl Kept {
         })
     }
 
-    /// What a column that the settings name is called now.
+    /// The current name of a column in the settings.
     fn now(&self, column: &str) -> Option<&str> {
         let renamed = self.renamed.iter().find(|(said, _)| is_same(said, column));
         renamed.map(|(_, now)| now.as_str())
     }
 
-    /// Columns were renamed at the source, all at once; `said` are those that the settings name.
+    /// Applies simultaneous renames of columns. `said` are the columns in the settings.
     fn rename(&mut self, pairs: &[(String, String)], said: &[String]) {
         let after = |name: &str| {
             let pair = pairs.iter().find(|(from, _)| is_same(from, name));
@@ -109,24 +109,24 @@ impl Kept {
     }
 }
 
-/// Whether two names are those of one column.
+/// Whether two names mean the same column.
 fn is_same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// Other words for a table, and who waits for them.
+/// An order to change a table's ranked search, with the channel for its result.
 #[derive(Clone, Debug)]
 pub(crate) struct WordsOrder {
-    /// Tells orders apart.
+    /// Identifies the order.
     pub number: u64,
     table: String,
     kept: String,
-    /// The rows of the table, indexed by whoever orders.
+    /// The rows of the table, indexed by the ordering thread.
     ahead: Arc<Mutex<Vec<IndexedAhead>>>,
     reply: Sender<Result<()>>,
 }
 
-/// The words that the settings declare for the table of this name here.
+/// The declaration in the settings for the table of this local name.
 fn said(settings: &MysqlSettings, table: &str) -> Option<DeclaredWords> {
     let by_name = settings.words.iter().find(|(name, _)| name == table);
     if let Some((_, words)) = by_name {
@@ -136,17 +136,17 @@ fn said(settings: &MysqlSettings, table: &str) -> Option<DeclaredWords> {
     DeclaredWords::of_schema(definition?)
 }
 
-/// Whether the settings say what words a table has: they name some, or give its whole definition.
+/// Whether the settings decide a table's ranked search: they declare it, or give its whole definition.
 fn is_said(settings: &MysqlSettings, table: &str) -> bool {
     settings.words.iter().any(|(name, _)| name == table)
         || settings.definitions.iter().any(|definition| definition.name == table)
 }
 
-/// Checks that the source's tables have the columns whose words the settings declare.
+/// Checks that the source's tables have the columns of ranked search in the settings.
 pub(super) fn check_declared(source: &mut Connection, settings: &MysqlSettings) -> Result<()> {
     for (name, words) in &settings.words {
         let Some((database, table)) = name.split_once('.') else { continue };
-        // What cannot be followed is told of later, by itself.
+        // Tables that cannot be followed are reported separately.
         let Ok(Some(read)) = read_table(&mut source.conn, database, table) else { continue };
         let missing = words.on(&read.to_schema(), None).missing;
         if !missing.is_empty() {
@@ -157,7 +157,7 @@ pub(super) fn check_declared(source: &mut Connection, settings: &MysqlSettings) 
     Ok(())
 }
 
-/// The words with the files that they name and do not have: those that the words of the table have.
+/// The declaration with the contents of its files taken from the table's current definition.
 fn with_files(words: DeclaredWords, table: Option<&Schema>) -> DeclaredWords {
     let names_files = words.settings.iter().any(|(name, _)| FILES.contains(&name.as_str()));
     if !names_files || !words.files.is_empty() {
@@ -168,13 +168,13 @@ fn with_files(words: DeclaredWords, table: Option<&Schema>) -> DeclaredWords {
 }
 
 impl FollowState {
-    /// Changes definitions of followed tables, in one step with positions; the tables get the words that are declared.
-    /// Nobody else does meanwhile.
+    /// Changes definitions of followed tables in one step with positions. The tables get their declared ranked search.
+    /// Only one thread at a time does this.
     pub fn define(&self, definitions: Vec<Definition>, positions: Vec<Stored>) -> Result<()> {
         self.define_indexed(definitions, positions, Vec::new())
     }
 
-    /// The same where some of the tables were indexed before.
+    /// The same, with tables that were indexed beforehand.
     pub fn define_indexed(
         &self,
         definitions: Vec<Definition>,
@@ -188,7 +188,7 @@ impl FollowState {
         Ok(())
     }
 
-    /// The rows of a table as they are with these words: indexed here, while the stream is applied.
+    /// Indexes the rows of a table with this declaration in the calling thread, while the stream is applied.
     fn indexed(&self, table: &str, kept: &str) -> Result<Vec<IndexedAhead>> {
         let positions = [(words_key(&self.settings.name, table), kept.to_owned())];
         let definitions = self.with_words(vec![table.to_owned()], Vec::new(), &positions);
@@ -199,13 +199,13 @@ impl FollowState {
         Ok(ahead)
     }
 
-    /// Gives all tables that are here the words that are declared now: settings may be others than they were.
+    /// Gives all local tables their currently declared ranked search, because the settings may have changed.
     pub fn settle_words(&self) -> Result<()> {
         let _alone = self.defining.lock();
         let name = &self.settings.name;
         let mut tables = tables_with(&self.database, &|table| table_key(name, table));
         tables.extend(tables_with(&self.database, &|table| copied_key(name, table)));
-        // One after the other: each is in memory twice meanwhile.
+        // One after the other, because each is in memory twice meanwhile.
         for definition in self.with_words(tables, Vec::new(), &[]) {
             if let Definition::Alter { schema, .. } = &definition {
                 tracing::info!("{} has other words now: its rows are indexed anew", schema.name);
@@ -217,7 +217,7 @@ impl FollowState {
         Ok(())
     }
 
-    /// Tells of tables whose words the settings declare and that are not among those that are followed.
+    /// Reports declarations in the settings for tables that are not followed.
     pub fn tell_of_absent<'t>(&self, followed: impl Iterator<Item = &'t str> + Clone) {
         for (table, _) in &self.settings.words {
             if followed.clone().all(|name| name != table) {
@@ -227,14 +227,14 @@ impl FollowState {
         }
     }
 
-    /// Declares other words for a table, as [`super::Follower::declare_words`] says.
+    /// Declares ranked search for a table; see [`super::Follower::declare_words`].
     pub fn declare_words(&self, table: &str, words: Option<DeclaredWords>) -> Result<()> {
         if is_said(&self.settings, table) {
             return Err(Error::Setting(format!(
                 "the words of table {table} are declared in the settings: change [tables] there"
             )));
         }
-        // What is copied will be the table.
+        // The copy will replace the table.
         let here = [hidden_name(table), table.to_owned()];
         let schema = here.iter().find_map(|name| self.database.schema(name).ok());
         let source = &self.settings.name;
@@ -257,7 +257,7 @@ impl FollowState {
         self.order_words(table, kept.text())
     }
 
-    /// Has the applier declare words where one runs; else nobody writes, and it is done here.
+    /// Lets the applier change the declaration; without a running session the calling thread does it.
     fn order_words(&self, table: &str, kept: String) -> Result<()> {
         let (reply, replied) = bounded(1);
         let number = self.words_orders.fetch_add(1, Ordering::Relaxed);
@@ -274,13 +274,13 @@ impl FollowState {
             if let Ok(outcome) = replied.recv_timeout(LOOK_AGAIN) {
                 return outcome;
             }
-            // As long as it is held no session begins.
+            // While it is held no session begins.
             let alone = self.defining.lock();
             if self.has_session() {
                 continue;
             }
             if !self.withdraw_words(order.number) {
-                // It was obeyed, or the session ended with it.
+                // The order was executed, or the session ended with it.
                 return replied.try_recv().unwrap_or(Err(Error::Cancelled));
             }
             self.check_order(order)?;
@@ -295,7 +295,7 @@ impl FollowState {
         }
     }
 
-    /// Whether the table still has the columns of an order: the stream went on while its rows were indexed.
+    /// Checks that the table still has the columns of an order: the stream continued while its rows were indexed.
     fn check_order(&self, order: &WordsOrder) -> Result<()> {
         let Some(words) = Kept::parse(Some(&order.kept)).declared() else { return Ok(()) };
         let here = [hidden_name(&order.table), order.table.clone()];
@@ -313,7 +313,7 @@ impl FollowState {
         }
     }
 
-    /// Columns of a table were renamed at the source: they stay what they are among its words.
+    /// Adapts the declaration to columns that were renamed at the source.
     pub fn rename_word_columns(&self, table: &str, pairs: &[(String, String)], step: &mut Step) {
         let key = words_key(&self.settings.name, table);
         let before = Kept::parse(step.position(&self.database, &key).as_deref());
@@ -325,8 +325,8 @@ impl FollowState {
         }
     }
 
-    /// A table was renamed at the source. Words stay with its old name, for what has that next; the new name, if it
-    /// has none of its own, has them too.
+    /// Adapts declarations to a table renamed at the source. The old name keeps its declaration for the next table of
+    /// that name. The new name gets it too, if it has none of its own.
     pub fn rename_words(&self, from: &TableName, to: &TableName, step: &mut Step) {
         let settings = &self.settings;
         let (old, new) = (name_here(settings, from), name_here(settings, to));
@@ -356,13 +356,13 @@ impl FollowState {
         step.positions.push((key, kept.text()));
     }
 
-    /// The table whose words a position's name is for.
+    /// The table of a stored declaration.
     fn words_name(&self, key: &str) -> Option<String> {
         key.strip_prefix(&words_key(&self.settings.name, "")).map(str::to_owned)
     }
 
-    /// The definitions, with the words that tables have when they and the positions are committed; those tables
-    /// included whose words alone may be others.
+    /// The definitions with the ranked search that applies after they and the positions are committed, including tables
+    /// of which only that changes.
     fn with_words(
         &self,
         declared: Vec<String>,
@@ -383,13 +383,13 @@ impl FollowState {
     }
 }
 
-/// Definitions as they come, and the tables as they are after them.
+/// Definitions in order, and the resulting tables.
 struct Draft<'s> {
     shared: &'s FollowState,
     positions: &'s [Stored],
-    /// Those that are others than in the database, or gone.
+    /// Tables that differ from those in the database, or are dropped.
     tables: HashMap<String, Option<Schema>>,
-    /// New names of tables.
+    /// New names of renamed tables.
     renamed: Vec<String>,
     done: Vec<Definition>,
 }
@@ -405,7 +405,7 @@ impl Draft<'_> {
     fn take(&mut self, definition: Definition) {
         let definition = match definition {
             Definition::Create(schema) => {
-                // One that is emptied is made as it was.
+                // A truncated table keeps its definition.
                 let before = schema.words.is_some().then_some(&schema);
                 let words = self.words(&schema, before);
                 Definition::Create(self.with(schema, words))
@@ -431,12 +431,12 @@ impl Draft<'_> {
         self.done.push(definition);
     }
 
-    /// Gives a table that is there the words that it should have.
+    /// Gives an existing table its ranked search.
     fn settle(&mut self, name: &str) {
         let Some(schema) = self.schema(name) else { return };
         let found = self.words(&schema, Some(&schema));
         if self.is_replaced(name) && !found.missing.is_empty() {
-            // Its copy has what is declared; until that takes its place it stays what it was.
+            // Its copy has what is declared. Until that replaces the table, the table stays unchanged.
             return;
         }
         let before = schema.words.clone();
@@ -447,7 +447,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The table with these words, as it is from here on; what of them cannot be had is told.
+    /// The table with this ranked search. Unavailable parts are reported.
     fn with(&mut self, schema: Schema, found: FoundWords) -> Schema {
         if !self.is_replaced(&schema.name) {
             let table = copied_name(&schema.name);
@@ -458,12 +458,12 @@ impl Draft<'_> {
         schema
     }
 
-    /// Whether a table is there in which a copy of this one is made.
+    /// Whether a copy of this table exists.
     fn is_replaced(&self, name: &str) -> bool {
         copied_name(name) == name && self.schema(&hidden_name(name)).is_some()
     }
 
-    /// The words that a table of this definition has; `before` is what it was.
+    /// The ranked search of a table with this definition. `before` is the previous definition.
     fn words(&self, schema: &Schema, before: Option<&Schema>) -> FoundWords {
         let table = copied_name(&schema.name);
         let mut told = Vec::new();
@@ -477,7 +477,7 @@ impl Draft<'_> {
         FoundWords { words: found.words, missing: told }
     }
 
-    /// What is declared for a table, by the names that columns have in this definition of it.
+    /// The declaration for a table, with the column names of this definition.
     fn declared(
         &self,
         table: &str,
@@ -507,7 +507,7 @@ impl Draft<'_> {
 }
 
 impl Applier {
-    /// Declares other words at this place of the stream.
+    /// Executes an order at this position of the stream.
     pub fn declare_words(&mut self, order: &WordsOrder) -> Result<()> {
         if let Err(error) = self.shared.check_order(order) {
             let _ = order.reply.send(Err(error));
@@ -526,7 +526,7 @@ impl Applier {
             }
             Ok(()) => (Ok(()), Ok(())),
         };
-        // Who ordered may have gone.
+        // The ordering thread may have gone.
         let _ = order.reply.send(told);
         ended
     }
@@ -573,7 +573,7 @@ mod tests {
         DeclaredWords { columns, ..DeclaredWords::default() }
     }
 
-    /// A follower's state over an empty database, with these words in its settings.
+    /// The state of a follower over an empty database, with these declarations in its settings.
     fn state(words: Vec<(String, DeclaredWords)>) -> (FollowState, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let database = Database::open(directory.path(), Options::default()).unwrap();
@@ -616,7 +616,7 @@ mod tests {
         step.definitions.push(alter(&[COLUMNS[0], (2, "headline", ColumnType::Text)]));
         state.define(step.definitions, step.positions).unwrap();
         assert_eq!(fields(&state, "shop.t"), ["headline"]);
-        // The table goes to another name, which gets its words; what is made under the old name has them too.
+        // The table is renamed, and its new name gets the declaration; a table created under the old name has it too.
         let name = |table: &str| TableName { database: "shop".to_owned(), table: table.to_owned() };
         let mut step = Step::default();
         state.rename_words(&name("t"), &name("u"), &mut step);
@@ -628,7 +628,7 @@ mod tests {
         assert_eq!(fields(&state, "shop.t"), ["title", "body"]);
     }
 
-    /// What can be read of a table keeps its words until a copy with others takes its place.
+    /// A readable table keeps its ranked search until a copy with another replaces it.
     #[test]
     fn a_table_that_is_copied_keeps_its_words_meanwhile() {
         let (state, _directory) = state(Vec::new());
@@ -693,7 +693,7 @@ mod tests {
         assert_eq!(Kept::parse(None).declared(), None);
     }
 
-    /// Names that settings have stay as they are typed, whatever columns are called by now.
+    /// Names in the settings stay as they are written, whatever the columns are called now.
     #[test]
     fn renamed_columns_are_known_by_the_names_that_settings_have() {
         let said = ["title".to_owned(), "body".to_owned()];

@@ -1,4 +1,4 @@
-//! MariaDB's GTIDs: a position in each replication domain.
+//! MariaDB's GTIDs and sets: a position in each replication domain.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,7 +9,7 @@ pub struct MariaDbGtid {
     pub domain: u32,
     /// The server where the transaction was first committed.
     pub server: u32,
-    /// Rises within the domain.
+    /// Increases within the domain.
     pub sequence: u64,
 }
 
@@ -32,7 +32,7 @@ impl MariaDbSet {
         Ok(set)
     }
 
-    /// Whether no domain has a transaction.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.domains.is_empty()
     }
@@ -46,7 +46,7 @@ impl MariaDbSet {
         })
     }
 
-    /// Whether each domain is here at least as far as in `other`.
+    /// Whether each domain is at least as far as in `other`.
     pub fn covers(&self, other: &Self) -> bool {
         other.positions().all(|gtid| self.contains(&gtid))
     }
@@ -56,8 +56,8 @@ impl MariaDbSet {
         self.sequence(gtid.domain) >= gtid.sequence
     }
 
-    /// Whether a domain of `before` is missing, or stands at an earlier transaction of the same
-    /// server. Numbers of two servers in one domain need not be in order.
+    /// Whether a domain of `before` is missing, or is at an earlier transaction of the same server. Sequence numbers of
+    /// two servers in one domain need not be in order.
     pub(super) fn is_behind(&self, before: &Self) -> bool {
         before.positions().any(|gtid| match self.domains.get(&gtid.domain) {
             None => true,
@@ -65,14 +65,14 @@ impl MariaDbSet {
         })
     }
 
-    /// Whether the domain stands at this transaction or a later one of its server.
+    /// Whether the domain is at this transaction or a later one of the same server.
     pub(super) fn is_repeated_by(&self, gtid: &MariaDbGtid) -> bool {
         let position = self.domains.get(&gtid.domain);
         position
             .is_some_and(|(server, sequence)| *server == gtid.server && gtid.sequence <= *sequence)
     }
 
-    /// Moves the domain on to this transaction; an earlier one changes nothing.
+    /// Advances the domain to this transaction. An earlier one has no effect.
     pub fn add(&mut self, gtid: &MariaDbGtid) {
         let position = self.domains.entry(gtid.domain).or_insert((gtid.server, gtid.sequence));
         if gtid.sequence >= position.1 {
@@ -107,7 +107,7 @@ impl MariaDbGtid {
     }
 }
 
-/// Digits only: `parse` alone would take a leading plus.
+/// Digits only: `parse` alone would accept a plus sign.
 fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }

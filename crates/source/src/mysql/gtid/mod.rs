@@ -5,8 +5,8 @@
 //!           a tag holds for the ranges after it, up to the next tag or entry
 //! MariaDB:  set = gtid *("," gtid)   ; gtid = domain "-" server "-" sequence
 //! ```
-//! A MySQL set names every transaction it holds. A MariaDB set names the last transaction of each
-//! domain and so stands for all before it in that domain.
+//! A MySQL set lists all its transactions. A MariaDB set lists the last transaction of each domain, which stands for
+//! all before it in that domain.
 
 mod mariadb;
 mod mysql;
@@ -18,7 +18,7 @@ pub use mysql::{MySqlGtid, MySqlSet, Tag, Uuid};
 
 use crate::{Error, Result};
 
-/// Which of the two servers: they write binlogs and GTIDs differently.
+/// The kind of server, which decides the forms of binlogs and GTIDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flavor {
     /// MySQL, Percona Server.
@@ -36,7 +36,7 @@ pub enum Gtid {
     MariaDb(MariaDbGtid),
 }
 
-/// A set of transactions; its text form is canonical and is what is stored and shown.
+/// A set of transactions. Its text form is canonical and is stored and shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GtidSet {
     /// Of MySQL.
@@ -46,7 +46,7 @@ pub enum GtidSet {
 }
 
 impl GtidSet {
-    /// The set without transactions.
+    /// The empty set.
     pub fn empty(flavor: Flavor) -> Self {
         match flavor {
             Flavor::MySql => Self::MySql(MySqlSet::default()),
@@ -54,11 +54,10 @@ impl GtidSet {
         }
     }
 
-    /// Reads a set whose flavor shows in its form; an empty text does not say: see
-    /// [`GtidSet::parse_as`].
+    /// Parses a set of either kind. An empty text is ambiguous: see [`GtidSet::parse_as`].
     ///
     /// # Errors
-    /// [`Error::Setting`] if the text is empty or no GTID set.
+    /// [`Error::Setting`] if the text is empty or not a GTID set.
     pub fn parse(text: &str) -> Result<Self> {
         let Some(first) = text.split(',').map(str::trim).find(|entry| !entry.is_empty()) else {
             return Err(Error::Setting("an empty GTID set does not say of which server".into()));
@@ -67,10 +66,10 @@ impl GtidSet {
         Self::parse_as(flavor, text)
     }
 
-    /// Reads a set of that flavor; an empty text is the empty set.
+    /// Parses a set of this kind; an empty text is the empty set.
     ///
     /// # Errors
-    /// [`Error::Setting`] if the text is no GTID set of that flavor.
+    /// [`Error::Setting`] if the text is not a GTID set of this kind.
     pub fn parse_as(flavor: Flavor, text: &str) -> Result<Self> {
         let set = match flavor {
             Flavor::MySql => MySqlSet::parse(text).map(Self::MySql),
@@ -79,7 +78,7 @@ impl GtidSet {
         set.map_err(|message| Error::Setting(format!("GTID set `{text}`: {message}")))
     }
 
-    /// Whose set it is.
+    /// The kind of server.
     pub fn flavor(&self) -> Flavor {
         match self {
             Self::MySql(_) => Flavor::MySql,
@@ -87,7 +86,7 @@ impl GtidSet {
         }
     }
 
-    /// Whether it holds no transaction.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::MySql(set) => set.is_empty(),
@@ -95,8 +94,7 @@ impl GtidSet {
         }
     }
 
-    /// Whether every transaction of `other` is in this set. Sets of two flavors cover each other
-    /// only where `other` is empty.
+    /// Whether this set contains all of `other`. Sets of different kinds cover each other only if `other` is empty.
     pub fn covers(&self, other: &GtidSet) -> bool {
         match (self, other) {
             (Self::MySql(a), Self::MySql(b)) => a.covers(b),
@@ -114,8 +112,8 @@ impl GtidSet {
         }
     }
 
-    /// Whether a server that had executed `before` cannot have executed only this set now. Of a
-    /// MariaDB's domain the last transaction tells it only if both are of one server.
+    /// Whether a server that had executed `before` cannot have executed only this set now. In a MariaDB domain the last
+    /// transactions are comparable only if they are of the same server.
     pub fn is_behind(&self, before: &GtidSet) -> bool {
         match (self, before) {
             (Self::MariaDb(now), Self::MariaDb(before)) => now.is_behind(before),
@@ -123,7 +121,7 @@ impl GtidSet {
         }
     }
 
-    /// Whether a transaction that comes after this set must not be this one: it is in the set.
+    /// Whether receiving this transaction after this set would be a repetition.
     pub fn is_repeated_by(&self, gtid: &Gtid) -> bool {
         match (self, gtid) {
             (Self::MariaDb(set), Gtid::MariaDb(gtid)) => set.is_repeated_by(gtid),
@@ -131,7 +129,7 @@ impl GtidSet {
         }
     }
 
-    /// Adds a transaction; one of the other flavor changes nothing.
+    /// Adds a transaction; one of the other kind has no effect.
     pub fn add(&mut self, gtid: &Gtid) {
         match (self, gtid) {
             (Self::MySql(set), Gtid::MySql(gtid)) => set.add(gtid),
@@ -140,7 +138,7 @@ impl GtidSet {
         }
     }
 
-    /// Adds every transaction of `other`; a set of the other flavor changes nothing.
+    /// Adds all transactions of `other`; a set of the other kind has no effect.
     pub fn unite(&mut self, other: &GtidSet) {
         match (self, other) {
             (Self::MySql(a), Self::MySql(b)) => a.unite(b),
@@ -149,8 +147,8 @@ impl GtidSet {
         }
     }
 
-    /// How many transactions of this set are not in `other`: the lag of `other` in transactions.
-    /// For MariaDB the sequence numbers are subtracted, domain by domain.
+    /// The number of transactions that are not in `other`: the lag of `other`. For MariaDB, sequence numbers are
+    /// subtracted domain by domain.
     pub fn count_beyond(&self, other: &GtidSet) -> u64 {
         match (self, other) {
             (Self::MySql(a), Self::MySql(b)) => a.count_beyond(b),

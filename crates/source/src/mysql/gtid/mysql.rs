@@ -1,8 +1,8 @@
-//! MySQL's GTIDs: numbered transactions of a server, since 8.3 also by tag.
+//! MySQL's GTIDs and sets: transactions numbered by server and, since 8.3, by tag.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-/// The largest transaction number MySQL gives is below this.
+/// Transaction numbers of MySQL are below this.
 const MAX_NUMBER: u64 = i64::MAX as u64;
 /// The longest tag.
 const MAX_TAG: usize = 32;
@@ -11,7 +11,7 @@ const MAX_TAG: usize = 32;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Uuid(pub [u8; 16]);
 
-/// A label of transactions: lower-case letters, digits and underscores, or nothing.
+/// A tag: lower-case letters, digits and underscores, or nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(Option<Arc<str>>);
 
@@ -20,7 +20,7 @@ pub struct Tag(Option<Arc<str>>);
 pub struct MySqlGtid {
     /// The server where the transaction was first committed.
     pub uuid: Uuid,
-    /// Its label, empty for most.
+    /// Its tag, usually empty.
     pub tag: Tag,
     /// From 1.
     pub number: u64,
@@ -32,7 +32,7 @@ pub struct MySqlSet {
     entries: BTreeMap<(Uuid, Tag), Ranges>,
 }
 
-/// First and last numbers, ascending, with a gap between neighbours; never empty in a set.
+/// First and last numbers, ascending and not adjacent; never empty in a set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Ranges(Vec<(u64, u64)>);
 
@@ -45,7 +45,7 @@ impl MySqlSet {
         Ok(set)
     }
 
-    /// Whether it holds no transaction.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -55,7 +55,7 @@ impl MySqlSet {
         self.entries.iter().map(|((uuid, tag), ranges)| (*uuid, tag, ranges.0.as_slice()))
     }
 
-    /// Each server and tag with its ranges as a text of its own.
+    /// Each server and tag with its ranges, as a separate text.
     pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
         self.entries.iter().map(|(key, ranges)| {
             let entries = BTreeMap::from([(key.clone(), ranges.clone())]);
@@ -63,14 +63,14 @@ impl MySqlSet {
         })
     }
 
-    /// Whether every transaction of `other` is here.
+    /// Whether this set contains all of `other`.
     pub fn covers(&self, other: &Self) -> bool {
         other.entries.iter().all(|(key, theirs)| {
             self.entries.get(key).is_some_and(|ours| theirs.count_beyond(ours) == 0)
         })
     }
 
-    /// Whether the transaction is here.
+    /// Whether the set contains the transaction.
     pub fn contains(&self, gtid: &MySqlGtid) -> bool {
         let key = (gtid.uuid, gtid.tag.clone());
         self.entries.get(&key).is_some_and(|ranges| ranges.contains(gtid.number))
@@ -125,7 +125,7 @@ impl Ranges {
             tail.1 = last;
             return;
         }
-        // What overlaps or touches the new range becomes one with it.
+        // Merges ranges that overlap or touch the new one.
         let from = self.0.partition_point(|range| range.1.saturating_add(1) < first);
         let to = self.0.partition_point(|range| range.0 <= last.saturating_add(1));
         let touched = self.0.get(from..to).unwrap_or_default();
@@ -161,7 +161,7 @@ impl Ranges {
 }
 
 impl Uuid {
-    /// Reads 32 hexadecimal digits, with or without dashes or braces.
+    /// Parses 32 hexadecimal digits, with or without dashes or braces.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')).unwrap_or(text);
         let mut digits = text.bytes().filter(|byte| *byte != b'-');
@@ -175,7 +175,7 @@ impl Uuid {
 }
 
 impl Tag {
-    /// Reads a tag; capitals are the same as small letters.
+    /// Parses a tag, case-insensitively.
     pub fn parse(text: &str) -> Option<Self> {
         let letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
         let valid = text.len() <= MAX_TAG

@@ -1,4 +1,4 @@
-//! GTID sets against sets that hold every single transaction.
+//! Compares GTID sets with sets of single transactions.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn set_of(naive: &Naive) -> GtidSet {
     set
 }
 
-/// Ranges, so that they meet and overlap.
+/// Ranges that often touch and overlap.
 fn any_set() -> impl Strategy<Value = Naive> {
     let range = (0_u8..3, 0_u8..3, 1_u64..40, 0_u64..8);
     prop::collection::vec(range, 0..12).prop_map(|ranges| {
@@ -48,7 +48,7 @@ proptest! {
         united.unite(&second);
         prop_assert_eq!(&united, &set_of(&a.union(&b).copied().collect()));
 
-        // The form does not depend on the order in which transactions came.
+        // The text form does not depend on the order of additions.
         let mut shuffled: Vec<_> = a.iter().copied().collect();
         if !shuffled.is_empty() {
             let at = order.index(shuffled.len());

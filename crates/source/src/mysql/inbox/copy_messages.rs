@@ -1,18 +1,17 @@
-//! Messages between a copy and the applier: windows that open, chunks that were read, and the moment of a table that is
-//! read whole.
+//! Messages between copies and the applier: windows, chunks, and the moments of tables that are read whole.
 
 use crossbeam_channel::Sender;
 use remora_engine::Row;
 
 use crate::mysql::{coordinates::Coordinates, gtid::GtidSet};
 
-/// A copy wants to read its next chunk.
+/// A request to open a window for the next chunk.
 pub(crate) struct WindowRequest {
-    /// Which copy.
+    /// The number of the copy.
     pub copy: u64,
-    /// A window of it in which no chunk was read after all.
+    /// An earlier window in which no chunk was read.
     pub instead_of: Option<u64>,
-    /// Where the answer goes; it is dropped if the copy is no longer wanted.
+    /// The channel for the answer; dropped if the copy is no longer wanted.
     pub reply: Sender<Opened>,
 }
 
@@ -20,38 +19,38 @@ pub(crate) struct WindowRequest {
 pub(crate) struct Opened {
     /// Its number.
     pub window: u64,
-    /// What the applier had applied when it opened.
+    /// The transactions that the applier had applied when it opened.
     pub applied: GtidSet,
-    /// Where that is in the binlog; without a file if the stream has not said yet.
+    /// The corresponding position in the binlog; without a file if the stream has not named one yet.
     pub place: Coordinates,
 }
 
-/// A table that is read whole is read as it was at a place of the binlog.
+/// The position of the binlog as of which a table is read whole.
 pub(crate) struct Moment {
-    /// Of which copy.
+    /// The number of the copy.
     pub copy: u64,
-    /// The place.
+    /// The position.
     pub end: Coordinates,
-    /// Whether nothing of the table before the place is missing and nothing behind it is there.
-    /// If not, that is so only if the table did not change from the window's opening up to it.
+    /// Whether the rows are certainly those at this position. If not, they are only if the table did not change between
+    /// the window's opening and this position.
     pub exact: bool,
-    /// Whether the moment is taken; another one is needed if not. Dropped if the copy is no longer
-    /// wanted.
+    /// The channel for the answer whether the moment is accepted; if not, another is needed. Dropped if the copy is no
+    /// longer wanted.
     pub reply: Sender<bool>,
 }
 
 /// A chunk that was read.
 pub(crate) struct Chunk {
-    /// Of which copy.
+    /// The number of the copy.
     pub copy: u64,
-    /// In which window.
+    /// The number of its window.
     pub window: u64,
     /// Its rows.
     pub rows: Vec<Row>,
     /// Its last key as literals.
     pub after: Vec<String>,
-    /// Whether there is nothing behind it.
+    /// Whether it is the last one.
     pub last: bool,
-    /// What was read lies before this place of the binlog.
+    /// Everything read is before this position of the binlog.
     pub end: Coordinates,
 }

@@ -1,4 +1,5 @@
-//! The inbox of the applier: events of the stream, bounded by bytes (backpressure), and messages of all other threads.
+//! The inbox of the applier: events of the stream, bounded by bytes (backpressure), and messages from all other
+//! threads.
 
 mod copy_messages;
 
@@ -14,34 +15,34 @@ pub(crate) use copy_messages::{Chunk, Moment, Opened, WindowRequest};
 use super::binlog::SourceEvent;
 use crate::Error;
 
-/// Bytes of events that wait; one event larger than that waits alone.
+/// The most bytes of waiting events. A larger event waits alone.
 const MAX_BYTES: usize = 16 << 20;
-/// Events that wait.
+/// The most waiting events.
 const MAX_EVENTS: usize = 16_384;
-/// How long before a batch the stream is read again: what came meanwhile is read in less.
+/// How long before the next batch the applier wakes to process waiting events.
 const READ_AHEAD: Duration = Duration::from_millis(1);
-/// From so many bytes of events on, the applier need not wait for the end of a transaction.
+/// From this many bytes on, the applier is woken before the end of a transaction.
 const WAKING_BYTES: usize = 64 << 10;
 
-/// A message to the applier that is not of the stream.
+/// A message to the applier that is not part of the stream.
 pub(crate) enum Message {
-    /// A copy wants to read a chunk.
+    /// A copy requests a window.
     Window(WindowRequest),
-    /// A copy has the moment of which it reads its table whole.
+    /// A copy reports the moment of the table that it reads whole.
     Moment(Moment),
     /// A copy has read a chunk.
     Chunk(Chunk),
-    /// A copy cannot go on: what its table is called there, its number, and why.
+    /// The copy with this number cannot continue, and why.
     CopyFailed(u64, Error),
-    /// What was submitted is visible, or one of it failed.
+    /// Submitted batches are visible, or one of them failed.
     Acknowledged(Option<remora_engine::Error>),
-    /// Look at the orders.
+    /// New orders are waiting.
     Order,
     /// The stream ended.
     Ended(Error),
 }
 
-/// The queue. Any thread may push, one takes.
+/// The queue. Any thread may push, one thread takes.
 #[derive(Default)]
 pub(crate) struct Inbox {
     state: Mutex<Waiting>,
@@ -49,21 +50,21 @@ pub(crate) struct Inbox {
     drained: Condvar,
 }
 
-/// What waits.
+/// Waiting events and messages.
 #[derive(Default)]
 pub(crate) struct Waiting {
-    /// Of the stream, in its order.
+    /// Events of the stream, in order.
     pub events: VecDeque<SourceEvent>,
-    /// From everyone else.
+    /// Messages from other threads.
     pub messages: VecDeque<Message>,
     bytes: usize,
-    /// When the next batch can be submitted.
+    /// The earliest time of the next batch.
     next_batch: Option<Instant>,
     closed: bool,
 }
 
 impl Inbox {
-    /// Appends an event, waiting while too much waits; false if nobody takes any more.
+    /// Appends an event; blocks while the inbox is full; false if it is closed.
     pub fn push_event(&self, event: SourceEvent) -> bool {
         let bytes = bytes_of(&event);
         let mut state = self.state.lock();
@@ -72,12 +73,12 @@ impl Inbox {
             !state.events.is_empty() && (bytes > MAX_BYTES || state.events.len() >= MAX_EVENTS)
         };
         while !state.closed && full(&state) {
-            // The taker may not have been woken for what waits.
+            // The taker may not have been notified of what is waiting.
             self.filled.notify_one();
             self.drained.wait(&mut state);
         }
         state.bytes = state.bytes.saturating_add(bytes);
-        // The middle of a transaction wakes nobody: nothing becomes visible before its end.
+        // Events inside a transaction do not wake the taker: nothing becomes visible before its end.
         let wakes = !is_middle(&event) || state.bytes >= WAKING_BYTES;
         state.events.push_back(event);
         if wakes {
@@ -86,14 +87,13 @@ impl Inbox {
         !state.closed
     }
 
-    /// No batch is submitted before this time.
+    /// Sets the earliest time of the next batch.
     pub fn set_next_batch(&self, time: Instant) {
         self.state.lock().next_batch = Some(time);
     }
 
-    /// Waits between two transactions until shortly before a batch can be submitted: nothing that
-    /// is read sooner becomes visible sooner, and being woken for each event of a busy source costs
-    /// more than reading it.
+    /// Waits between two transactions until shortly before the next batch. Events processed earlier would not become
+    /// visible earlier, and being woken for each event of a busy source costs more than processing it.
     pub fn rest(&self) {
         let next_batch = self.state.lock().next_batch;
         let left = next_batch.map(|time| time.saturating_duration_since(Instant::now()));
@@ -102,7 +102,7 @@ impl Inbox {
         }
     }
 
-    /// Appends a message; after the end it is dropped, and so tells whoever waits for an answer.
+    /// Appends a message. After `close` it is dropped, which also drops its reply channel.
     pub fn push(&self, message: Message) {
         let mut state = self.state.lock();
         if !state.closed {
@@ -111,7 +111,7 @@ impl Inbox {
         }
     }
 
-    /// Everything that waits; blocks until something does, or until the deadline.
+    /// Takes everything; blocks until something is there, or until the deadline.
     pub fn take(&self, deadline: Option<Instant>) -> Waiting {
         let mut state = self.state.lock();
         while state.events.is_empty() && state.messages.is_empty() {
@@ -128,7 +128,7 @@ impl Inbox {
         taken
     }
 
-    /// The messages that wait; blocks until there is one. Events wait on.
+    /// Takes the messages; blocks until there is one. Events stay.
     pub fn take_messages(&self) -> VecDeque<Message> {
         let mut state = self.state.lock();
         while state.messages.is_empty() {
@@ -137,12 +137,12 @@ impl Inbox {
         std::mem::take(&mut state.messages)
     }
 
-    /// Events that wait.
+    /// The number of waiting events.
     pub fn len(&self) -> usize {
         self.state.lock().events.len()
     }
 
-    /// Refuses everything from now on and drops what waits.
+    /// Refuses everything from now on and drops what is waiting.
     pub fn close(&self) {
         let mut state = self.state.lock();
         *state = Waiting { closed: true, ..Waiting::default() };
@@ -150,7 +150,7 @@ impl Inbox {
     }
 }
 
-/// Waits no longer than that for something to wait.
+/// The deadline after this time.
 pub(crate) fn within(time: Duration) -> Option<Instant> {
     Instant::now().checked_add(time)
 }
@@ -170,7 +170,7 @@ fn is_middle(event: &SourceEvent) -> bool {
     }
 }
 
-/// About as many bytes as an event takes.
+/// The approximate memory of an event.
 pub(super) fn bytes_of(event: &SourceEvent) -> usize {
     const SMALL: usize = 128;
     match event {

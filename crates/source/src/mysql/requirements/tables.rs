@@ -14,15 +14,14 @@ use crate::{
     },
 };
 
-/// Names that a message lists.
+/// The most names in a message.
 const MOST_NAMED: usize = 8;
 
-/// The tables, views and sequences that the account can see, and what they are.
+/// The tables, views and sequences that the account can see, with their kinds.
 type Seen = BTreeMap<(String, String), String>;
 
-/// Checks that each name and each pattern of the settings has a table at the source, and that the
-/// account may read all of them. `here` are the tables, as database and name, that were followed
-/// before: what became of those the stream tells.
+/// Checks that each name and pattern of the settings has a table at the source, and that the account may read them.
+/// `here` are the tables, by database and name, that were followed before: the stream tells what happened to those.
 ///
 /// # Errors
 /// [`Error::Setting`] for the first name or pattern without a table, [`Error::AccessDenied`] if
@@ -54,7 +53,7 @@ fn is_table(kind: &str) -> bool {
     matches!(kind, "BASE TABLE" | "SYSTEM VERSIONED")
 }
 
-/// Why there is no table of this name or pattern.
+/// Why no table has this name or pattern.
 fn missing(
     connection: &mut Connection,
     settings: &MysqlSettings,
@@ -90,7 +89,7 @@ fn missing(
     }
 }
 
-/// What tables a database has, for who wrote a name wrongly.
+/// The tables of a database, as a hint for a misspelled name.
 fn tables_of(seen: &Seen, database: &str) -> String {
     let is_of = |of: &str| database.contains(['*', '?']) || of == database;
     let tables = seen.iter().filter(|((of, _), kind)| is_of(of) && is_table(kind));
@@ -105,7 +104,7 @@ fn tables_of(seen: &Seen, database: &str) -> String {
     }
 }
 
-/// The account may see a table that it may not read, as with INSERT alone.
+/// Checks that the account may read a table: it may see tables that it may not read, for example with INSERT only.
 fn check_readable(
     connection: &mut Connection,
     settings: &MysqlSettings,

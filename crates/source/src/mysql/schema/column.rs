@@ -10,26 +10,26 @@ use crate::mysql::quote::quoted;
 pub struct SourceColumn {
     /// Its name.
     pub name: String,
-    /// Its place in the source's row images, from 0.
+    /// Its position in the source's row images, from 0.
     pub ordinal: usize,
-    /// What it holds.
+    /// Its type.
     pub kind: SourceType,
-    /// What else its values are held to, where they are numbers with a fraction.
+    /// The declared range and digits of numbers.
     #[serde(default)]
     pub range: Range,
     /// Whether it may be NULL.
     pub nullable: bool,
-    /// Whether the source computes it.
+    /// Whether it is a generated column.
     pub generation: Generation,
-    /// What it holds where nothing is given.
+    /// Its default.
     pub default: ColumnDefault,
-    /// The number of its collation, if the source tells it; that of binary columns is 63.
+    /// The number of its collation, if the source tells; 63 for binary columns.
     pub collation: Option<u64>,
-    /// Its name before the change that this table came from, if that renamed it.
+    /// Its previous name, if the last change renamed it.
     pub renamed_from: Option<String>,
 }
 
-/// What a column holds, as the source declares it.
+/// The type of a column at the source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SourceType {
     /// TINYINT to BIGINT: 8, 16, 24, 32 or 64 bits.
@@ -54,38 +54,37 @@ pub enum SourceType {
     Bit(u8),
     /// YEAR of four digits.
     Year,
-    /// YEAR of two digits, which is a number of two digits wherever its server shows it or
-    /// calculates with it.
+    /// YEAR(2), which its server shows, and computes with, as two digits.
     ShortYear,
     /// DATE.
     Date,
-    /// TIME with so many digits of a second's fraction.
+    /// TIME with this many fraction digits.
     Time(u8),
-    /// DATETIME with so many digits of a second's fraction.
+    /// DATETIME with this many fraction digits.
     DateTime(u8),
-    /// TIMESTAMP with so many digits of a second's fraction.
+    /// TIMESTAMP with this many fraction digits.
     Timestamp(u8),
-    /// CHAR, whose trailing spaces do not count.
+    /// CHAR, which ignores trailing spaces.
     Char(TextType),
     /// VARCHAR.
     VarChar(TextType),
-    /// TINYTEXT to LONGTEXT, MariaDB's JSON too.
+    /// TINYTEXT to LONGTEXT, also MariaDB's JSON.
     Text(TextType),
-    /// BINARY of so many bytes, padded with zeros.
+    /// BINARY with this many bytes, padded with zeros.
     Binary(usize),
-    /// VARBINARY of up to so many bytes.
+    /// VARBINARY with at most this many bytes.
     VarBinary(usize),
-    /// TINYBLOB to LONGBLOB of up to so many bytes.
+    /// TINYBLOB to LONGBLOB with at most this many bytes.
     Blob(usize),
-    /// ENUM; its first label is number 1.
+    /// ENUM; the first label has number 1.
     Enum(Labels),
-    /// SET; its first label is the lowest bit.
+    /// SET; the first label is the lowest bit.
     Set(Labels),
     /// MySQL's JSON.
     Json,
-    /// GEOMETRY and its kinds.
+    /// GEOMETRY and its subtypes.
     Geometry,
-    /// VECTOR of so many floats.
+    /// VECTOR with this many floats.
     Vector(usize),
     /// MariaDB's UUID.
     Uuid,
@@ -95,18 +94,17 @@ pub enum SourceType {
     Inet4,
 }
 
-/// What is declared of a FLOAT, DOUBLE or DECIMAL beyond its type. Values that a new declaration does not
-/// hold become others.
+/// The declared range of a FLOAT, DOUBLE or DECIMAL beyond its type. A new declaration changes values outside of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range {
     /// Whether it is UNSIGNED.
     pub unsigned: bool,
-    /// The digits that FLOAT(M,D) and DOUBLE(M,D) are rounded to: M in all, D behind the point.
+    /// The digits to which FLOAT(M,D) and DOUBLE(M,D) are rounded: M in total, D after the point.
     pub digits: Option<(u8, u8)>,
 }
 
 impl Range {
-    /// Whether every value of another range is the same value in this one.
+    /// Whether all values of another range are unchanged in this one.
     pub fn holds_all_of(&self, other: &Self) -> bool {
         let unsigned = other.unsigned || !self.unsigned;
         unsigned && (self.digits.is_none() || self.digits == other.digits)
@@ -116,34 +114,34 @@ impl Range {
 /// A text column's character set and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextType {
-    /// How its bytes are read.
+    /// The character set of its bytes.
     pub charset: Charset,
-    /// At most so many characters; of a TEXT, bytes.
+    /// The most characters; of a TEXT, the most bytes.
     pub length: u64,
 }
 
 /// The labels of an ENUM or SET.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Labels {
-    /// The character set in which table maps name them.
+    /// The character set of the labels in table maps.
     pub charset: Charset,
     /// In their order.
     pub labels: Vec<String>,
 }
 
-/// Whether the source computes a column.
+/// Whether a column is generated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Generation {
-    /// It does not.
+    /// Not generated.
     #[default]
     None,
-    /// When it is read. Row images hold it nevertheless.
+    /// Computed when it is read. Row images may contain it nevertheless.
     Virtual,
-    /// When the row is written.
+    /// Computed when the row is written.
     Stored,
 }
 
-/// What a column holds where nothing is given.
+/// The default of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ColumnDefault {
     /// Nothing is declared.
@@ -153,13 +151,13 @@ pub enum ColumnDefault {
     Null,
     /// This value, as `information_schema` writes it.
     Constant(String),
-    /// What an expression gives, which only the source can tell.
+    /// An expression, which only the source can evaluate.
     Expression(String),
 }
 
 impl SourceColumn {
-    /// The column as a SELECT lists it. FLOAT is printed with six digits and a declared number of
-    /// digits rounds what is stored, unless it takes part in a sum.
+    /// The column in a select list. Printed FLOATs are rounded to six digits, or to the declared digits, unless they
+    /// are part of a sum.
     pub(super) fn select_item(&self) -> String {
         let name = quoted(&self.name);
         match self.kind {
@@ -168,7 +166,7 @@ impl SourceColumn {
         }
     }
 
-    /// Whether the source logs a collation for it: it is character or binary data to the server.
+    /// Whether the source logs a collation for it: its server treats it as character or binary data.
     pub(crate) fn has_collation(&self) -> bool {
         matches!(
             self.kind,

@@ -1,4 +1,4 @@
-//! A column as `information_schema` describes it.
+//! A column's declaration in `information_schema`.
 //!
 //! ```text
 //! column_type := data_type ["(" (number | label ("," label)*) ")"] word*
@@ -10,12 +10,12 @@ use remora_mysql::{Charset, Collation};
 use super::{ColumnDefault, Generation, Labels, Range, SourceColumn, SourceType, TextType};
 use crate::mysql::gtid::Flavor;
 
-/// What `information_schema.COLUMNS` says about a column.
+/// A row of `information_schema.COLUMNS`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Declaration {
     pub(super) name: String,
     pub(super) default: Option<String>,
-    /// Whether that is bytes which are no text, as hexadecimal digits.
+    /// Whether the default is bytes that are not text, in hexadecimal digits.
     pub(super) default_is_bytes: bool,
     pub(super) nullable: bool,
     pub(super) data_type: String,
@@ -31,7 +31,7 @@ pub(super) struct Declaration {
 }
 
 impl Declaration {
-    /// The column, or what it is that cannot be followed.
+    /// The column, or why it cannot be followed.
     pub(super) fn column(
         &self,
         ordinal: usize,
@@ -163,7 +163,7 @@ impl Declaration {
 
     fn generation(&self) -> Generation {
         let extra = self.extra.to_ascii_uppercase();
-        // MariaDB says PERSISTENT for what is stored, up to 10.2.
+        // MariaDB says PERSISTENT instead of STORED up to 10.2.
         match () {
             () if extra.contains("VIRTUAL") => Generation::Virtual,
             () if extra.contains("STORED GENERATED") || extra.contains("PERSISTENT") => {
@@ -179,7 +179,7 @@ impl Declaration {
         };
         let expression = || ColumnDefault::Expression(text.clone());
         match flavor {
-            // What rows hold of it is asked of the source.
+            // The source is asked for the value in existing rows.
             _ if self.default_is_bytes => expression(),
             Flavor::MySql if self.extra.contains("DEFAULT_GENERATED") => expression(),
             Flavor::MySql if text.starts_with("CURRENT_TIMESTAMP") => expression(),
@@ -213,7 +213,7 @@ fn labels(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// A label up to its closing quote, and what stands behind it.
+/// A label up to its closing quote, and the rest.
 fn label(text: &str) -> Option<(String, &str)> {
     let mut label = String::new();
     let mut characters = text.chars();

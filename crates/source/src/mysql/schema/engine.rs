@@ -10,30 +10,27 @@ use remora_mysql::{Collation, LexMode};
 use super::{SourceColumn, SourceTable, SourceType};
 use crate::mysql::scan::Scan;
 
-/// A text or byte column of at most so many characters is filtered and sorted by the index.
+/// The most characters or bytes of a column that is indexed for filters and sorting.
 const SHORT: u64 = 255;
-/// The most digits of a decimal, as servers document it.
+/// The most digits of a DECIMAL, as documented by the servers.
 const MAX_DIGITS: u8 = 65;
-/// Text indexes a table can have. Columns beyond them share the last.
+/// The most text indexes of a table. Columns beyond that share the last one.
 const MAX_TEXTS: usize = 64;
 
 impl SourceTable {
-    /// The engine's definition, columns numbered by their places. What keys over expressions need stands behind the
-    /// columns, which rows come without.
+    /// The engine's definition, with columns numbered by position. Hidden columns of functional keys follow.
     pub fn to_schema(&self) -> Schema {
         schema(self, None, 0)
     }
 
-    /// The engine's definition after a change: columns and text indexes that `previous` has by
-    /// name keep their numbers; new columns get numbers above `highest`, the highest that a column
-    /// of the table ever had.
+    /// The engine's definition after a change. Columns and text indexes that `previous` has by name keep their numbers;
+    /// new columns get numbers above `highest`, the highest that the table has ever used.
     pub fn to_schema_after(&self, previous: &Schema, highest: u32) -> Schema {
         schema(self, Some(previous), highest)
     }
 }
 
-/// The definition; what `previous` has by name keeps its number, and new columns get numbers above
-/// `highest`.
+/// The definition. What `previous` has by name keeps its number, and new columns get numbers above `highest`.
 fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schema {
     let mut numbers = Numbers::after(previous, highest);
     let mut columns: Vec<_> = table
@@ -45,7 +42,7 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
             name: column.name.clone(),
             kind: column.kind.engine_type(),
             nullable: column.nullable && !table.key.contains(&place),
-            // A column that grew long stays indexed: what is stored stands.
+            // A column that has become long stays indexed, because stored segments have it.
             indexed: match column_of(previous, column) {
                 Some(old) => old.indexed,
                 None => column.kind.is_short() || table.key.contains(&place),
@@ -74,16 +71,16 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
     for index in lines.iter().filter_map(|line| index_columns(table, line)) {
         schema.add_index(index);
     }
-    // Which keys are left out tables tell by themselves, as long as they are (`Schema::keys_left_out`).
+    // Unused keys are reported by the tables themselves (`Schema::keys_left_out`).
     if let Err(error) = schema.complete(previous) {
         tracing::warn!(table = schema.name, "its keys over expressions are not used: {error}");
     }
     schema
 }
 
-/// The leading columns of the index that a line of `SHOW CREATE TABLE` declares, as far as the engine
-/// orders them as the source does: texts by the number of their collation. Of texts and bytes the whole stands in the
-/// columns, whatever part of it the index declares. What an expression gives is in no column of the source's.
+/// The leading columns of an index in a line of `SHOW CREATE TABLE`, as far as the engine orders them as the source
+/// does: texts by the number of their collation. A prefix length is ignored, because whole values are indexed.
+/// Expressions end the list.
 fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
     let mut scan = Scan::of(line, LexMode::default())?;
     let is_primary = scan.skip("PRIMARY");
@@ -95,7 +92,7 @@ fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
     while let Some(name) = scan.name() {
         let column = table.columns.iter().position(|column| column.name == name)?;
         let definition = table.columns.get(column)?;
-        // `(10)`.
+        // A prefix length, `(10)`.
         scan.skip_parentheses();
         let order = match definition.kind.engine_type() {
             ColumnType::Text => match order(definition) {
@@ -114,7 +111,7 @@ fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
     Some(columns)
 }
 
-/// The order of a column's texts: `Some(None)` is that of their bytes, `None` none that is known.
+/// The order of a column's texts: `Some(None)` for bytes, `None` if it is unknown.
 fn order(column: &SourceColumn) -> Option<Option<u32>> {
     use SourceType::{Char, Enum, Set, Text, VarChar};
     let is_text = matches!(column.kind, Char(_) | VarChar(_) | Text(_) | Enum(_) | Set(_));
@@ -126,8 +123,8 @@ fn order(column: &SourceColumn) -> Option<Option<u32>> {
     }
 }
 
-/// The key of a table without one, behind its columns: the hash of its row and a number among equal
-/// rows. The segments hold it as their key only, for nobody filters or sorts by it.
+/// The hidden key of a table without a key: the hash of its row and a number among equal rows. Segments hold it only as
+/// the key, because nothing filters or sorts by it.
 fn hidden_key(numbers: &mut Numbers<'_>, place: usize) -> ColumnDef {
     let previous = numbers.previous.and_then(|schema| schema.columns.get(schema.hidden_key()?));
     let id = match previous {
@@ -168,18 +165,18 @@ fn texts(
     texts
 }
 
-/// As the column's own index had it, else the default.
+/// The normalization of the column's own previous index, else the default.
 fn normalization(column: &SourceColumn, previous: Option<&Schema>) -> Normalization {
     text_of(previous, column).map(|text| text.normalization).unwrap_or_default()
 }
 
-/// The column as it was.
+/// The previous definition of the column.
 fn column_of<'s>(previous: Option<&'s Schema>, column: &SourceColumn) -> Option<&'s ColumnDef> {
     let named = |name: &str| previous?.columns.iter().find(|old| old.name == name);
     column.renamed_from.as_deref().and_then(named).or_else(|| named(&column.name))
 }
 
-/// The text index that the column had.
+/// The previous text index of the column.
 fn text_of<'s>(previous: Option<&'s Schema>, column: &SourceColumn) -> Option<&'s TextDef> {
     let old = column_of(previous, column)?;
     let schema = previous?;
@@ -187,7 +184,7 @@ fn text_of<'s>(previous: Option<&'s Schema>, column: &SourceColumn) -> Option<&'
     schema.texts.iter().find(|text| text.columns.first() == Some(&place))
 }
 
-/// Numbers that are stable and never used twice.
+/// Assigns numbers that are stable and never reused.
 struct Numbers<'p> {
     previous: Option<&'p Schema>,
     columns: BTreeSet<u32>,
@@ -217,7 +214,7 @@ impl<'p> Numbers<'p> {
     }
 }
 
-/// The column's place from 1, or, after others, the number above all that were there.
+/// The column's position from 1, or, after a change, a number above all used ones.
 fn unused(used: &mut BTreeSet<u32>, place: usize, after: bool) -> u32 {
     let next = used.last().map_or(1, |last| last.saturating_add(1));
     let number = if after { next } else { u32::try_from(place + 1).unwrap_or(next) };
@@ -226,12 +223,12 @@ fn unused(used: &mut BTreeSet<u32>, place: usize, after: bool) -> u32 {
 }
 
 impl SourceType {
-    /// The engine's type for it.
+    /// The engine's type.
     pub fn engine_type(&self) -> ColumnType {
         match self {
             Self::Int { bits, unsigned: false } => ColumnType::Int(*bits),
             Self::Int { bits, unsigned: true } => ColumnType::Uint(*bits),
-            // A column that MySQL makes of a literal of more digits has them in name alone.
+            // MySQL may declare more digits for a column made of a literal than a DECIMAL can have.
             Self::Decimal { precision, scale } => {
                 ColumnType::Decimal((*precision).min(MAX_DIGITS), *scale)
             }
@@ -267,7 +264,7 @@ impl SourceType {
         }
     }
 
-    /// Whether its values are short enough to be held for filters, sorting and facets.
+    /// Whether its values are short enough for filters, sorting and facets.
     fn is_short(&self) -> bool {
         match self {
             Self::Char(text) | Self::VarChar(text) | Self::Text(text) => text.length <= SHORT,
@@ -308,7 +305,7 @@ mod tests {
         }
     }
 
-    /// The indexes of a table whose keys are declared by these lines: places of columns and numbers of orders.
+    /// The indexes of a table with these key lines: positions of columns and numbers of collations.
     fn indexes(lines: &str) -> Vec<Vec<(usize, bool, Option<u32>)>> {
         let charset = Charset::named("utf8mb4").unwrap();
         let text = |length| TextType { charset, length };

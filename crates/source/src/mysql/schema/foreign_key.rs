@@ -1,46 +1,45 @@
-//! Foreign keys by which the source changes rows of one table when rows of another change. Most servers do not log
-//! those changes.
+//! Foreign keys whose actions change rows. Most servers do not log those changes.
 
 use remora_mysql::LexMode;
 
 use super::{SourceTable, Words};
 use crate::mysql::scan::Scan;
 
-/// A foreign key that changes rows.
+/// A foreign key with actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ForeignKey {
-    /// The columns that refer.
+    /// The referencing columns.
     pub columns: Vec<String>,
-    /// Database and name of the table that they refer to.
+    /// The database and name of the referenced table.
     pub parent: (String, String),
-    /// The columns that they refer to.
+    /// The referenced columns.
     pub parent_columns: Vec<String>,
-    /// What becomes of a row when the one that it refers to is deleted.
+    /// The action when the referenced row is deleted.
     pub on_delete: Reaction,
-    /// What becomes of it when the columns that it refers to change.
+    /// The action when the referenced columns change.
     pub on_update: Reaction,
 }
 
-/// What becomes of a row that refers to another.
+/// A foreign key action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Reaction {
-    /// It stands in the way.
+    /// None: the change is refused.
     #[default]
     Nothing,
-    /// The same as of the other.
+    /// CASCADE.
     Cascade,
-    /// It refers to nothing.
+    /// SET NULL.
     SetNull,
 }
 
 impl SourceTable {
-    /// The foreign keys of the table that change its rows.
+    /// The foreign keys of the table that have actions.
     pub(crate) fn reacting_keys(&self) -> Vec<ForeignKey> {
         reacting_keys(&self.words, &self.database)
     }
 }
 
-/// The foreign keys that change rows, of a table of this database in the source's words.
+/// The same, from SHOW CREATE TABLE of a table in this database.
 pub(super) fn reacting_keys(words: &Words, database: &str) -> Vec<ForeignKey> {
     let lines = words.of_table().map(|table| table.keys).unwrap_or_default();
     let keys = lines.iter().filter_map(|line| ForeignKey::parse(line, database));
@@ -49,7 +48,7 @@ pub(super) fn reacting_keys(words: &Words, database: &str) -> Vec<ForeignKey> {
 }
 
 impl ForeignKey {
-    /// Reads a line of `SHOW CREATE TABLE`; `None` if it says something else.
+    /// Parses a line of `SHOW CREATE TABLE`; `None` if it is not such a foreign key.
     fn parse(line: &str, database: &str) -> Option<Self> {
         let mut scan = Scan::of(line, LexMode::default())?;
         while !scan.skip_all(&["FOREIGN", "KEY"]) {
@@ -83,7 +82,7 @@ impl ForeignKey {
     }
 }
 
-/// The names in the parentheses that are next.
+/// Parses the names in the following parentheses.
 fn names(scan: &mut Scan<'_>) -> Option<Vec<String>> {
     let mut names = Vec::new();
     if !scan.skip_symbol("(") {

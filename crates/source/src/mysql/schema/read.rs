@@ -1,8 +1,8 @@
 //! Reading tables from `information_schema`, of MySQL since 5.6 and of MariaDB.
 //!
-//! MySQL's row images contain computed columns. MariaDB's do not since version 11, so no computed column is followed
-//! there; before 11 they contain STORED but no VIRTUAL ones. After the declared columns, MariaDB's images contain the
-//! two columns of the system period, unless they are declared, and one for each unique key that is a hash.
+//! MySQL's row images contain generated columns. MariaDB's do not since version 11, so generated columns are not
+//! followed there; before 11 they contain STORED but no VIRTUAL ones. After the declared columns, MariaDB's images
+//! contain the two columns of the system period, unless they are declared, and one for each unique key that is a hash.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -25,18 +25,17 @@ use crate::{
     },
 };
 
-/// How often a table is asked for that is there without columns, and how long after.
+/// How often a table that is listed without columns is read again, and after what time.
 const ATTEMPTS: usize = 5;
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Most bytes of a key, here and at the source.
+/// The most bytes of a key, here and at the source.
 const MAX_KEY_BYTES: u64 = 3_072;
-/// Most columns of a table here.
+/// The most columns of a table here.
 const MAX_COLUMNS: usize = 4_096;
-/// Most columns of a key, here and at the source.
+/// The most columns of a key, here and at the source.
 const MAX_KEY_COLUMNS: usize = 32;
 
-/// Errors that say nothing of a table itself: access denied, no such table any more, a lock that is
-/// held.
+/// Errors that say nothing about the table itself: access denied, the table is gone, it is locked.
 const SAYS_NOTHING: [ErrorCode; 5] = [
     ErrorCode::DatabaseAccessDenied,
     ErrorCode::TableAccessDenied,
@@ -45,7 +44,7 @@ const SAYS_NOTHING: [ErrorCode; 5] = [
     ErrorCode::LockWaitTimeout,
 ];
 
-/// A table that is wanted but cannot be followed.
+/// A selected table that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// Its database.
@@ -56,12 +55,10 @@ pub struct Refused {
     pub reason: String,
 }
 
-/// Every table that the selection names, and those of them that cannot be followed. Views,
-/// sequences and temporary tables are passed over.
+/// All selected tables, and those of them that cannot be followed. Views, sequences and temporary tables are skipped.
 ///
 /// # Errors
-/// [`Error::Statement`] if the source does not answer what is asked about its tables, also where
-/// the connection breaks.
+/// [`Error::Statement`] if the source does not answer a query about its tables, also if the connection breaks.
 pub fn read_tables(
     connection: &mut Conn,
     selection: &Selection,
@@ -96,7 +93,7 @@ pub fn read_tables(
     Ok((tables, refused))
 }
 
-/// The names of all tables that the selection names, followed or not: databases and tables.
+/// The databases and names of all selected tables, whether they can be followed or not.
 pub(crate) fn list_tables(
     connection: &mut Conn,
     selection: &Selection,
@@ -112,7 +109,7 @@ pub(crate) fn list_merged(connection: &mut Conn) -> Result<Vec<(String, String)>
     Ok(listed.map(|(database, listed)| (database, listed.name)).collect())
 }
 
-/// Whether foreign keys change rows of a table; `None` if it cannot be seen.
+/// Whether foreign key actions change rows of a table; `None` if the table cannot be seen.
 pub(crate) fn is_changed_by_foreign_keys(
     connection: &mut Conn,
     database: &str,
@@ -122,13 +119,13 @@ pub(crate) fn is_changed_by_foreign_keys(
     let names = (quoted_text(database), quoted_text(table));
     let wanted = format!(" AND TABLE_SCHEMA = {} AND TABLE_NAME = {}", names.0, names.1);
     if source.listed(&wanted)?.is_empty() {
-        // Who may read everything sees what there is: it is not there.
+        // The account may read everything, so the table does not exist.
         let sees_all = source.rows(
             "SELECT 1 FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'SELECT'",
         )?;
         return Ok(if sees_all.is_empty() { None } else { Some(false) });
     }
-    // `information_schema` tells keys to those alone who may do more than read the table.
+    // `information_schema` hides keys from accounts that may only read the table.
     let words = source.words(database, table)?;
     Ok((!words.is_empty()).then(|| !reacting_keys(&words, database).is_empty()))
 }
@@ -136,8 +133,8 @@ pub(crate) fn is_changed_by_foreign_keys(
 /// One table; `None` if the source has no such table.
 ///
 /// # Errors
-/// [`Error::TableRefused`] if it cannot be followed, [`Error::Statement`] if the source does not
-/// answer what is asked about it, also where the connection breaks.
+/// [`Error::TableRefused`] if it cannot be followed, [`Error::Statement`] if the source does not answer a query about
+/// it, also if the connection breaks.
 pub fn read_table(
     connection: &mut Conn,
     database: &str,
@@ -158,7 +155,7 @@ pub fn read_table(
         if !columns.is_empty() || attempts == ATTEMPTS {
             break (database, listed, columns);
         }
-        // It may have been renamed between the two questions.
+        // It may have been renamed between the two queries.
         std::thread::sleep(PATIENCE);
     };
     let keys = source.keys(&database, Some(table))?.remove(&listed.name).unwrap_or_default();
@@ -185,14 +182,14 @@ struct Listed {
 /// The system period of a table with system versioning.
 #[derive(Default)]
 struct Period {
-    /// Whether the table has one.
+    /// Whether the table has a system period.
     is_there: bool,
-    /// Its declared columns, start and end; without them the table has two that are not told.
+    /// Its declared start and end columns. Without them the table has two that are not listed.
     start: Option<String>,
     end: Option<String>,
 }
 
-/// A unique key: its columns and whether it can tell rows apart.
+/// A unique key: its columns, and whether it identifies rows.
 #[derive(Default)]
 struct Key {
     columns: Vec<Option<String>>,
@@ -205,7 +202,7 @@ struct Source<'c> {
     connection: &'c mut Conn,
     flavor: Flavor,
     collations: HashMap<String, u64>,
-    /// Whether row images hold the columns that are computed and stored.
+    /// Whether row images contain stored generated columns.
     logs_stored: bool,
 }
 
@@ -220,7 +217,7 @@ impl<'c> Source<'c> {
             let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
             source.logs_stored = major.is_some_and(|major| major < 11);
         } else {
-            // Older servers have neither the variable nor the keys that it may hide.
+            // Older servers have neither this variable nor the keys that it hides.
             let shown = "SET SESSION show_gipk_in_create_table_and_information_schema = ON";
             match source.connection.query_drop(shown) {
                 Ok(()) | Err(mysql::Error::MySqlError(_)) => {}
@@ -234,8 +231,7 @@ impl<'c> Source<'c> {
         Ok(source)
     }
 
-    /// The numbers of the collations by their names; those of MariaDB that several character sets
-    /// share have one for each.
+    /// The numbers of collations by name. MariaDB's collations for several character sets have a number for each.
     fn collations(&mut self) -> Result<HashMap<String, u64>> {
         let full = "SELECT FULL_COLLATION_NAME, ID \
             FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY";
@@ -333,8 +329,8 @@ impl<'c> Source<'c> {
         Ok(period)
     }
 
-    /// Why the server itself cannot open a table, if it cannot: what it says of such a one is not
-    /// what it is. One that is locked is not waited for.
+    /// Why the server itself cannot open a table, if it cannot: its description is then unreliable. Locks are not
+    /// waited for.
     fn unopened(&mut self, database: &str, table: &str) -> Result<Option<String>> {
         self.rows("SET SESSION lock_wait_timeout = 1")?;
         let statement = format!("SELECT 1 FROM {}.{} LIMIT 0", quoted(database), quoted(table));
@@ -355,7 +351,7 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// The table in the source's own words; nothing if it does not tell them.
+    /// SHOW CREATE TABLE; empty if the source refuses it.
     fn words(&mut self, database: &str, table: &str) -> Result<Words> {
         let statement = format!("SHOW CREATE TABLE {}.{}", quoted(database), quoted(table));
         match self.connection.exec::<Row, _, _>(&statement, Params::Empty) {
@@ -388,7 +384,7 @@ impl<'c> Source<'c> {
             let collation = collation.and_then(|name| self.collations.get(name)).copied();
             let mut column = declaration.column(ordinal, self.flavor, collation)?;
             if [&period.start, &period.end].contains(&&Some(declaration.name.clone())) {
-                // Nothing in the row says what it holds, and row images do.
+                // It is not computed from the row's other columns, and row images contain it.
                 column.generation = Generation::None;
             }
             columns.push(column);
@@ -437,7 +433,7 @@ impl<'c> Source<'c> {
     }
 }
 
-/// Engines of which every change of a row is in the binlog.
+/// Storage engines whose row changes are all logged.
 const LOGGED_ENGINES: [&str; 10] = [
     "InnoDB",
     "MyISAM",
@@ -462,7 +458,7 @@ fn check_engine(engine: &str) -> Result<(), String> {
     ))
 }
 
-/// The columns of each key that tells rows apart.
+/// The columns of each key that identifies rows.
 fn unique_keys(
     columns: &[SourceColumn],
     keys: &BTreeMap<String, Key>,
@@ -472,7 +468,7 @@ fn unique_keys(
     whole.map(|key| key.columns.iter().flatten().cloned().collect()).collect()
 }
 
-/// The primary key's places, or else those of the smallest unique key that has no NULLs; none if
+/// The positions of the primary key's columns, or else of those of the smallest unique key without NULLs; empty if
 /// there is no such key.
 fn key(
     columns: &[SourceColumn],
@@ -486,7 +482,7 @@ fn key(
     keys.find_map(|(_, key)| places(columns, key, period_end)).unwrap_or_default()
 }
 
-/// Refuses names of columns that are never shown.
+/// Refuses column names that are reserved for hidden columns.
 fn check_names(columns: &[SourceColumn]) -> Result<(), String> {
     match columns.iter().find(|column| column.name.starts_with(HIDDEN_PREFIX)) {
         None => Ok(()),
@@ -497,7 +493,7 @@ fn check_names(columns: &[SourceColumn]) -> Result<(), String> {
     }
 }
 
-/// Whether there is room for a key that is not shown.
+/// Checks that the hidden key can be added.
 fn check_hidden_key(columns: &[SourceColumn]) -> Result<(), String> {
     let mend = "give it a primary key";
     if columns.iter().any(|column| column.name.eq_ignore_ascii_case(HIDDEN_KEY)) {
@@ -509,14 +505,14 @@ fn check_hidden_key(columns: &[SourceColumn]) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a key's columns are; `None` if it cannot tell rows apart here.
+/// The positions of a key's columns; `None` if it does not identify rows here.
 fn places(columns: &[SourceColumn], key: &Key, period_end: Option<usize>) -> Option<Vec<usize>> {
     if key.nullable || key.has_prefix || key.columns.len() > MAX_KEY_COLUMNS {
         return None;
     }
     let mut places = Vec::with_capacity(key.columns.len());
     for name in &key.columns {
-        // An expression has no name, and a hidden column is not among the columns.
+        // An expression has no name, and hidden columns are not listed.
         let name = name.as_deref()?.to_lowercase();
         let place = columns.iter().position(|column| column.name.to_lowercase() == name)?;
         let column = columns.get(place)?;
@@ -525,7 +521,7 @@ fn places(columns: &[SourceColumn], key: &Key, period_end: Option<usize>) -> Opt
         if is_vague || is_unbounded(&column.kind) {
             return None;
         }
-        // The server extends the keys of a versioned table by it; of current rows it is the same.
+        // Servers append it to the keys of a versioned table; it is equal in all current rows.
         if period_end != Some(column.ordinal) {
             places.push(place);
         }
@@ -533,7 +529,7 @@ fn places(columns: &[SourceColumn], key: &Key, period_end: Option<usize>) -> Opt
     (!places.is_empty()).then_some(places)
 }
 
-/// Only by a hash can MariaDB keep such columns unique, which gives no order to copy by.
+/// MariaDB keeps such columns unique only by a hash, which has no order to copy by.
 fn is_unbounded(kind: &SourceType) -> bool {
     match kind {
         SourceType::Text(_) | SourceType::Blob(_) => true,
@@ -552,7 +548,7 @@ fn condition(database: &str, table: Option<&str>) -> String {
 }
 
 fn declaration(row: &Row) -> Declaration {
-    // Labels of an ENUM or SET that are no Unicode would be others here: their column is refused.
+    // Labels of an ENUM or SET that are not valid Unicode cannot be represented: the column is refused.
     let is_unicode = |index: usize| match row.as_ref(index) {
         Some(mysql::Value::Bytes(bytes)) => std::str::from_utf8(bytes).is_ok(),
         _ => true,
@@ -582,7 +578,7 @@ fn declaration(row: &Row) -> Declaration {
     }
 }
 
-/// Bytes as `0x` and digits, so that no two are the same.
+/// Bytes as `0x` and digits, so that different bytes differ.
 fn hexadecimal(row: &Row, index: usize) -> Option<String> {
     let mysql::Value::Bytes(bytes) = row.as_ref(index)? else { return None };
     let digits = bytes.iter().map(|byte| format!("{byte:02X}"));

@@ -1,28 +1,26 @@
-//! Which tables are wanted: names and patterns.
+//! Which tables are selected: names and patterns.
 
 use crate::mysql::settings::MysqlSettings;
 
-/// Databases that belong to the server itself.
+/// Databases of the server itself.
 const SYSTEM: [&str; 5] = ["information_schema", "mysql", "performance_schema", "sys", "ndbinfo"];
 
-/// Which tables are wanted.
+/// The selected tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Patterns of database and table; none of them: all tables of `database`.
+    /// Patterns of database and table; empty means all tables of `database`.
     patterns: Vec<(String, String)>,
     database: Option<String>,
 }
 
 impl Selection {
-    /// What the settings select: `database.table` or `table` of the default database, with `*` and
-    /// `?`. Without patterns every table of the default database, or, if there is none, of all
-    /// databases but the server's own.
+    /// The selection of the settings: `database.table`, or `table` in the default database, with `*` and `?`. Without
+    /// patterns: all tables of the default database, or, without one, of all databases but the server's own.
     pub fn of(settings: &MysqlSettings) -> Self {
         Self::new(settings.database.as_deref(), &settings.tables)
     }
 
-    /// The same from its parts. A name without a database and without a default one is looked for
-    /// in every database.
+    /// The same from its parts. Without a default database, an unqualified name applies to every database.
     pub fn new(database: Option<&str>, tables: &[String]) -> Self {
         let split = |pattern: &String| match pattern.split_once('.') {
             Some((database, table)) => (database.to_owned(), table.to_owned()),
@@ -32,12 +30,12 @@ impl Selection {
         Self { patterns, database: database.map(str::to_owned) }
     }
 
-    /// The names and patterns; none where all tables of a database are wanted.
+    /// The names and patterns; none if all tables of a database are selected.
     pub fn patterns(&self) -> impl Iterator<Item = Pattern<'_>> {
         self.patterns.iter().map(|(database, table)| Pattern { database, table })
     }
 
-    /// Whether the table is wanted. Names are compared as they are written.
+    /// Whether the table is selected. Names are compared case-sensitively.
     pub fn matches(&self, database: &str, table: &str) -> bool {
         if self.patterns.is_empty() {
             return match &self.database {
@@ -52,14 +50,14 @@ impl Selection {
 /// One name or pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern<'s> {
-    /// Of databases.
+    /// The pattern of databases.
     pub database: &'s str,
-    /// Of their tables.
+    /// The pattern of tables.
     pub table: &'s str,
 }
 
 impl Pattern<'_> {
-    /// Whether the table fits. A pattern of databases fits none of the server's own.
+    /// Whether the table matches. A pattern of databases does not match the server's own.
     pub fn fits(self, database: &str, table: &str) -> bool {
         let open = self.database.contains(['*', '?']);
         (!open || !is_system(database))
@@ -72,7 +70,7 @@ fn is_system(database: &str) -> bool {
     SYSTEM.iter().any(|name| name.eq_ignore_ascii_case(database))
 }
 
-/// Whether the name fits the pattern, in which `*` is any run of bytes and `?` a character.
+/// Whether the name matches the pattern, in which `*` is any sequence and `?` is one character.
 fn wildcard(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star = None;
@@ -101,7 +99,7 @@ fn wildcard(pattern: &[u8], name: &[u8]) -> bool {
     pattern.get(p..).unwrap_or_default().iter().all(|byte| *byte == b'*')
 }
 
-/// Bytes of the UTF-8 character that starts there.
+/// The length of the UTF-8 character at this offset.
 fn character_len(name: &[u8], start: usize) -> usize {
     let behind = name.get(start + 1..).unwrap_or_default();
     1 + behind.iter().take_while(|byte| **byte & 0xc0 == 0x80).count()

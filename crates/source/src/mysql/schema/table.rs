@@ -1,4 +1,4 @@
-//! A table of the source, and what is asked of it.
+//! A table of the source.
 
 use remora_engine::Schema;
 use remora_mysql::LexMode;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Generation, SourceColumn, Words};
 use crate::{Error, Result, mysql::scan::Scan};
 
-/// A table of the source: those of its columns that are followed, in the engine's order.
+/// A table of the source with its followed columns, in the engine's order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceTable {
     /// Its database.
@@ -16,19 +16,19 @@ pub struct SourceTable {
     pub name: String,
     /// The followed columns, in the order of the engine's schema.
     pub columns: Vec<SourceColumn>,
-    /// Places in `columns` of the primary key's parts, or of the unique key's that serves as one;
-    /// none if the table has no such key: then a row is known by all that it holds.
+    /// Positions in `columns` of the primary key's columns, or of a unique key's that serves as one. Empty if there is
+    /// no such key: then all values identify a row.
     pub key: Vec<usize>,
-    /// Columns in the source's row images, followed or not.
+    /// The number of columns in the source's row images, followed or not.
     pub image_columns: usize,
-    /// The columns of each key that tells rows apart, as the source was asked; not stored.
+    /// The columns of each key that identifies rows, as last read from the source; not stored.
     #[serde(skip)]
     pub unique_keys: Vec<Vec<String>>,
-    /// The column of the row images that says until when a row was current, of a table with system
-    /// versioning: its rows here are the current ones.
+    /// The row image's column with the end of the row's period, for a system-versioned table. Only current rows are
+    /// stored here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_end: Option<usize>,
-    /// What the source says of it beyond this.
+    /// Its SHOW CREATE TABLE.
     #[serde(default, skip_serializing_if = "Words::is_empty")]
     pub words: Words,
 }
@@ -39,14 +39,13 @@ impl SourceTable {
         format!("{}.{}", self.database, self.name)
     }
 
-    /// Whether no key tells its rows apart: they are followed by their whole row images, and equal
-    /// ones are counted.
+    /// Whether no key identifies its rows. They are then followed by their whole row images, and equal ones are
+    /// counted.
     pub fn is_keyless(&self) -> bool {
         self.key.is_empty() && !self.columns.is_empty()
     }
 
-    /// Places of the columns by which the stream knows a row: those of the key, or all. What the
-    /// source computes from the others tells no rows apart.
+    /// Positions of the columns that identify a row in the stream: those of the key, or all except generated ones.
     pub fn identity(&self) -> Vec<usize> {
         if !self.is_keyless() {
             return self.key.clone();
@@ -56,8 +55,7 @@ impl SourceTable {
         given.map(|(place, _)| place).collect()
     }
 
-    /// The table with its columns in the order of its row images, and whether that is another one
-    /// than it had. What they were called before is forgotten.
+    /// The table with its columns in the order of its row images, if it has another order. Previous names are dropped.
     pub fn in_image_order(&self) -> Option<SourceTable> {
         if self.columns.is_sorted_by_key(|column| column.ordinal) {
             return None;
@@ -71,8 +69,8 @@ impl SourceTable {
         Some(SourceTable { columns, key, ..self.clone() })
     }
 
-    /// Whether rows of both are laid out alike, here and in row images, and mean the same; the
-    /// tables' names and what new rows hold by default do not matter.
+    /// Whether rows of both tables have the same layout, here and in row images, and the same meaning. Table names and
+    /// defaults do not matter.
     pub fn reads_as(&self, other: &SourceTable) -> bool {
         let columns = |table: &SourceTable| -> Vec<_> {
             let meaning = |column: &SourceColumn| {
@@ -90,8 +88,7 @@ impl SourceTable {
             && key(self) == key(other)
     }
 
-    /// What of the followed columns and their key is not the same in `other`, wherever in row images
-    /// they stand; `None` if nothing is.
+    /// A followed column, or the key, that differs in `other`, regardless of positions; `None` if all are equal.
     pub fn changed_column<'t>(&'t self, other: &'t SourceTable) -> Option<&'t str> {
         let differs = |column: &&SourceColumn| {
             other.column(&column.name).is_none_or(|now| {
@@ -111,10 +108,10 @@ impl SourceTable {
         changed.map(|column| column.name.as_str())
     }
 
-    /// The table as a given definition wants it: its columns in its order, its key.
+    /// The table restricted to a configured definition, with its columns in that order, and its key.
     ///
     /// # Errors
-    /// `TableRefused` if it lacks a column, or if the key does not tell its rows apart.
+    /// `TableRefused` if it lacks a column, or if the key does not identify its rows.
     pub fn narrowed_to(&self, definition: &Schema) -> Result<SourceTable> {
         if self.is_keyless() {
             return Err(Error::TableRefused {
@@ -160,21 +157,20 @@ impl SourceTable {
         })
     }
 
-    /// What a SELECT lists so that `values::from_select` gives the exact values:
-    /// the columns in order. The session's time zone must be `+00:00` and its character set
-    /// utf8mb4.
+    /// The select list for which `values::from_select` gives the exact values: the columns in order. The session's time
+    /// zone must be `+00:00` and its character set utf8mb4.
     pub fn select_list(&self) -> String {
         let items: Vec<_> = self.columns.iter().map(SourceColumn::select_item).collect();
         items.join(", ")
     }
 
-    /// The column of this name, without regard to case.
+    /// The column of this name, case-insensitively.
     pub fn column(&self, name: &str) -> Option<&SourceColumn> {
         let wanted = name.to_lowercase();
         self.columns.iter().find(|column| column.name.to_lowercase() == wanted)
     }
 
-    /// The storage engine, as far as the source told it.
+    /// The storage engine, if the source told it.
     pub(crate) fn engine(&self) -> Option<String> {
         let options = self.words.of_table()?.options;
         let mut scan = Scan::of(&options, LexMode::default())?;
@@ -188,7 +184,7 @@ impl SourceTable {
         scan.name()
     }
 
-    /// Whether the source numbers the rows in this column: AUTO_INCREMENT.
+    /// Whether the column is AUTO_INCREMENT.
     pub(crate) fn is_numbered(&self, column: &SourceColumn) -> bool {
         let words = self.words.of_column(&column.name).unwrap_or_default();
         let scan = Scan::of(&words, LexMode::default());

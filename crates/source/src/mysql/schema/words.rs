@@ -6,32 +6,32 @@
 //!            | "  " words                             a key, a foreign key, a check
 //! options   := words, of several lines where the table is partitioned
 //! ```
-//! A line break within a comment or a default is written as `\n`, so lines are lines.
+//! A line break in a comment or a default is written as `\n`, so lines can be split.
 
 use remora_engine::DeclaredTable;
 use serde::{Deserialize, Serialize};
 
-/// Longer statements are not kept.
+/// The longest statement that is kept, in bytes.
 const MAX_BYTES: usize = 4 << 20;
 const COUNTER: &str = "AUTO_INCREMENT=";
 
-/// What the source says of a table; nothing if it did not tell.
+/// The parsed SHOW CREATE TABLE; empty if the source refused it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Words {
-    /// Names of columns and what stands behind them.
+    /// Names of columns and the text after each.
     columns: Vec<(String, String)>,
-    /// The rest.
+    /// Keys and options.
     table: Option<DeclaredTable>,
 }
 
 impl Words {
-    /// Takes the statement apart; nothing if it is not of the form above.
+    /// Parses the statement; empty if it is not of the form above.
     pub fn of(statement: &str) -> Self {
         let short = Some(statement).filter(|statement| statement.len() <= MAX_BYTES);
         short.and_then(take_apart).unwrap_or_default()
     }
 
-    /// What stands behind a column's name.
+    /// The text after a column's name.
     pub fn of_column(&self, name: &str) -> Option<String> {
         let found = self.columns.iter().find(|(other, _)| other == name);
         found.map(|(_, words)| words.clone())
@@ -42,7 +42,7 @@ impl Words {
         self.table.clone()
     }
 
-    /// Whether nothing is known.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -74,7 +74,7 @@ fn take_apart(statement: &str) -> Option<Words> {
     }
 }
 
-/// A column's name up to its closing backtick, and what stands behind it.
+/// A column's name up to its closing backquote, and the rest.
 fn column(quoted: &str) -> Option<(String, String)> {
     let mut name = String::new();
     let mut rest = quoted;
@@ -91,9 +91,9 @@ fn column(quoted: &str) -> Option<(String, String)> {
     }
 }
 
-/// The options without the next number, which every insert changes.
+/// The options without the AUTO_INCREMENT counter, which every insert changes.
 fn without_counter(options: &str) -> String {
-    // A comment, which may hold the word, stands behind it.
+    // A comment, which may contain the word, comes after it.
     let quote = options.find('\'').unwrap_or(options.len());
     let Some(start) = options.find(COUNTER).filter(|start| *start < quote) else {
         return options.to_owned();

@@ -7,11 +7,11 @@ use remora_mysql::Zone;
 use super::{MysqlSettings, OnLostPosition, Tls, TlsMode};
 use crate::{Error, Result};
 
-/// The longest time to wait for a connection, in seconds.
+/// The longest connect timeout, in seconds.
 const MAX_CONNECT_SECONDS: u64 = 3600;
-/// More connections than this would be an attack on the source.
+/// The most connections that copy: more would overload the source.
 const MAX_COPY_THREADS: usize = 64;
-/// Rows of one statement of a copy: more would not be held in memory.
+/// The most rows of one statement of a copy, which are held in memory.
 const MAX_CHUNK_ROWS: usize = 1_000_000;
 
 pub(super) fn parse(text: &str) -> Result<MysqlSettings> {
@@ -108,7 +108,7 @@ fn list(value: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// A zone by its name. A plus of a URL is often not encoded and arrives as a space, or not at all.
+/// A time zone by name. A plus in a URL is often not encoded and arrives as a space, or not at all.
 fn time_zone(value: &str) -> Result<Zone> {
     let value = value.trim();
     let zone = match value.starts_with(|first: char| first.is_ascii_digit()) {
@@ -128,7 +128,7 @@ fn number<T: FromStr + PartialOrd + std::fmt::Display>(
     parsed.ok_or_else(|| wrong(&format!("`{name}` must be a number from {least} to {most}")))
 }
 
-/// Percent-decoding; `+` stays what it is.
+/// Percent-decoding; `+` is left alone.
 fn decode(text: &str) -> Result<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -147,7 +147,7 @@ fn decode(text: &str) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| wrong("a part of it is not UTF-8"))
 }
 
-/// The URL itself is not repeated: it holds a password.
+/// The URL is not repeated, because it contains a password.
 fn wrong(message: &str) -> Error {
     Error::Setting(format!("the URL of the MySQL source cannot be used: {message}"))
 }

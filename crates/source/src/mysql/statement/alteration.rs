@@ -8,30 +8,30 @@
 
 use crate::mysql::{scan::Scan, table_name::TableName};
 
-/// What an ALTER TABLE says.
+/// The effects of an ALTER TABLE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Alteration {
     /// Old and new names of columns.
     pub renamed: Vec<(String, String)>,
     /// Columns that it drops.
     pub dropped: Vec<String>,
-    /// What it adds: columns, and first words of whatever else is added.
+    /// Added columns, and the first words of other additions.
     pub added: Vec<String>,
-    /// Columns that it declares anew, by their new names.
+    /// Redeclared columns, by their new names.
     pub declared: Vec<String>,
-    /// Why rows may have come or gone without row events.
+    /// Why rows may have been added or removed without row events.
     pub moves_rows: Option<&'static str>,
-    /// Every name and keyword in it.
+    /// All names and keywords in it.
     pub words: Vec<String>,
 }
 
-/// What the clauses say of tables.
+/// The effects of clauses on tables.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Clauses {
     pub alteration: Alteration,
     /// The table's new name.
     pub renamed: Option<TableName>,
-    /// Other tables whose rows move, or that come or go.
+    /// Other tables whose rows move, or that are created or dropped.
     pub others: Vec<TableName>,
 }
 
@@ -40,8 +40,7 @@ const TABLESPACE: &str = "its tablespace was exchanged";
 const REPAIRED: &str = "a partition was repaired, which may cost rows";
 const NOT_UNDERSTOOD: &str = "a clause was not understood";
 
-/// Options of a table: words that a value follows. None of them changes rows, and what they change of
-/// the definition is read anew.
+/// Table options that a value follows. They do not change rows, and definitions are read again.
 const OPTIONS: &[&str] = &[
     "AUTO_INCREMENT",
     "AUTOEXTEND_SIZE",
@@ -83,11 +82,11 @@ const OPTIONS: &[&str] = &[
     "TYPE",
 ];
 
-/// What partitions are told that costs no row.
+/// Maintenance of partitions that changes no rows.
 const UPKEEP: &[&str] = &["ANALYZE", "CHECK", "COALESCE", "OPTIMIZE", "REBUILD", "REORGANIZE"];
 
 impl Alteration {
-    /// What several that follow each other say, each of columns that no other names.
+    /// The combined effect of consecutive alterations that touch different columns.
     pub fn together(alterations: &[Self]) -> Self {
         let mut all = Self::default();
         for alteration in alterations {
@@ -101,14 +100,14 @@ impl Alteration {
         all
     }
 
-    /// Whether a column of this name was made by it, and was no other before.
+    /// Whether it created the column of this name, which did not exist before.
     pub fn makes(&self, name: &str) -> bool {
         let has =
             |names: &[String]| names.iter().any(|one| one.to_lowercase() == name.to_lowercase());
         has(&self.added) && !has(&self.declared)
     }
 
-    /// Whether this name or keyword stands in it.
+    /// Whether this name or keyword occurs in it.
     pub fn names(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         self.words.iter().any(|word| word.to_lowercase() == name)
@@ -116,7 +115,7 @@ impl Alteration {
 }
 
 impl Clauses {
-    /// Reads what stands behind the table's name.
+    /// Parses the text after the table's name.
     pub fn read(scan: &mut Scan<'_>, database: &str, folds_names: bool) -> Self {
         let mut reader =
             ClauseReader { scan, database, folds_names, found: Self::default(), is_ordered: false };
@@ -140,12 +139,12 @@ struct ClauseReader<'s, 'q> {
     database: &'s str,
     folds_names: bool,
     found: Clauses,
-    /// Whether the last clause was ORDER BY, whose columns commas part too.
+    /// Whether the last clause was ORDER BY, whose columns are separated by commas too.
     is_ordered: bool,
 }
 
 impl ClauseReader<'_, '_> {
-    /// Reads a clause as far as it says something; `None` if it is not understood.
+    /// Parses a clause as far as it matters; `None` if it is not understood.
     fn clause(&mut self) -> Option<()> {
         let was_ordered = std::mem::take(&mut self.is_ordered);
         let Some(verb) = self.scan.word() else { return self.next_of_order(was_ordered) };
@@ -179,7 +178,7 @@ impl ClauseReader<'_, '_> {
         }
     }
 
-    /// Another column of an ORDER BY.
+    /// A further column of ORDER BY.
     fn next_of_order(&mut self, was_ordered: bool) -> Option<()> {
         self.is_ordered = was_ordered;
         was_ordered.then_some(())
@@ -190,7 +189,7 @@ impl ClauseReader<'_, '_> {
         Some(())
     }
 
-    /// `ADD [COLUMN] [IF NOT EXISTS] {name … | (name …, …)}`, or something else than columns.
+    /// `ADD [COLUMN] [IF NOT EXISTS] {name … | (name …, …)}`, or an addition that is not a column.
     fn add(&mut self) -> Option<()> {
         self.scan.pass();
         self.skip_column();
@@ -238,7 +237,7 @@ impl ClauseReader<'_, '_> {
         if self.scan.is(&["PARTITION"]) {
             return self.moves(PARTITION);
         }
-        // A column may have the name of one of these keywords, and then nothing stands behind it.
+        // A column may have the name of one of these keywords; then nothing follows it.
         if self.scan.is(KEYS) && self.scan.clone().has_more() {
             return Some(());
         }
@@ -280,7 +279,7 @@ impl ClauseReader<'_, '_> {
         self.other_table()
     }
 
-    /// The table that a partition is exchanged with, made of, or made into.
+    /// The other table of EXCHANGE PARTITION or CONVERT.
     fn other_table(&mut self) -> Option<()> {
         while !self.scan.skip("TABLE") {
             if self.scan.is_at_end() {
@@ -293,7 +292,7 @@ impl ClauseReader<'_, '_> {
         Some(())
     }
 
-    /// Table options, as many as stand there, and how the table is partitioned behind them.
+    /// Table options, and the partitioning after them.
     fn options(&mut self) -> Option<()> {
         while !self.scan.is_at_end() && !self.scan.is_symbol(",") {
             if self.scan.is(&["PARTITION"]) && self.scan.is_at(1, &["BY"]) {
@@ -317,7 +316,7 @@ impl ClauseReader<'_, '_> {
     }
 
     fn skip_column(&mut self) {
-        // A column may be called so itself.
+        // A column may be called COLUMN.
         if self.scan.is(&["COLUMN"]) && self.scan.clone().has_more() {
             self.scan.pass();
         }
@@ -330,7 +329,7 @@ impl ClauseReader<'_, '_> {
         }
     }
 
-    /// Goes behind the comma that ends the clause.
+    /// Skips to the end of the clause and its comma.
     fn pass_clause(&mut self) {
         while !self.scan.is_at_end() {
             if self.scan.skip_symbol(",") {
@@ -344,7 +343,7 @@ impl ClauseReader<'_, '_> {
 }
 
 impl Scan<'_> {
-    /// Whether more of the clause stands behind the next token.
+    /// Whether the clause continues after the next token.
     fn has_more(mut self) -> bool {
         self.pass();
         !self.is_at_end() && !self.is_symbol(",")

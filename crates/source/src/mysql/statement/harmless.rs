@@ -1,13 +1,13 @@
-//! Statements that change neither rows nor definitions of tables, by what they begin with.
+//! Statements that change neither rows nor definitions of tables, identified by their first words.
 //!
-//! A statement that is neither listed here nor understood puts tables in doubt. So a missing entry makes following
-//! slower, never wrong; a wrong entry makes it wrong.
+//! A statement that is neither listed here nor understood puts tables in doubt. So a missing entry only makes following
+//! slower, but a wrong entry makes it wrong.
 
 use crate::mysql::scan::Scan;
 
-/// What a harmless statement begins with, modifiers left out.
+/// The first words of harmless statements, without modifiers.
 pub(super) const HARMLESS: &[&[&str]] = &[
-    // What is stored beside tables.
+    // Stored objects other than tables.
     &["CREATE", "TRIGGER"],
     &["DROP", "TRIGGER"],
     &["CREATE", "PROCEDURE"],
@@ -28,7 +28,7 @@ pub(super) const HARMLESS: &[&[&str]] = &[
     &["ALTER", "SEQUENCE"],
     &["DROP", "SEQUENCE"],
     &["DROP", "TEMPORARY"],
-    // Around tables: an empty database, or what new tables begin with.
+    // Databases without tables, and defaults of new tables.
     &["CREATE", "DATABASE"],
     &["CREATE", "SCHEMA"],
     &["ALTER", "DATABASE"],
@@ -63,7 +63,7 @@ pub(super) const HARMLESS: &[&[&str]] = &[
     &["DROP", "RESOURCE", "GROUP"],
     &["INSTALL"],
     &["UNINSTALL"],
-    // Upkeep.
+    // Maintenance.
     &["FLUSH"],
     &["ANALYZE", "TABLE"],
     &["ANALYZE", "TABLES"],
@@ -74,13 +74,13 @@ pub(super) const HARMLESS: &[&[&str]] = &[
     &["LOAD", "INDEX"],
 ];
 
-/// What a statement begins with that is about views, modifiers left out.
+/// The first words of statements on views, without modifiers.
 pub(super) const OF_VIEWS: &[&[&str]] =
     &[&["CREATE", "VIEW"], &["ALTER", "VIEW"], &["DROP", "VIEW"]];
 
-/// Whether a statement begins as one of these.
+/// Whether a statement begins with one of these.
 pub(super) fn is_harmless(scan: &Scan<'_>, list: &[&[&str]]) -> bool {
-    // ALTER DATABASE … UPGRADE DATA DIRECTORY NAME gives a database another name.
+    // ALTER DATABASE … UPGRADE DATA DIRECTORY NAME renames a database.
     if scan.is(&["ALTER"]) && scan.has_word("UPGRADE") {
         return false;
     }

@@ -1,4 +1,4 @@
-//! What a statement of the binlog does to tables.
+//! Parses statements of the binlog for their effects on tables.
 //!
 //! ```text
 //! CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name …
@@ -27,74 +27,74 @@ use super::{
     table_name::TableName,
 };
 
-/// What a statement does.
+/// The effect of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Statement {
     /// A new table.
     Create(Creation),
-    /// Another definition, perhaps another name, perhaps rows gone or come without a row event.
+    /// Another definition, perhaps another name, perhaps rows added or removed without row events.
     Alter {
         table: TableName,
         renamed: Option<TableName>,
         alteration: Alteration,
-        /// Other tables whose rows move too, or that come or go.
+        /// Other tables whose rows move too, or that are created or dropped.
         others: Vec<TableName>,
     },
-    /// Tables gone.
+    /// Tables are dropped.
     Drop(Vec<TableName>),
-    /// Tables with other names, one after the other.
+    /// Tables are renamed, one after the other.
     Rename(Vec<(TableName, TableName)>),
-    /// All rows of a table gone.
+    /// All rows of a table are deleted.
     Truncate(TableName),
-    /// All tables of a database gone.
+    /// All tables of a database are dropped.
     DropDatabase(String),
-    /// Tables whose rows may be others now.
+    /// Rows of tables may have changed.
     Repair(Vec<TableName>),
-    /// A temporary table, which hides the table of the same name from its session.
+    /// A temporary table is created, which hides the base table of the same name in its session.
     Temporary(TableName),
-    /// Rows changed without a row event.
+    /// Rows are changed without row events.
     Rows,
-    /// Views that come, change or go.
+    /// Views are created, changed or dropped.
     Views,
-    /// Nothing that concerns tables.
+    /// No effect on tables.
     Harmless,
-    /// Not understood: whatever a statement can do to tables.
+    /// Not understood: any effect is possible.
     Unknown,
 }
 
-/// A table that is made.
+/// A created table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Creation {
-    /// Its name; a second one where the text can be read in two ways.
+    /// Its name, and a second one if the text can be read in two ways.
     pub names: Vec<TableName>,
-    /// Nothing happened if there was one of that name.
+    /// IF NOT EXISTS: no effect if the table existed.
     pub unless_there: bool,
-    /// It holds what a query found, of which no row event tells.
+    /// CREATE … SELECT: it has rows for which there are no row events.
     pub with_rows: bool,
-    /// The table that it is made like.
+    /// The table of CREATE TABLE … LIKE.
     pub like: Option<TableName>,
-    /// Every name and keyword behind its name.
+    /// All names and keywords after its name.
     pub words: Vec<String>,
 }
 
-/// What a statement makes of a table's definition.
+/// The effect of a statement on a table's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It stays as it is, under this name.
+    /// Unchanged, under this name.
     Stays(TableName),
-    /// It is another, or gone.
+    /// Changed or dropped.
     Changes,
 }
 
-/// What rows logged as a statement begin with.
+/// The first words of statements that change rows.
 const ROWS: &[&str] = &[
     "ANALYZE", "BEGIN", "CALL", "DELETE", "DO", "HANDLER", "INSERT", "LOAD", "REPLACE", "SELECT",
     "TABLE", "UPDATE", "VALUES", "WITH",
 ];
 
 impl Statement {
-    /// What a logged statement does. Where the source `folds_names` (its `lower_case_table_names`), so
-    /// are they here.
+    /// The effect of a logged statement. With `folds_names` (`lower_case_table_names` of the source) names are folded
+    /// to lower case.
     pub fn of(query: &Query, folds_names: bool) -> Self {
         let mut statement = Self::read(query, &query.sql, folds_names);
         let other = query.other_sql.as_deref().map(|sql| Self::read(query, sql, folds_names));
@@ -113,12 +113,12 @@ impl Statement {
         let Some(scan) = scan else { return Self::Unknown };
         let mut parser = Parser { scan, database: &query.database, folds_names };
         let read = parser.statement(sql).unwrap_or(Self::Unknown);
-        // What stands for bytes that are no text can be no name.
+        // A name with bytes that are not text cannot be represented.
         let is_garbled = !query.is_exact && read.tables().iter().any(TableName::is_garbled);
         if is_garbled { Self::Unknown } else { read }
     }
 
-    /// What it makes of this table's definition.
+    /// The effect on this table's definition.
     pub fn fate(&self, table: &TableName) -> Fate {
         let mut name = table.clone();
         let changes = match self {
@@ -153,7 +153,7 @@ impl Statement {
         }
     }
 
-    /// Whether it gives a table this name.
+    /// Whether it renames a table to this name.
     pub fn renames_to(&self, table: &TableName) -> bool {
         match self {
             Self::Rename(renames) => renames.iter().any(|(_, to)| to == table),
@@ -162,12 +162,12 @@ impl Statement {
         }
     }
 
-    /// Whether views may be others, or have other names, behind it.
+    /// Whether views may change or be renamed.
     pub fn may_change_views(&self) -> bool {
         matches!(self, Self::Views | Self::Rename(_) | Self::DropDatabase(_))
     }
 
-    /// Every table that it names.
+    /// All tables that it names.
     fn tables(&self) -> Vec<TableName> {
         match self {
             Self::Create(creation) => creation.names.clone(),
@@ -223,8 +223,8 @@ impl Parser<'_> {
         ROWS.contains(&verb.as_str()).then_some(Statement::Rows)
     }
 
-    /// `SET STATEMENT variable = value, … FOR`, as often as it stands there. By what mode the rest was
-    /// read is not known where it sets `sql_mode`: that may only be where it makes no difference.
+    /// Skips any number of `SET STATEMENT variable = value, … FOR`. If one sets `sql_mode`, the lexer mode of the rest
+    /// is unknown, which is accepted only if it makes no difference.
     fn pass_settings(&mut self, sql: &str) -> Option<()> {
         while self.scan.skip_all(&["SET", "STATEMENT"]) {
             let mut sets_mode = false;
@@ -282,8 +282,8 @@ impl Parser<'_> {
         self.scan.skip("INDEX").then(|| self.index()).flatten()
     }
 
-    /// Whether the table that is made is filled by a query: `SELECT`, `TABLE name` and `VALUES` in the
-    /// rest of the statement, of which the last stands in partitions too.
+    /// Whether a query fills the created table: the rest of the statement has `SELECT`, `TABLE name` or `VALUES`. The
+    /// last also occurs in partition definitions.
     fn has_query(&self) -> bool {
         let mut rest = self.scan.clone();
         let mut depth = 0_usize;
@@ -396,7 +396,7 @@ impl Parser<'_> {
         self.scan.skip_all(&["IF", "EXISTS"]);
     }
 
-    /// MariaDB: how long to wait for the table.
+    /// Skips MariaDB's lock wait clause.
     fn skip_wait(&mut self) {
         if self.scan.skip("WAIT") {
             self.scan.pass();
@@ -404,7 +404,7 @@ impl Parser<'_> {
         self.scan.skip("NOWAIT");
     }
 
-    /// Whether nothing follows but words that make no difference.
+    /// Whether only these words, which make no difference, follow.
     fn ends_with(&mut self, words: &[&str]) -> bool {
         self.skip_wait();
         while self.scan.is(words) {
@@ -439,7 +439,7 @@ mod tests {
         Statement::of(&query(sql, 0), false)
     }
 
-    /// The table that is altered, its new name, whether rows move, and the others.
+    /// The altered table, its new name, whether rows move, and the other tables.
     fn altered(sql: &str) -> (TableName, Option<TableName>, bool, Vec<TableName>) {
         match parse(sql) {
             Statement::Alter { table, renamed, alteration, others } => {
@@ -643,7 +643,7 @@ mod tests {
         }
     }
 
-    /// An entry that is taken out of the list makes no statement mean something else.
+    /// Without its entry, a harmless statement is not understood as another.
     #[test]
     fn without_an_entry_a_harmless_statement_is_not_understood() {
         for (place, entry) in HARMLESS.iter().enumerate() {

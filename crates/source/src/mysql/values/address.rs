@@ -1,4 +1,4 @@
-//! UUID, INET4 and INET6 of MariaDB as it prints them.
+//! MariaDB's UUID, INET4 and INET6 in its text form.
 
 use std::{
     fmt::Write,
@@ -8,7 +8,7 @@ use std::{
 
 use super::Malformed;
 
-/// A UUID, whose bytes stand as they are printed.
+/// A UUID, whose bytes are in text order.
 pub(super) fn uuid(bytes: &[u8]) -> Result<Arc<str>, Malformed> {
     let mut text = String::with_capacity(36);
     for (index, byte) in padded::<16>(bytes)?.iter().enumerate() {
@@ -24,8 +24,8 @@ pub(super) fn inet4(bytes: &[u8]) -> Result<Arc<str>, Malformed> {
     Ok(Ipv4Addr::from(padded::<4>(bytes)?).to_string().into())
 }
 
-/// The first of the longest runs of zero groups is left out, be it of one group; an address that
-/// is or stands for one of IPv4 ends as that does.
+/// The first of the longest runs of zero groups is abbreviated, even a single group. An IPv4-mapped or IPv4-compatible
+/// address ends in IPv4 form.
 pub(super) fn inet6(bytes: &[u8]) -> Result<Arc<str>, Malformed> {
     let address = Ipv6Addr::from(padded::<16>(bytes)?);
     let groups = address.segments();
@@ -53,14 +53,14 @@ pub(super) fn inet6(bytes: &[u8]) -> Result<Arc<str>, Malformed> {
     Ok(text.into())
 }
 
-/// Where the longest run of zeros starts, and its length.
+/// The start and length of the longest run of zeros.
 fn longest_zeros(groups: &[u16; 8]) -> (usize, usize) {
     let run = |start: usize| groups.iter().skip(start).take_while(|group| **group == 0).count();
     let runs = (0..groups.len()).map(|start| (start, run(start)));
     runs.fold((0, 0), |longest, run| if run.1 > longest.1 { run } else { longest })
 }
 
-/// Zeros at the end are not sent.
+/// Trailing zeros are not sent.
 fn padded<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Malformed> {
     let mut whole = [0; N];
     whole.get_mut(..bytes.len()).ok_or(Malformed)?.copy_from_slice(bytes);

@@ -14,17 +14,17 @@ use super::{
 };
 use crate::mysql::bytes::Reader;
 
-/// How many bytes a column takes in a row image.
+/// The length of a column in a row image, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CellLength {
-    /// So many.
+    /// Fixed.
     Fixed(usize),
-    /// As many as a number of so many bytes before them says.
+    /// Given by a length prefix of this many bytes.
     Prefixed(usize),
 }
 
 impl CellLength {
-    /// The column's bytes, without the number before them.
+    /// Reads the column's bytes, without the length prefix.
     pub(crate) fn take<'b>(self, reader: &mut Reader<'b>) -> Result<&'b [u8], Malformed> {
         let length = match self {
             Self::Fixed(length) => length,
@@ -34,23 +34,23 @@ impl CellLength {
     }
 }
 
-/// How a column of a row image is read.
+/// The decoder of a column in row images.
 #[derive(Clone, Debug)]
 pub(crate) enum Cell {
-    /// A signed integer of so many bytes.
+    /// A signed integer of this many bytes.
     Int(usize),
-    /// An unsigned integer of so many bytes.
+    /// An unsigned integer of this many bytes.
     Uint(usize),
     Float,
     Double,
     /// Precision and scale.
     Decimal(u8, u8),
-    /// A big-endian number of so many bytes.
+    /// A big-endian number of this many bytes.
     Bit(usize),
     Year,
     ShortYear,
     Date,
-    /// With so many digits of a fraction, like the five below.
+    /// With this many fraction digits, like the following five.
     Time(u16),
     DateTime(u16),
     Timestamp(u16),
@@ -58,16 +58,16 @@ pub(crate) enum Cell {
     OldDateTime(u8),
     OldTimestamp(u8),
     Text(CellLength, Charset),
-    /// Text whose spaces at the end do not count.
+    /// Text whose trailing spaces are ignored.
     Padded(CellLength, Charset),
     Bytes(CellLength),
-    /// Bytes to be filled with zeros to this length.
+    /// Bytes that are padded with zeros to this length.
     Filled(CellLength, usize),
     CompressedText(CellLength, Charset),
     CompressedBytes(CellLength),
-    /// A number of so many bytes of one of the labels, from 1.
+    /// The number of a label, from 1, in this many bytes.
     Enum(usize, Arc<[Arc<str>]>),
-    /// So many bytes with a bit for each label.
+    /// A bit for each label, in this many bytes.
     Set(usize, Arc<[Arc<str>]>),
     Json(CellLength),
     Uuid(CellLength),
@@ -76,7 +76,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// Whether bytes of such a column are to be a text and are none.
+    /// Whether the column is text and these bytes are invalid in its character set.
     pub(crate) fn is_no_text(&self, bytes: &[u8]) -> bool {
         match self {
             Self::Text(_, charset) | Self::Padded(_, charset) => text(bytes, charset).is_err(),
@@ -88,7 +88,7 @@ impl Cell {
         }
     }
 
-    /// The value that stands next in the row image.
+    /// Reads the next value of the row image.
     pub(crate) fn read(&self, reader: &mut Reader<'_>) -> Result<Value, Malformed> {
         Ok(match self {
             Self::Int(bytes) => {
@@ -111,7 +111,7 @@ impl Cell {
             }
             Self::Bit(bytes) => Value::Uint(temporal::big_endian(reader, *bytes)?),
             Self::Year => year(reader.u8()?),
-            // Years are counted from 1900, and 0 is none: shown alike.
+            // Years are counted from 1900, and 0 means year 0: both show the same two digits.
             Self::ShortYear => Value::Uint(u64::from(reader.u8()? % 100)),
             Self::Date => temporal::date(reader)?,
             Self::Time(digits) => temporal::time2(reader, *digits)?,
@@ -137,7 +137,7 @@ impl Cell {
     }
 }
 
-/// Texts that are no Unicode are not told from others once they are read, so they are not.
+/// An error for text that is not valid Unicode, because different invalid texts would become equal.
 fn text<'b>(bytes: &'b [u8], charset: &Charset) -> Result<Cow<'b, str>, Malformed> {
     charset.decode_exact(bytes).ok_or(Malformed)
 }
@@ -151,7 +151,7 @@ fn filled(bytes: &[u8], whole: usize) -> Value {
     Value::Bytes(filled.into())
 }
 
-/// No server stores what is no number; minus zero is zero.
+/// Servers store neither infinity nor NaN. Minus zero becomes zero.
 fn float(number: f64) -> Result<Value, Malformed> {
     number.is_finite().then_some(Value::Float(number + 0.0)).ok_or(Malformed)
 }
@@ -160,7 +160,7 @@ fn year(byte: u8) -> Value {
     Value::Uint(if byte == 0 { 0 } else { 1_900 + u64::from(byte) })
 }
 
-/// Number 0 stands for a text that was none of the labels, which a SELECT shows empty.
+/// Number 0 means an invalid label, which a SELECT returns as an empty text.
 fn label(number: u64, labels: &[Arc<str>]) -> Result<Value, Malformed> {
     let Some(index) = number.checked_sub(1) else { return Ok(Value::Text("".into())) };
     let label = usize::try_from(index).ok().and_then(|index| labels.get(index));

@@ -13,12 +13,12 @@ use flate2::read::{DeflateDecoder, ZlibDecoder};
 
 use super::Malformed;
 
-/// Most bytes of a LONGBLOB.
+/// The most bytes of a LONGBLOB.
 const MAX_BYTES: u64 = u32::MAX as u64;
-/// Memory set aside before anything is read.
+/// The most memory that is reserved before anything is decompressed.
 const MAX_RESERVED: u64 = 1 << 24;
 
-/// The value that was compressed.
+/// Decompresses a value.
 pub(super) fn decompress(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Malformed> {
     let Some((&head, rest)) = bytes.split_first() else { return Ok(Cow::Borrowed(bytes)) };
     if head == 0 {
@@ -30,7 +30,7 @@ pub(super) fn decompress(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Malformed> {
         return Err(Malformed);
     }
     let mut value = Vec::with_capacity(length.min(MAX_RESERVED) as usize);
-    // One byte more than there should be, so that a longer value shows.
+    // One byte more than expected, so that a longer value is noticed.
     let read = match head & 8 {
         0 => ZlibDecoder::new(deflated).take(length + 1).read_to_end(&mut value),
         _ => DeflateDecoder::new(deflated).take(length + 1).read_to_end(&mut value),

@@ -1,4 +1,4 @@
-//! Decimals as the servers store them.
+//! Decimals in the servers' binary form.
 //!
 //! ```text
 //! decimal := integer fraction     nine digits to four bytes, big endian; the digits left over at
@@ -12,12 +12,12 @@ use remora_engine::Decimal;
 use super::Malformed;
 use crate::mysql::bytes::Reader;
 
-/// Bytes of so many digits, up to nine.
+/// The bytes for this many digits, up to nine.
 const BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
-/// The longest text: sign, 65 digits, point, and a zero before it.
+/// The longest text: sign, 65 digits, point, and a leading zero.
 const MAX_TEXT: usize = 72;
 
-/// Reads a decimal of so many digits, so many of them behind the point.
+/// Reads a decimal with this precision and scale.
 pub(crate) fn decimal(
     reader: &mut Reader<'_>,
     precision: u8,
@@ -53,7 +53,7 @@ fn length(digits: usize) -> usize {
 struct Words<'a> {
     bytes: &'a [u8],
     flip: u8,
-    /// What the first byte is inverted by; nothing for the others.
+    /// XORed with the first byte only.
     first: u8,
 }
 
@@ -94,7 +94,7 @@ impl Digits {
         }
     }
 
-    /// The number; a zero with a sign, which no server writes, loses it.
+    /// The number. Minus zero, which no server writes, becomes zero.
     fn finish(&self) -> Option<Decimal> {
         let text = std::str::from_utf8(self.text.get(..self.len)?).ok()?;
         Decimal::from_canonical(text).or_else(|| Decimal::from_canonical(text.get(1..)?))

@@ -1,4 +1,4 @@
-//! Values: from row images and SELECT results to the exact values of the engine.
+//! Converts values of row images and SELECT results exactly to the engine's values.
 //!
 //! | source                            | engine           | note                                  |
 //! |-----------------------------------|------------------|---------------------------------------|
@@ -35,7 +35,7 @@ pub use select::from_select;
 
 use super::bytes::Short;
 
-/// Bytes that are no value of their column's type.
+/// Bytes that are not a value of their column's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 

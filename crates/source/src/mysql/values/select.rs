@@ -10,12 +10,12 @@ use crate::{
 
 const MICROS: i64 = 1_000_000;
 
-/// The value of a column listed by [`crate::mysql::schema::SourceTable::select_list`], by the text
-/// or the binary protocol: the same as its row image gives. The session's time zone must be
-/// `+00:00` and its character set utf8mb4.
+/// Converts a value of a column listed by [`crate::mysql::schema::SourceTable::select_list`], from the text or the
+/// binary protocol. The result is the same as from a row image. The session's time zone must be `+00:00` and its
+/// character set utf8mb4.
 ///
 /// # Errors
-/// [`Error::Statement`] if the answer is no value of the column.
+/// [`Error::Statement`] if it is not a value of the column.
 pub fn from_select(column: &SourceColumn, value: mysql::Value) -> Result<Value> {
     if value == Sent::NULL {
         return Ok(Value::Null);
@@ -58,7 +58,7 @@ pub fn from_select(column: &SourceColumn, value: mysql::Value) -> Result<Value> 
     })
 }
 
-/// Servers send what is no Unicode as it lies there.
+/// Servers send invalid Unicode as it is stored.
 fn text(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
@@ -93,7 +93,7 @@ fn unsigned(value: &Sent) -> Option<u64> {
     }
 }
 
-/// Minus zero is zero.
+/// Minus zero becomes zero.
 fn float(value: &Sent) -> Option<f64> {
     let number = match value {
         Sent::Float(number) => f64::from(*number),
@@ -103,7 +103,7 @@ fn float(value: &Sent) -> Option<f64> {
     number.is_finite().then_some(number + 0.0)
 }
 
-/// ZEROFILL columns come with leading zeros.
+/// ZEROFILL columns have leading zeros.
 fn decimal(value: &Sent, precision: u8, scale: u8) -> Option<Value> {
     Decimal::parse(digits(value)?, precision, scale).map(Value::Decimal)
 }

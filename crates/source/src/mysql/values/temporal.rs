@@ -1,4 +1,4 @@
-//! Dates and times as the servers store them.
+//! Dates and times in the servers' binary forms.
 //!
 //! ```text
 //! date        := u24 LE: year << 9 | month << 5 | day
@@ -24,7 +24,7 @@ use super::Malformed;
 use crate::mysql::bytes::Reader;
 
 const MICROS: i64 = 1_000_000;
-/// One second above the longest time, in seconds.
+/// One second more than the longest time, in seconds.
 const TIME_ZERO_SECONDS: i64 = 838 * 3_600 + 59 * 60 + 60;
 
 /// DATE.
@@ -38,14 +38,14 @@ pub(crate) fn date(reader: &mut Reader<'_>) -> Result<Value, Malformed> {
     date.is_valid().then_some(Value::Date(date)).ok_or(Malformed)
 }
 
-/// DATETIME with so many digits of a fraction.
+/// DATETIME with this many fraction digits.
 pub(crate) fn date_time2(reader: &mut Reader<'_>, digits: u16) -> Result<Value, Malformed> {
     let whole = big_endian(reader, 5)?.checked_sub(1 << 39).ok_or(Malformed)?;
     let micros = fraction(reader, digits)?;
     packed_date_time(whole << 24 | micros)
 }
 
-/// A date and time as JSON holds it: the number above times 2^24, plus the microseconds.
+/// A date and time in binary JSON: the number above times 2^24, plus the microseconds.
 pub(crate) fn packed_date_time(packed: u64) -> Result<Value, Malformed> {
     let (whole, micros) = (packed >> 24, packed & 0xff_ffff);
     let (days, clock) = (whole >> 17, whole & 0x1_ffff);
@@ -58,7 +58,7 @@ pub(crate) fn packed_date_time(packed: u64) -> Result<Value, Malformed> {
     moment(date, clock >> 12, clock >> 6 & 63, clock & 63, micros)
 }
 
-/// TIME with so many digits of a fraction.
+/// TIME with this many fraction digits.
 pub(crate) fn time2(reader: &mut Reader<'_>, digits: u16) -> Result<Value, Malformed> {
     let bytes = u32::from(digits.min(6).div_ceil(2));
     let whole = big_endian(reader, 3 + bytes as usize)? as i64 - (1 << (23 + 8 * bytes));
@@ -68,20 +68,20 @@ pub(crate) fn time2(reader: &mut Reader<'_>, digits: u16) -> Result<Value, Malfo
     span(whole < 0, clock >> 12, clock >> 6 & 63, clock & 63, parts * unit)
 }
 
-/// A time as JSON holds it: hour << 12 | minute << 6 | second, times 2^24, plus the microseconds.
+/// A time in binary JSON: hour << 12 | minute << 6 | second, times 2^24, plus the microseconds.
 pub(crate) fn packed_time(packed: i64) -> Result<Value, Malformed> {
     let size = packed.checked_abs().ok_or(Malformed)?;
     let clock = size >> 24;
     span(packed < 0, clock >> 12 & 1_023, clock >> 6 & 63, clock & 63, size & 0xff_ffff)
 }
 
-/// TIMESTAMP with so many digits of a fraction.
+/// TIMESTAMP with this many fraction digits.
 pub(crate) fn timestamp2(reader: &mut Reader<'_>, digits: u16) -> Result<Value, Malformed> {
     let seconds = big_endian(reader, 4)?;
     Ok(timestamp(seconds, fraction(reader, digits)?))
 }
 
-/// The old DATETIME with so many digits of a fraction.
+/// The old DATETIME with this many fraction digits.
 pub(crate) fn old_date_time(reader: &mut Reader<'_>, digits: u8) -> Result<Value, Malformed> {
     if digits > 0 {
         let bytes = [6, 6, 7, 7, 7, 8].get(usize::from(digits) - 1).ok_or(Malformed)?;
@@ -99,7 +99,7 @@ pub(crate) fn old_date_time(reader: &mut Reader<'_>, digits: u8) -> Result<Value
     moment(date, clock / 10_000, clock / 100 % 100, clock % 100, 0)
 }
 
-/// The old TIME with so many digits of a fraction.
+/// The old TIME with this many fraction digits.
 pub(crate) fn old_time(reader: &mut Reader<'_>, digits: u8) -> Result<Value, Malformed> {
     if digits > 0 {
         let bytes = [4, 4, 5, 5, 5, 6].get(usize::from(digits) - 1).ok_or(Malformed)?;
@@ -114,7 +114,7 @@ pub(crate) fn old_time(reader: &mut Reader<'_>, digits: u8) -> Result<Value, Mal
     span(number < 0, size / 10_000, size / 100 % 100, size % 100, 0)
 }
 
-/// The old TIMESTAMP with so many digits of a fraction.
+/// The old TIMESTAMP with this many fraction digits.
 pub(crate) fn old_timestamp(reader: &mut Reader<'_>, digits: u8) -> Result<Value, Malformed> {
     match digits {
         0 => Ok(timestamp(u64::from(reader.u32()?), 0)),
@@ -128,7 +128,7 @@ pub(crate) fn old_timestamp(reader: &mut Reader<'_>, digits: u8) -> Result<Value
     }
 }
 
-/// No moment is second 0: it stands for `0000-00-00 00:00:00`.
+/// Second 0 means `0000-00-00 00:00:00`.
 fn timestamp(seconds: u64, micros: u64) -> Value {
     if seconds == 0 && micros == 0 {
         return Value::Timestamp(ZERO_TIMESTAMP_MICROS);

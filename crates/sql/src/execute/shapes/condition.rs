@@ -1,8 +1,8 @@
-//! Conditions prepared once and filled with constants in each run: a filter over columns and a text condition that mean
+//! Conditions prepared once and filled with literals in each run: a filter over columns and a text condition that mean
 //! in the engine exactly what they mean in SQL.
 //!
-//! SQL's conditions are true, false or unknown; the engine's hold or do not. So a negation is pushed down to the
-//! comparisons, each of which is built not to hold where SQL's is unknown.
+//! SQL has three truth values, the engine two. So negations are pushed down to the comparisons, and each comparison is
+//! built to be false in the engine where SQL's result is unknown.
 
 use std::ops::Bound;
 
@@ -24,19 +24,19 @@ pub(super) enum Test {
     In(Operand, Group, bool),
     Between(Operand, Group, Group, bool),
     IsNull(Operand, bool),
-    /// The text begins with what stands before the only `%` of a pattern.
+    /// The text begins with the pattern's part before its only `%`.
     Begins(Operand, Collation, Group),
     All(Vec<Test>),
     Any(Vec<Test>),
     Again(Box<Test>, Repeated),
 }
 
-/// A column that is compared.
+/// A column in a comparison.
 #[derive(Debug)]
 pub(super) struct Operand {
     pub name: String,
     pub comparable: Option<Comparable>,
-    /// How its texts compare, where that is not as their bytes do.
+    /// The collation by which its texts compare; `None` if they compare by bytes.
     pub collation: Option<Collation>,
 }
 
@@ -51,14 +51,14 @@ pub(super) enum TextTest {
     Any(Vec<TextTest>),
 }
 
-/// What is asked of rows: all of it.
+/// A complete condition, with places for its literals.
 #[derive(Debug, Default)]
 pub(super) struct Tests {
     pub texts: Vec<TextTest>,
     pub columns: Vec<Test>,
 }
 
-/// A condition filled with constants.
+/// A condition with its literals filled in.
 #[derive(Default)]
 pub(super) struct Selected {
     pub text: Option<TextQuery>,
@@ -66,7 +66,7 @@ pub(super) struct Selected {
 }
 
 impl Tests {
-    /// Makes a condition ready; `None` where the engine has no exact answer to it.
+    /// Prepares a condition; `None` if the engine has no exact answer to it.
     pub fn new(condition: Option<&Condition>, table: &Table) -> Option<Self> {
         let mut tests = Self::default();
         match condition {
@@ -79,7 +79,7 @@ impl Tests {
         Some(tests)
     }
 
-    /// Adds one; `None`, and nothing is added, where the engine has no exact answer to it.
+    /// Adds a condition; `None`, with nothing added, if the engine has no exact answer to it.
     pub fn add(&mut self, condition: &Condition, table: &Table) -> Option<()> {
         if let Condition::Keywords(keywords) = condition {
             let is_other = keywords.table.as_ref().is_some_and(|name| !table.is_called(Some(name)));
@@ -95,7 +95,7 @@ impl Tests {
         Some(())
     }
 
-    /// The query by keywords, if there is one.
+    /// The keyword query, if there is one.
     pub fn keywords(&self) -> Option<&Keywords> {
         self.texts.iter().find_map(|test| match test {
             TextTest::Keywords(keywords) => Some(keywords),
@@ -103,13 +103,13 @@ impl Tests {
         })
     }
 
-    /// Whether rows without an order are ordered by the MATCH, as MySQL and Sphinx order them.
+    /// Whether rows without ORDER BY are ordered by the MATCH's rank, as in MySQL and Sphinx.
     pub fn ranks(&self) -> bool {
         let is_ranked = matches!(self.texts.as_slice(), [TextTest::Match(_, _, false)]);
         is_ranked || self.keywords().is_some()
     }
 
-    /// The MATCH of the condition, if it has one and no other.
+    /// The MATCH of the condition, if it has exactly one.
     pub fn only_match(&self) -> Option<(&[usize], Group, bool)> {
         let mut matches = self.texts.iter().filter_map(|test| match test {
             TextTest::Match(columns, text, boolean) => Some((columns.as_slice(), *text, *boolean)),
@@ -119,7 +119,7 @@ impl Tests {
         (matches.next().is_none() && self.texts.len() == 1).then_some(first)
     }
 
-    /// Fills in the constants; `None` where one takes a conversion.
+    /// Fills in the literals; `None` if one needs a conversion.
     pub fn fill(&self, constants: &Constants<'_>, table: &Table) -> Option<Selected> {
         let columns = self.columns.iter().map(|test| test.fill(constants, 0));
         let mut columns: Vec<Filter> = columns.collect::<Option<_>>()?;
@@ -199,8 +199,8 @@ fn column_test(condition: &Condition, table: &Table, positive: bool) -> Option<T
 }
 
 impl TextTest {
-    /// The condition that it is on a column, where it asks for a beginning; and where no index has the column's order, a
-    /// query that leaves few rows of which to ask that.
+    /// The filter for a column whose text begins with a prefix. If no index has the column's order, also a text query
+    /// that narrows down the rows to test.
     fn beginning(
         &self,
         constants: &Constants<'_>,
@@ -252,7 +252,7 @@ impl TextTest {
 }
 
 impl Keywords {
-    /// The milliseconds that the statement gives itself, if it does.
+    /// The statement's own time limit in milliseconds, if it has one.
     pub fn time_limit_ms(&self, constants: &Constants<'_>) -> Option<u64> {
         let is_it = |(name, _): &&(String, MatchOption)| name.eq_ignore_ascii_case(MAX_QUERY_TIME);
         let MatchOption::Literal(group) = self.options.iter().find(is_it)?.1 else { return None };
@@ -286,7 +286,7 @@ impl Keywords {
 }
 
 impl Test {
-    /// `offset` is added to the groups: it stands there for another of its repetitions.
+    /// Fills in the literals. `offset` is added to the group numbers, for a further repetition of the condition.
     fn fill(&self, constants: &Constants<'_>, offset: usize) -> Option<Filter> {
         let several = |parts: &[Self]| {
             parts.iter().map(|part| part.fill(constants, offset)).collect::<Option<Vec<_>>>()
@@ -335,7 +335,7 @@ impl Test {
 }
 
 impl Operand {
-    /// The condition that the column compares so with a constant; `None` where that takes a conversion.
+    /// A comparison of the column with a literal; `None` if that needs a conversion.
     fn test(
         &self,
         comparison: Comparison,
@@ -351,7 +351,7 @@ impl Operand {
         }
     }
 
-    /// The same of a column of texts that do not compare as their bytes do.
+    /// The same for a text column that does not compare by bytes.
     fn compare_keys(
         &self,
         collation: Collation,
@@ -382,7 +382,7 @@ impl Operand {
         Some(Filter::KeyWithin(column, order, low, high))
     }
 
-    /// The condition that the column compares so with a constant; none holds where it is NULL.
+    /// A comparison of the column with a fitted literal. It is false where the column is NULL.
     pub fn compare(&self, comparison: Comparison, fitted: Fitted) -> Filter {
         use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
         let value = match (fitted, comparison) {
@@ -402,7 +402,7 @@ impl Operand {
         let column = self.name.clone();
         let filter = Filter::Compare { column, comparison, literal: Literal::Value(value) };
         match comparison {
-            // It holds for NULL in the engine.
+            // The engine's NotEqual is true for NULL.
             EngineComparison::NotEqual => Filter::And(vec![self.is_not_null(), filter]),
             _ => filter,
         }
@@ -457,7 +457,7 @@ impl Operand {
 }
 
 impl Comparison {
-    /// What holds where it does not, NULL aside.
+    /// The negation, with NULL still false.
     fn negated(self) -> Self {
         match self {
             Self::Equal => Self::NotEqual,

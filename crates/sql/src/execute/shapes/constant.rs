@@ -1,6 +1,5 @@
-//! The literals of a statement as values of a column.
-//!
-//! Only exact values without a conversion are made here; for anything else the statement takes the general way.
+//! The literals of a statement as values of a column. Only exact values that need no conversion are handled; with any
+//! other literal the statement takes the general path.
 
 use std::borrow::Cow;
 
@@ -21,58 +20,58 @@ use crate::{
     },
 };
 
-/// What a literal says.
+/// The value of a literal.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Constant<'a> {
     Null,
     Integer(i128),
-    /// Digits with a point among them.
+    /// Digits with a decimal point.
     Number(Cow<'a, str>),
     Text(Cow<'a, str>),
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     Bytes(Cow<'a, [u8]>),
-    /// A date or a moment that a client sent as such.
+    /// A date or a moment that a client sent as a typed parameter.
     Moment(DateTime),
-    /// Something that is not compared here.
+    /// Anything that cannot be compared here.
     Other,
 }
 
-/// What a constant is as a value of a column that it is compared with.
+/// A literal fitted to the type of the column that it is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Fitted {
-    /// This value.
+    /// Equal to this value.
     Value(Value),
     /// Smaller than every value of the column.
     Below,
     /// Greater than every value of the column.
     Above,
-    /// NULL: no comparison with it holds.
+    /// NULL: no comparison with it is true.
     Null,
 }
 
-/// How a column's values are compared with constants, as far as that is done here.
+/// How a column's values compare with literals, for the types supported here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparable {
-    /// Integers between these two, unsigned or not.
+    /// Integers in this range, signed or unsigned.
     Integer {
         least: i128,
         greatest: i128,
         unsigned: bool,
     },
-    /// Text, by its bytes.
+    /// Text that compares by bytes.
     Text,
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     Bytes,
     Decimal,
     Double,
     Date,
     DateTime,
-    /// A moment, of which the session's clocks show a date and a time.
+    /// A TIMESTAMP; literals are dates and times in the session's time zone.
     Timestamp,
 }
 
 impl Comparable {
-    /// How a column of this type is compared; `None` if not here.
+    /// How a column of this type compares; `None` if that is not supported here.
     pub fn of(kind: ColumnType, spec: &ColumnSpec) -> Option<Self> {
         let shift = |bits: u8| 1i128 << u32::from(bits.min(64));
         match kind {
@@ -92,7 +91,7 @@ impl Comparable {
         }
     }
 
-    /// The same where it is a condition of rows, not what their keys are.
+    /// The same for conditions, which support more types than keys.
     pub fn of_condition(kind: ColumnType, spec: &ColumnSpec) -> Option<Self> {
         Self::of(kind, spec).or(match kind {
             ColumnType::Decimal(..) => Some(Self::Decimal),
@@ -104,7 +103,7 @@ impl Comparable {
         })
     }
 
-    /// The constant as a value of the column in a session of this time zone; `None` where that takes a conversion.
+    /// Fits a literal to the column in a session with this time zone; `None` if that needs a conversion.
     pub fn fit_in(self, constant: &Constant<'_>, zone: &TimeZone) -> Option<Fitted> {
         let moment = match (self, constant) {
             (Self::Timestamp, Constant::Text(text)) => plain_moment(text)?,
@@ -117,7 +116,7 @@ impl Comparable {
         Some(Fitted::Value(Value::Timestamp(only_moment(shown, zone)?)))
     }
 
-    /// The constant as a value of the column; `None` where that takes a conversion, or the session's time zone.
+    /// Fits a literal to the column; `None` if that needs a conversion or the time zone.
     pub fn fit(self, constant: &Constant<'_>) -> Option<Fitted> {
         match (self, constant) {
             (_, Constant::Null) => Some(Fitted::Null),
@@ -142,7 +141,7 @@ impl Comparable {
             (Self::Bytes, Constant::Bytes(bytes)) => {
                 Some(Fitted::Value(Value::Bytes(bytes.as_ref().into())))
             }
-            // Others are bytes in the client's character set.
+            // Text that is not ASCII would first have to be encoded in the client's character set.
             (Self::Bytes, Constant::Text(text)) if text.is_ascii() => {
                 Some(Fitted::Value(Value::Bytes(text.as_bytes().into())))
             }
@@ -172,7 +171,7 @@ impl Comparable {
                 match (self, moment.micros) {
                     (Self::DateTime, _) => Some(Fitted::Value(Value::DateTime(moment))),
                     (_, 0) => Some(Fitted::Value(Value::Date(moment.date))),
-                    // A date is compared as the moment it begins at.
+                    // A date compares as its midnight.
                     _ => None,
                 }
             }
@@ -180,13 +179,12 @@ impl Comparable {
     }
 }
 
-/// Most digits of a decimal.
+/// The most digits of a DECIMAL.
 const MAX_DIGITS: u8 = 65;
-/// The greatest integer up to which each is a double.
+/// The limit up to which every integer has an exact double.
 const MAX_EXACT: u128 = 1 << 53;
 
-/// `2026-11-24`, or with a time behind it `2026-11-24 10:38:54.25`: a day that there is, in the form in which it
-/// is shown.
+/// Parses `2026-11-24` or `2026-11-24 10:38:54.25`: an existing day in exactly the form in which MySQL shows it.
 fn plain_moment(text: &str) -> Option<DateTime> {
     let number = |range: std::ops::Range<usize>| -> Option<u64> {
         let digits = text.get(range)?;
@@ -223,9 +221,9 @@ fn plain_moment(text: &str) -> Option<DateTime> {
     Some(DateTime { date, micros: seconds * 1_000_000 + micros })
 }
 
-/// An integer as it is written by machines: nothing that a conversion would have to say about it.
+/// Parses an integer in canonical form: no sign, zero or space that a conversion would have to handle.
 fn canonical_integer(text: &str) -> Option<i128> {
-    // Longer ones are compared as floats, which tell fewer of them apart.
+    // Longer ones compare as floats, which have fewer distinct values.
     const MAX_DIGITS: usize = 15;
     let digits = text.strip_prefix('-').unwrap_or(text);
     let all = digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -239,7 +237,7 @@ impl<'a> Constants<'a> {
         literals_of(self.literals, self.ends, group)
     }
 
-    /// The only literal of a group.
+    /// The only literal of a group, or the value of a sum.
     pub fn one(&self, group: Group) -> Constant<'a> {
         if let Some(place) = group.checked_sub(FIRST_SUM) {
             let sum = self.sums.get(place).copied().flatten();
@@ -251,7 +249,7 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// A number of rows; `None` if it is not one.
+    /// A number of rows, as in LIMIT; `None` if the literal is not one.
     pub fn rows(&self, group: Option<Group>) -> Option<u64> {
         match self.one(group?) {
             Constant::Integer(number) => u64::try_from(number).ok(),
@@ -259,7 +257,7 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// What a literal says.
+    /// The value of a literal.
     pub fn constant(&self, literal: &Literal) -> Constant<'a> {
         let bytes = || self.text.get(literal.start..literal.end).unwrap_or_default();
         match literal.kind {
@@ -310,7 +308,7 @@ fn hex_bytes(literal: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn integer(digits: &[u8]) -> Option<i128> {
-    // More digits are decimals, beyond every integer type.
+    // More digits exceed every integer type and become a DECIMAL.
     const MAX_DIGITS: usize = 30;
     if digits.len() > MAX_DIGITS {
         return None;

@@ -1,4 +1,4 @@
-//! EXPLAIN of shapes: asks the engine how it would answer.
+//! EXPLAIN of shapes: asks the engine for the access path.
 
 use std::{sync::Arc, time::Instant};
 
@@ -27,13 +27,14 @@ use crate::{
     state::SessionState,
 };
 
-/// How a statement reads its tables, and how many SELECTs it has.
+/// The accesses of a statement's tables, and its number of SELECTs.
 pub(crate) struct Explained {
     pub accesses: Vec<Access>,
     pub selects: usize,
 }
 
-/// A statement without its literals, and the plan of its shape if it has one; `None` if no shape may answer it.
+/// The statement separated from its literals, with the plan of its shape if it has one; `None` if no shape may answer
+/// it.
 fn found(session: &SessionState, source: &Source) -> Option<(Lifted, Reader, Option<AnyPlan>)> {
     if !answers(session) {
         return None;
@@ -49,7 +50,7 @@ fn found(session: &SessionState, source: &Source) -> Option<(Lifted, Reader, Opt
     Some((lifted, reader, plan))
 }
 
-/// How a statement would be answered, table by table; `None` if it goes the general way.
+/// How a statement would be answered, table by table; `None` if it takes the general path.
 pub(crate) async fn explain(
     session: &mut SessionState,
     source: &Arc<Source>,
@@ -69,7 +70,7 @@ pub(crate) async fn explain(
     Ok(Some(Explained { accesses, selects }))
 }
 
-/// Runs a statement and says what its steps took, a line each; `None` if it goes the general way.
+/// Runs a statement and returns the measured steps, one line each; `None` if it takes the general path.
 pub(crate) async fn analyze(
     session: &mut SessionState,
     source: &Arc<Source>,

@@ -1,5 +1,5 @@
-//! The keys in a condition: one key, a list, an OR of equalities, a UNION of single rows. All become a sorted list of
-//! keys to look up, of any length.
+//! Primary keys in a condition: one key, a list, an OR of equalities, a UNION of single rows. All become a sorted list
+//! of keys to look up, of any length.
 
 use std::cmp::Ordering;
 
@@ -13,21 +13,21 @@ use super::{
     table::Table,
 };
 
-/// Keys, to be filled with constants.
+/// A condition on the primary key, with places for its literals.
 #[derive(Debug)]
 pub(super) struct KeyTest {
     atoms: Vec<Atom>,
     comparables: SmallVec<[Comparable; 2]>,
-    /// Whether it is one key.
+    /// Whether it names exactly one key.
     pub is_single: bool,
-    /// Whether a key is looked up by its bytes though others are equal to it: a row that is found
-    /// is the only one, one that is not may be there in another spelling.
+    /// Whether a single key is looked up by its bytes although its collation has other spellings of it. A row found so
+    /// is the only match; if none is found, another spelling may still exist.
     pub by_bytes: bool,
-    /// The array that holds the keys, of a join with JSON_TABLE.
+    /// The JSON array that holds the keys, of a join with JSON_TABLE.
     json: Option<JsonArray>,
 }
 
-/// An array of keys in the text of a literal.
+/// A JSON array of keys in a literal.
 #[derive(Clone, Copy, Debug)]
 struct JsonArray {
     array: Group,
@@ -36,29 +36,29 @@ struct JsonArray {
     range: (i128, i128),
 }
 
-/// Keys of one form: each part a literal or a member of one list's tuples.
+/// Keys of one form. Each key part is a literal, or a member of the tuples of one list.
 #[derive(Debug)]
 struct Atom {
     parts: SmallVec<[Part; 2]>,
-    /// The list, and the members of its tuples.
+    /// The list, and the number of members of its tuples.
     list: Option<(Group, usize)>,
     again: Repeated,
 }
 
-/// Where a part of a key comes from.
+/// The source of a key part's value.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     One(Group),
     Member(usize),
 }
 
-/// What an equality says of a key's part.
+/// The key part that an equality fixes, its value, and the list if it has one.
 type Said = (usize, Part, Option<(Group, usize)>);
 
 const ONCE: Repeated = Repeated { times: 1, groups: 0 };
 
 impl KeyTest {
-    /// The keys that a condition names, if that is all it says.
+    /// The keys of a condition, if it does nothing but name keys.
     pub fn new(condition: &Condition, table: &Table) -> Option<Self> {
         let schema = table.schema();
         let mut by_bytes = false;
@@ -105,15 +105,13 @@ impl KeyTest {
         self.comparables.iter().all(|part| matches!(part, Comparable::Integer { .. }))
     }
 
-    /// The single key; `Some(None)` if there can be no such row, `None` if a literal takes a
-    /// conversion.
+    /// The single key; `Some(None)` if no row can match, `None` if a literal needs a conversion.
     pub fn single(&self, constants: &Constants<'_>) -> Option<Option<KeyValues>> {
         let atom = self.atoms.first()?;
         self.key(atom, constants, 0, 0)
     }
 
-    /// Appends the keys of the statement's `branches`, in their order; `None` if a literal takes a
-    /// conversion.
+    /// Appends the keys of the statement's `branches`, in their order; `None` if a literal needs a conversion.
     pub fn fill(
         &self,
         constants: &Constants<'_>,
@@ -191,7 +189,7 @@ impl JsonArray {
                 return None;
             }
             let number: i128 = digits.parse().ok()?;
-            // What the type does not hold is NULL, which joins with nothing.
+            // Numbers outside the column's type become NULL, which matches nothing.
             if number < self.range.0 || number > self.range.1 {
                 continue;
             }
@@ -272,7 +270,7 @@ fn say_once(condition: &Condition, table: &Table, said: &mut SmallVec<[Said; 4]>
     }
 }
 
-/// Sorts keys ascending and drops those that are there twice.
+/// Sorts keys ascending and removes duplicates.
 pub(super) fn sort(keys: &mut Vec<KeyValues>) {
     if !keys.is_sorted_by(|a, b| order(a, b).is_lt()) {
         keys.sort_unstable_by(order);
@@ -280,7 +278,7 @@ pub(super) fn sort(keys: &mut Vec<KeyValues>) {
     }
 }
 
-/// Drops keys that were there before, and keeps the order.
+/// Removes duplicates and keeps the order of first occurrences.
 pub(super) fn distinct(keys: &mut Vec<KeyValues>) {
     let mut sorted: Vec<(u32, KeyValues)> = (0..).zip(keys.drain(..)).collect();
     sorted.sort_unstable_by(|a, b| order(&a.1, &b.1).then(a.0.cmp(&b.0)));

@@ -13,9 +13,9 @@ use remora_mysql::{LexMode, Lexer, Token, TokenKind};
 
 use crate::state::SessionState;
 
-/// Texts without literals up to this length are remembered.
+/// The longest key that is cached.
 const MAX_KEY_BYTES: usize = 4_096;
-/// Most parts of a tuple.
+/// The most members of a tuple.
 const MAX_ARITY: usize = 64;
 
 /// Groups from this number on are sums of literals.
@@ -24,24 +24,24 @@ pub(super) const FIRST_SUM: usize = usize::MAX / 2;
 const LITERAL: u8 = 1;
 const LIST: u8 = 2;
 
-/// What a literal is.
+/// The kind of a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LiteralKind {
     /// Digits.
     Integer,
-    /// Digits behind a minus.
+    /// Digits after a minus sign.
     Negative,
     /// Text in quotes.
     Text,
-    /// A number with a point or an exponent.
+    /// A number with a decimal point or an exponent.
     Inexact,
-    /// Bytes in hexadecimal digits.
+    /// Bytes as hexadecimal digits.
     Hex,
-    /// `?`: `start` is its number.
+    /// `?`; its `start` is the parameter's number.
     Parameter,
 }
 
-/// A literal: where it stands.
+/// A literal and its position in the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Literal {
     pub kind: LiteralKind,
@@ -54,29 +54,29 @@ pub(super) struct Literal {
 pub(super) enum Piece {
     /// A word, a name in quotes, or an operator.
     Token(Token),
-    /// The literal that is a group of its own.
+    /// A single literal: the number of its group.
     Literal(usize),
-    /// The list that is this group, of tuples of so many.
+    /// A list: the number of its group, and the arity of its tuples.
     List(usize, usize),
 }
 
-/// A statement taken apart. Kept between statements for its memory.
+/// A statement separated from its literals. Reused between statements for its allocations.
 #[derive(Default)]
 pub(super) struct Lifted {
-    /// What the statement is remembered by.
+    /// The key in the plan cache.
     pub key: Vec<u8>,
-    /// Whether it is short enough for that.
+    /// Whether the key is short enough to be cached.
     pub has_key: bool,
-    /// What the text says.
+    /// The tokens and literals of the text.
     pub pieces: Vec<Piece>,
-    /// The literals in their order.
+    /// The literals in text order.
     pub literals: Vec<Literal>,
-    /// Where each group ends in `literals`.
+    /// The end of each group in `literals`.
     pub ends: Vec<usize>,
 }
 
 impl Lifted {
-    /// Whether the text has this word, given in upper case, outside of quotes.
+    /// Whether the text has this word outside of quotes. `word` is in upper case.
     pub fn has_word(&self, text: &[u8], word: &str) -> bool {
         let is_it = |piece: &Piece| matches!(piece, Piece::Token(it) if it.is_word(text, word));
         self.pieces.iter().any(is_it)
@@ -91,15 +91,15 @@ pub(super) struct Constants<'a> {
     pub literals: &'a [Literal],
     pub ends: &'a [usize],
     pub parameters: &'a [Value],
-    /// What the sums of a plan are, the groups from [`FIRST_SUM`] on; `None` where one is no number of 64 bits.
+    /// The values of a plan's sums, the groups from [`FIRST_SUM`] on; `None` if one is not a 64-bit integer.
     pub sums: Vec<Option<i64>>,
-    /// The session's.
+    /// The session's time zone.
     pub zone: TimeZone,
 }
 
 impl Lifted {
-    /// Takes the text apart; `false` if it cannot be one of the shapes that are answered here:
-    /// not one SELECT, or with literals that say more than a number or a text.
+    /// Separates the text; `false` if it cannot have a shape: it is not a single SELECT, or has literals that are not
+    /// plain numbers or texts.
     pub fn read(&mut self, text: &[u8], mode: LexMode, database: Option<&str>) -> bool {
         self.key.clear();
         self.pieces.clear();
@@ -117,12 +117,12 @@ impl Lifted {
         reading.run(self).unwrap_or(false)
     }
 
-    /// Whether there is a `?` in it.
+    /// Whether the text has a `?`.
     pub fn has_parameters(&self) -> bool {
         self.literals.iter().any(|literal| literal.kind == LiteralKind::Parameter)
     }
 
-    /// Whether its memory is worth keeping.
+    /// Whether its buffers are small enough to be kept.
     pub fn is_small(&self) -> bool {
         const KEPT: usize = 4_096;
         self.pieces.capacity() <= KEPT && self.literals.capacity() <= KEPT
@@ -133,7 +133,7 @@ impl Lifted {
         literals_of(&self.literals, &self.ends, group)
     }
 
-    /// The literal that begins at a place of the text, behind its sign, and its group.
+    /// The literal that begins at this position of the text, after its sign, and its group.
     pub fn literal_at(&self, place: usize) -> Option<(&Literal, usize)> {
         let begins = |literal: &&Literal| match literal.kind {
             LiteralKind::Parameter => literal.end == place + 1,
@@ -144,7 +144,7 @@ impl Lifted {
         Some((literal, self.ends.partition_point(|end| *end <= at)))
     }
 
-    /// The constants of the statement in a session.
+    /// The statement's literals with the session's parameters and time zone.
     pub fn constants<'a>(
         &'a self,
         text: &'a [u8],
@@ -158,7 +158,7 @@ impl Lifted {
     }
 }
 
-/// Whether a comment may say which indexes are to be used.
+/// Whether a comment may hold an index hint.
 fn has_index_hint(text: &[u8]) -> bool {
     let Some(place) = memchr::memmem::find(text, b"/*+") else { return false };
     let hint = text.get(place..).unwrap_or_default();
@@ -166,7 +166,7 @@ fn has_index_hint(text: &[u8]) -> bool {
     hint.unwrap_or_default().windows(5).any(|word| word.eq_ignore_ascii_case(b"INDEX"))
 }
 
-/// The literals of a group, given where each ends.
+/// The literals of a group, given the end of each group.
 pub(super) fn literals_of<'l>(
     literals: &'l [Literal],
     ends: &[usize],
@@ -183,15 +183,15 @@ pub(super) fn literals_of<'l>(
 struct Reading<'a> {
     text: &'a [u8],
     lexer: Lexer<'a>,
-    /// Up to where the text is in the key.
+    /// The text before this position is in the key.
     copied: usize,
     parameters: usize,
-    /// In ORDER BY, where a number is a column's and no literal.
+    /// Whether this is in ORDER BY, where a number is a column and not a literal.
     in_order: bool,
 }
 
 impl Reading<'_> {
-    /// `None` where the text is no sequence of tokens.
+    /// `None` if the text cannot be tokenized.
     fn run(&mut self, out: &mut Lifted) -> Option<bool> {
         let mut after_in = false;
         let mut ended = false;
@@ -231,7 +231,7 @@ impl Reading<'_> {
         Some(!out.pieces.is_empty())
     }
 
-    /// Appends the text up to a literal to the key and goes behind it.
+    /// Appends the text up to `until` to the key and continues at `behind`.
     fn copy(&mut self, out: &mut Lifted, until: usize, behind: usize) {
         let bytes = self.text.get(self.copied..until).unwrap_or_default();
         let fits = out.key.len() + bytes.len() <= MAX_KEY_BYTES;
@@ -243,7 +243,7 @@ impl Reading<'_> {
         self.copied = behind;
     }
 
-    /// The literal that the token is or begins; the outer `None` ends the reading.
+    /// The literal that the token is or begins; the outer `None` stops the whole reading.
     fn literal(&mut self, token: &Token, before: Option<Piece>) -> Option<Option<Literal>> {
         let (start, end) = (token.start, token.end);
         let of = |kind| Some(Some(Literal { kind, start, end }));
@@ -252,7 +252,7 @@ impl Reading<'_> {
             TokenKind::Decimal | TokenKind::Float => of(LiteralKind::Inexact),
             TokenKind::Hex => of(LiteralKind::Hex),
             TokenKind::Text => match before {
-                // One text behind another is a part of it.
+                // Adjacent string literals are concatenated into one.
                 Some(Piece::Literal(_)) => None,
                 _ => of(LiteralKind::Text),
             },
@@ -279,7 +279,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether a minus behind this is a sign.
+    /// Whether a minus sign after this piece is unary.
     fn before_sign(&self, piece: Piece) -> bool {
         const WORDS: [&str; 7] = ["AND", "OR", "BETWEEN", "IN", "NOT", "WHERE", "LIMIT"];
         match piece {
@@ -289,8 +289,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Takes the list of literals, or of tuples of them, that follows `IN (`; nothing if it is
-    /// something else.
+    /// Reads the list of literals, or of tuples of them, after `IN (`. Reads nothing if it is not such a list.
     fn list(&mut self, out: &mut Lifted, start: usize) {
         let (lexer, copied, parameters) = (self.lexer.clone(), self.copied, self.parameters);
         let (literals, key_bytes, has_key) = (out.literals.len(), out.key.len(), out.has_key);
@@ -311,8 +310,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The arity of the tuples, and where the parenthesis behind the last begins. The parenthesis
-    /// is left to be read.
+    /// The arity of the tuples, and the position of the closing parenthesis, which stays unread.
     fn tuples(&mut self, out: &mut Lifted) -> Option<(usize, usize)> {
         let mut arity = None;
         loop {
@@ -353,7 +351,7 @@ impl Reading<'_> {
             count += 1;
             let token = self.lexer.next().ok()??;
             if token.is(self.text, ")") {
-                // `(1)` is no tuple.
+                // `(1)` is not a tuple.
                 return (count > 1).then_some(count);
             }
             if !token.is(self.text, ",") {
@@ -367,7 +365,7 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a statement that may be answered here begins so.
+/// Whether a statement that may have a shape begins with this token.
 fn begins(token: &Token, text: &[u8]) -> bool {
     token.is_word(text, "SELECT") || token.is_word(text, "WITH") || token.is(text, "(")
 }

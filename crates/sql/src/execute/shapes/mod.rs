@@ -1,9 +1,10 @@
 //! Statements answered without planning (shapes): by key, by keys, search, count, facet, joins by key.
 //!
-//! [`lift`] separates a text from its literals. The rest finds a cached plan ([`crate::shared::Plans`]), or has a shape
-//! ([`shape`]; of several tables [`join`]) that becomes one ([`plan`]). The plan is filled with the literals
-//! ([`constant`]) and sent to the engine ([`run`]). A statement without a shape, or with a literal that needs one of
-//! MySQL's conversions, takes the general way. Both ways return the same columns and rows.
+//! [`lift`] separates a text from its literals. The rest of the text finds a cached plan ([`crate::shared::Plans`]), or
+//! has a shape ([`shape`]; of several tables [`join`]) that becomes a plan ([`plan`]). The plan is filled with the
+//! literals ([`constant`]) and sent to the engine ([`run`]). A statement without a shape, or with a literal that needs
+//! one of MySQL's conversions, takes the general path: it is planned by DataFusion. Both paths return the same columns
+//! and rows.
 
 mod condition;
 mod constant;
@@ -47,14 +48,14 @@ enum AnyShape {
     Joined(join::Shape),
 }
 
-/// A plan of one table or of several, or those that were made of statements without a shape.
+/// A plan of one table or of several, or the cached plans of statements without a shape.
 enum AnyPlan {
     One(Box<Plan>),
     Joined(join::Plan),
     Planned(planned::Kept),
 }
 
-/// What is kept of a prepared statement that has such a shape.
+/// The part of a prepared statement that is kept for its shape.
 #[derive(Default)]
 pub(crate) struct PreparedShape {
     prepared: Option<PreparedPlan>,
@@ -62,7 +63,7 @@ pub(crate) struct PreparedShape {
 
 struct PreparedPlan {
     lifted: Lifted,
-    /// Its shape, if it has one.
+    /// The shape, if it has one.
     shape: Option<AnyShape>,
     database: Option<String>,
     /// The newest plan.
@@ -70,11 +71,11 @@ struct PreparedPlan {
 }
 
 thread_local! {
-    /// The memory of the last statement of the thread.
+    /// The buffers of this thread's last statement, for reuse.
     static LIFTED: Cell<Option<Box<Lifted>>> = const { Cell::new(None) };
 }
 
-/// Answers a text as it came, before anything is made of it; `None` if it has none of the shapes.
+/// Answers a text as the client sent it, before it is parsed; `None` if it has no known shape.
 pub(crate) async fn run_text<R: Reply>(
     session: &mut SessionState,
     text: &[u8],
@@ -104,7 +105,7 @@ async fn run_lifted<R: Reply>(
     if !is_read || lifted.has_parameters() {
         return Ok(None);
     }
-    // What begins as it does reads rows, whatever comments stand before it.
+    // The kind is Select even if comments come first.
     session.begin_reading(Kind::Select).await?;
     let reader = session.reader();
     let plans = &session.shared.plans;
@@ -127,7 +128,7 @@ async fn run_lifted<R: Reply>(
             let made = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database));
             let planned = known.filter(|known| known.is_planned());
             let Some(plan) = made.map(Arc::new).or(planned) else {
-                // One with FACET is several statements.
+                // A SELECT with FACET is several statements.
                 if !lifted.has_word(text, "FACET") {
                     remember(Known::Seen);
                 }
@@ -152,7 +153,7 @@ async fn run_lifted<R: Reply>(
     }
 }
 
-/// Answers a SELECT; `None` if it has none of the shapes.
+/// Answers a SELECT; `None` if it has no known shape.
 pub(crate) async fn run<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -161,7 +162,7 @@ pub(crate) async fn run<R: Reply>(
     run_part(session, statement, statement.source.text.len(), reply).await
 }
 
-/// Answers a SELECT whose rows were kept from others, as it asks at its end.
+/// Answers a SELECT with a locking clause, whose rows are protected already.
 pub(crate) async fn run_protected<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -180,7 +181,7 @@ pub(crate) async fn run_protected<R: Reply>(
     run_part(session, statement, clause.start, reply).await
 }
 
-/// Answers what stands before `end`.
+/// Answers the text before `end`.
 async fn run_part<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -208,7 +209,7 @@ async fn run_part<R: Reply>(
     plan.run(session, &reader, &constants, reply).await
 }
 
-/// What is to be kept of a prepared statement.
+/// What to keep of a prepared statement.
 pub(crate) fn prepare(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -224,7 +225,7 @@ pub(crate) fn prepare(
     Ok(PreparedShape { prepared: Some(PreparedPlan { lifted, shape, database, plan }) })
 }
 
-/// Answers a prepared statement; `None` if it has none of the shapes.
+/// Answers a prepared statement; `None` if it has no known shape.
 pub(crate) async fn run_prepared<R: Reply>(
     session: &mut SessionState,
     shape: &PreparedShape,
@@ -261,8 +262,8 @@ pub(crate) async fn run_prepared<R: Reply>(
     }
 }
 
-/// The keys that the condition of a SELECT names, each once and in their order, if that is all it
-/// says; there need be no rows of them.
+/// The distinct keys that the condition of a SELECT names, in key order, if it does nothing but name keys. Rows with
+/// these keys need not exist.
 pub(crate) fn named_keys(
     session: &SessionState,
     text: &[u8],
@@ -316,7 +317,7 @@ impl AnyPlan {
         })
     }
 
-    /// Whether the tables are still those that the plan was made for.
+    /// Whether the plan's tables are unchanged.
     fn is_current(&self, reader: &Reader) -> bool {
         match self {
             Self::One(plan) => plan.table.is_current(reader),
@@ -325,7 +326,7 @@ impl AnyPlan {
         }
     }
 
-    /// Whether it was made of statements without a shape.
+    /// Whether these are cached plans of statements without a shape.
     fn is_planned(&self) -> bool {
         matches!(self, Self::Planned(_))
     }
@@ -355,11 +356,10 @@ fn is_select(text: &[u8]) -> bool {
         || matches!(trimmed.first(), Some(b'(' | b'/' | b'-' | b'#'))
 }
 
-/// Whether what the session set leaves rows as they are answered here.
+/// Whether the session's variables permit the shapes' answers.
 fn answers(session: &SessionState) -> bool {
     let variables = &session.variables;
-    // Texts would compare by their bytes with literals that are bytes.
-    // What Sphinx means by them the general way knows.
+    // With binary literals, texts would compare by bytes. Only the general path knows Sphinx's meaning of a statement.
     !variables.is_sphinx
         && variables.sql_select_limit == u64::MAX
         && variables.collation_connection != Collation::BINARY

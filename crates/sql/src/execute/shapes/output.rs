@@ -62,7 +62,7 @@ fn cell<'v>(kind: SqlType, value: &'v Value, zone: &TimeZone) -> Result<Cell<'v>
     })
 }
 
-/// A moment as the clocks of a zone show it.
+/// A moment as local date and time in a zone.
 fn local(micros: i64, zone: &TimeZone) -> Result<DateTime> {
     if micros == ZERO_TIMESTAMP_MICROS {
         let date = Date { year: 0, month: 0, day: 0 };

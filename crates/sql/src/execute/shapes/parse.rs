@@ -1,4 +1,4 @@
-//! Reads a statement's shape from its pieces, by descent; the grammar stands in [`super::shape`].
+//! Parses a statement's shape from its pieces, by recursive descent. The grammar is in [`super::shape`].
 
 use remora_mysql::{LexMode, Token, TokenKind, unquoted};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::parse::MAX_QUERY_TIME;
 
-/// Words that are no names here; the general way knows all of them.
+/// Words that are not accepted as names; the general path handles them.
 const RESERVED: &str = "\
      ALL AND AS ASC BETWEEN BINARY BY CASE CAST COLLATE CONVERT CROSS CURRENT_DATE \
      CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DEFAULT DESC DISTINCT DISTINCTROW DIV ELSE \
@@ -21,7 +21,7 @@ const RESERVED: &str = "\
      WINDOW XOR RLIKE LOCALTIME LOCALTIMESTAMP UTC_DATE UTC_TIME UTC_TIMESTAMP \
      SQL_CALC_FOUND_ROWS VALUES WITH JSON_TABLE";
 
-/// Deepest nesting of a condition.
+/// The deepest nesting of a condition.
 const MAX_DEPTH: usize = 24;
 
 /// The shape of a statement, if it has one.
@@ -45,7 +45,7 @@ pub(super) fn shape(text: &[u8], mode: LexMode, pieces: &[Piece]) -> Option<Shap
     (parser.at == pieces.len() && plain).then_some(Shape { select, branches, all })
 }
 
-/// The options of the only query by keywords that is a part of the condition.
+/// The options of the condition's only keyword query.
 fn options_of(condition: &mut Condition) -> Option<&mut MatchOptions> {
     match condition {
         Condition::Keywords(keywords) => Some(&mut keywords.options),
@@ -54,7 +54,7 @@ fn options_of(condition: &mut Condition) -> Option<&mut MatchOptions> {
     }
 }
 
-/// The database, the table, its alias, and the keys it is joined with.
+/// The database, the table, its alias, and the JSON_TABLE that it is joined with.
 type Source = (Option<String>, String, Option<String>, Option<JsonKeys>);
 
 pub(super) struct Parser<'a> {
@@ -65,24 +65,24 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Reads from the first piece.
+    /// Starts at the first piece.
     pub fn new(text: &'a [u8], mode: LexMode, pieces: &'a [Piece]) -> Self {
         Self { text, mode, pieces, at: 0 }
     }
 }
 
 impl Parser<'_> {
-    /// How many pieces were read.
+    /// The number of pieces read.
     pub fn place(&self) -> usize {
         self.at
     }
 
-    /// Passes over pieces that were looked at.
+    /// Skips pieces that were looked at.
     pub fn skip(&mut self, pieces: usize) {
         self.at += pieces;
     }
 
-    /// Whether all was read.
+    /// Whether all pieces were read.
     pub fn at_end(&self) -> bool {
         self.at == self.pieces.len()
     }
@@ -118,7 +118,7 @@ impl Parser<'_> {
         };
         let group = match (distinct, items.as_slice(), &group) {
             (false, ..) => group,
-            // The distinct values of a column are its groups.
+            // DISTINCT of a column is the same as GROUP BY it.
             (true, [Item::One(Value::Column(column), _)], None) => Some(column.clone()),
             (true, ..) => return None,
         };
@@ -200,7 +200,7 @@ impl Parser<'_> {
         Some(JsonKeys { array, members, member, range, alias, column, key })
     }
 
-    /// `ON` the column of the keys equals one of the table's.
+    /// `ON` the JSON_TABLE's column equals a column of the table.
     fn joined_on(&mut self, mut keys: JsonKeys) -> Option<JsonKeys> {
         if !self.word("ON") {
             return None;
@@ -237,7 +237,7 @@ impl Parser<'_> {
         let name = match (self.alias()?, &value) {
             (Some(alias), _) => alias,
             (None, Value::Column(column)) => column.name.clone(),
-            // The header has the text of the literals, which is not part of the shape.
+            // The column's name would contain the literals' text, which is not part of the shape.
             (None, Value::Score(_)) => return None,
             (None, _) => written,
         };
@@ -337,7 +337,7 @@ impl Parser<'_> {
         if parts.len() == 1 { parts.pop() } else { Some(Condition::Or(parts)) }
     }
 
-    /// How often the operand of OR that was just read stands there; goes behind the last.
+    /// How often the operand of OR just read is repeated; continues after the last repetition.
     fn again(&mut self, range: &std::ops::Range<usize>) -> usize {
         let mut times = 1;
         while self.is_word("OR") && self.same(range.clone(), self.at + 1) {
@@ -352,7 +352,7 @@ impl Parser<'_> {
         times
     }
 
-    /// Whether the pieces from `at` on are those of the range, but for the literals.
+    /// Whether the pieces from `at` on equal those of the range, apart from their literals.
     fn same(&self, range: std::ops::Range<usize>, at: usize) -> bool {
         let (Some(first), Some(other)) =
             (self.pieces.get(range.clone()), self.pieces.get(at..at + range.len()))
@@ -369,7 +369,7 @@ impl Parser<'_> {
         })
     }
 
-    /// How many groups of literals stand there.
+    /// The number of literal groups in the range.
     fn groups(&self, range: std::ops::Range<usize>) -> usize {
         let pieces = self.pieces.get(range).unwrap_or_default();
         pieces.iter().filter(|piece| !matches!(piece, Piece::Token(_))).count()
@@ -453,7 +453,7 @@ impl Parser<'_> {
         Some(negate_if(negated, condition))
     }
 
-    /// INSTR, LOCATE and POSITION, compared with 0.
+    /// INSTR, LOCATE or POSITION, compared with 0.
     fn position(&mut self) -> Option<Condition> {
         let instr = self.is_word("INSTR");
         let separator = if self.is_word("POSITION") { None } else { Some(",") };
@@ -493,7 +493,7 @@ impl Parser<'_> {
         Some(negate_if(negated, Condition::In(columns, list)))
     }
 
-    /// A list of tuples of so many literals, in parentheses.
+    /// A list of tuples of this arity, in parentheses.
     pub fn list(&mut self, wanted: usize) -> Option<Group> {
         self.expect("(")?;
         let Some(Piece::List(group, arity)) = self.pieces.get(self.at).copied() else {
@@ -504,7 +504,7 @@ impl Parser<'_> {
         (arity == wanted).then_some(group)
     }
 
-    /// `MATCH('query')`; reads nothing if it is another MATCH.
+    /// `MATCH('query')`; reads nothing if it is MATCH … AGAINST.
     fn keywords(&mut self) -> Option<Keywords> {
         let [_, Piece::Token(open), Piece::Literal(text), ..] = *self.pieces.get(self.at..)? else {
             return None;
@@ -518,12 +518,12 @@ impl Parser<'_> {
         Some(Keywords { text, table, options: Vec::new() })
     }
 
-    /// What stands behind OPTION.
+    /// The options after OPTION.
     fn options(&mut self) -> Option<MatchOptions> {
         let mut options = Vec::new();
         loop {
             let name = self.name()?.to_lowercase();
-            // The general way ends a statement in time.
+            // Only the general path enforces this time limit.
             if name == MAX_QUERY_TIME {
                 return None;
             }
@@ -602,18 +602,18 @@ impl Parser<'_> {
         OPERATORS.iter().find(|(mark, _)| self.mark(mark)).map(|(_, comparison)| *comparison)
     }
 
-    /// A column, with its table if that is named.
+    /// A column, qualified with its table or not.
     pub fn column(&mut self) -> Option<ColumnName> {
         let mut name = self.name()?;
         let mut table = None;
         if self.mark(".") {
             table = Some(std::mem::replace(&mut name, self.name()?));
         }
-        // A third part would be a database's table.
+        // A third part would mean `database.table.column`.
         (!self.is(".") && !self.is("(")).then_some(ColumnName { table, name, hidden: None })
     }
 
-    /// The outer `None` is for what follows a value and is no alias.
+    /// An alias, if there is one. The outer `None` means that something else follows the value.
     pub fn alias(&mut self) -> Option<Option<String>> {
         if self.word("AS") {
             return Some(Some(self.name()?));
@@ -643,13 +643,13 @@ impl Parser<'_> {
         Some(name)
     }
 
-    /// Whether the word cannot be a name here; the general way knows all of them.
+    /// Whether the word is not accepted as a name; the general path handles all of them.
     fn is_reserved(&self, token: &Token) -> bool {
         let bytes = self.bytes(token);
         RESERVED.split_ascii_whitespace().any(|word| bytes.eq_ignore_ascii_case(word.as_bytes()))
     }
 
-    /// The text from a piece to the one before this.
+    /// The text from a piece up to the last piece read.
     pub fn written(&self, start: usize) -> Option<String> {
         let first = self.pieces.get(start)?;
         let last = self.pieces.get(self.at.checked_sub(1)?)?;
@@ -667,7 +667,7 @@ impl Parser<'_> {
         Some(group)
     }
 
-    /// Whether a call of the function begins here.
+    /// Whether a call of this function begins here.
     pub fn is_call(&self, name: &str) -> bool {
         let open = self.pieces.get(self.at + 1);
         let open = matches!(open, Some(Piece::Token(token)) if token.is(self.text, "("));
@@ -693,26 +693,26 @@ impl Parser<'_> {
         self.token().is_some_and(|token| token.is_word(self.text, word))
     }
 
-    /// Whether a mark is the next.
+    /// Whether this mark is next.
     pub fn is(&self, mark: &str) -> bool {
         self.token().is_some_and(|token| token.is(self.text, mark))
     }
 
-    /// Takes a word if it is the next.
+    /// Consumes this word if it is next.
     pub fn word(&mut self, word: &str) -> bool {
         let is = self.is_word(word);
         self.at += usize::from(is);
         is
     }
 
-    /// Takes a mark if it is the next.
+    /// Consumes this mark if it is next.
     pub fn mark(&mut self, mark: &str) -> bool {
         let is = self.is(mark);
         self.at += usize::from(is);
         is
     }
 
-    /// Takes a mark that must be the next.
+    /// Consumes this mark; `None` if it is not next.
     pub fn expect(&mut self, mark: &str) -> Option<()> {
         self.mark(mark).then_some(())
     }

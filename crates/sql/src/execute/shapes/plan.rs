@@ -1,4 +1,4 @@
-//! A statement's shape against a table: what is asked of the engine, to be filled with constants.
+//! A shape bound to a table: the engine request, with places for literals.
 
 use jiff::tz::TimeZone;
 use remora_engine::{ColumnType, SortBy, SortKey};
@@ -20,10 +20,10 @@ use crate::{
     shared::InstanceState,
 };
 
-/// Most rows of a search that are collected before they are sent.
+/// The most rows of a search that are collected before they are sent.
 pub(super) const MAX_PAGE_ROWS: u64 = 10_000;
 
-/// A statement made ready for a table of one definition.
+/// A statement bound to a definition of its table.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub table: Table,
@@ -34,23 +34,23 @@ pub(super) struct Plan {
     pub offset: Option<Group>,
 }
 
-/// What is asked of the engine.
+/// The engine request.
 #[derive(Debug)]
 pub(super) enum Work {
     /// Rows by their keys.
     Keys(KeyWork),
     /// A page of a search.
     Page(PageWork),
-    /// How many rows.
+    /// The number of rows.
     Count(Tests),
-    /// How many rows there are of each value.
+    /// The number of rows of each value.
     Facet(FacetWork),
-    /// The least or the greatest values of columns.
+    /// The least or greatest values of columns.
     Ends(Tests, Vec<End>),
 }
 
 impl Work {
-    /// The MATCH('…') by which rows are found.
+    /// The MATCH('…') that finds the rows.
     pub fn keywords(&self) -> Option<&Keywords> {
         match self {
             Self::Page(work) => work.tests.keywords(),
@@ -65,22 +65,22 @@ impl Work {
 #[derive(Debug)]
 pub(super) struct KeyWork {
     pub test: KeyTest,
-    /// The positions of the columns that are sent.
+    /// The positions of the selected columns.
     pub fields: Vec<usize>,
     pub branches: Repeated,
     pub order: KeyOrder,
 }
 
-/// In which order rows come that are asked for by their keys.
+/// The order of rows that are looked up by key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyOrder {
-    /// By key.
+    /// By key, ascending.
     Ascending,
-    /// By key, the greatest first.
+    /// By key, descending.
     Descending,
-    /// As they are asked for, each time anew.
+    /// In the order of the keys in the statement; duplicates are repeated.
     AsAsked,
-    /// As they are asked for first.
+    /// In the order of each key's first occurrence in the statement.
     FirstAsked,
 }
 
@@ -90,18 +90,18 @@ pub(super) struct PageWork {
     pub tests: Tests,
     pub fields: Vec<PageField>,
     pub sort: Vec<SortKey>,
-    /// MATCHes that must be the one of the condition.
+    /// MATCHes in the select list or ORDER BY. Each must be the one of the condition.
     pub scores: Vec<Match>,
-    /// How rows are read by key where few are looked at.
+    /// A scan by key, used if it reads few rows.
     pub few: Option<FewScan>,
 }
 
-/// What is sent of a row that was found.
+/// A selected value of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageField {
     Column(usize),
     Score,
-    /// The weight that the query by keywords gives.
+    /// The weight that the keyword query computes.
     Weight,
 }
 
@@ -110,51 +110,51 @@ pub(super) enum PageField {
 pub(super) struct End {
     pub column: String,
     pub nullable: bool,
-    /// The order at whose beginning it stands.
+    /// The order whose first row has the value.
     pub sort: SortKey,
 }
 
-/// How many rows there are of each value.
+/// The number of rows of each value, with least and greatest values of other columns.
 #[derive(Debug)]
 pub(super) struct FacetWork {
     pub tests: Tests,
-    /// The name of the column.
+    /// The grouped column.
     pub column: String,
-    /// How its texts compare, where that is not as their bytes do.
+    /// The collation by which its texts compare; `None` if they compare by bytes.
     pub collation: Option<Collation>,
     /// What is selected.
     pub items: Vec<FacetItem>,
-    /// The columns of which the least or, if so, the greatest value is selected too.
+    /// The columns of which the least value is selected, or the greatest if the flag is set.
     pub ends: Vec<(String, bool)>,
     pub order: FacetOrder,
 }
 
-/// What is selected of a value's rows.
+/// A selected value of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FacetItem {
     Value,
     Count,
-    /// The end of this number.
+    /// The least or greatest value with this number.
     End(usize),
 }
 
 impl FacetWork {
-    /// Whether nothing depends on how many rows there are of a value.
+    /// Whether only the distinct values matter, and not how many rows have them.
     pub fn values_only(&self) -> bool {
         !self.items.contains(&FacetItem::Count) && self.order != FacetOrder::Frequent
     }
 }
 
-/// In which order values come.
+/// The order of the groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FacetOrder {
-    /// The most frequent first.
+    /// By number of rows, descending.
     Frequent,
-    /// By value; whether the greatest is first.
+    /// By value, descending if the flag is set.
     Value(bool),
 }
 
-/// What an ORDER BY part means.
+/// The meaning of a part of ORDER BY.
 enum Ordered<'s> {
     Column(usize),
     Score(&'s Match),
@@ -163,7 +163,7 @@ enum Ordered<'s> {
 }
 
 impl Plan {
-    /// Makes a shape ready; `None` if the table or what is asked of it is not answered here.
+    /// Binds a shape to its table; `None` if the table or the request is not supported here.
     pub fn new(
         shape: &Shape,
         database: Option<&str>,
@@ -190,7 +190,7 @@ impl Plan {
         Some(Self { table, columns, work, limit: select.limit, offset: select.offset })
     }
 
-    /// Rows by their keys, if the condition names them.
+    /// Rows by key, if the condition names keys.
     fn keys(select: &Select, branches: Repeated, table: &Table) -> Option<(Work, Vec<Column>)> {
         let test = KeyTest::new(select.condition.as_ref()?, table)?;
         let (fields, columns) = fields(&select.items, table)?;
@@ -223,7 +223,7 @@ impl Plan {
         }
         work.order = if shape.all { KeyOrder::AsAsked } else { KeyOrder::FirstAsked };
         for column in &mut columns {
-            // Columns of a UNION belong to no table.
+            // Result columns of a UNION belong to no table.
             column.database.clear();
             column.table.clear();
             column.original_table.clear();
@@ -235,7 +235,7 @@ impl Plan {
     }
 }
 
-/// The columns of rows.
+/// The positions and descriptions of selected columns.
 fn fields(items: &[Item], table: &Table) -> Option<(Vec<usize>, Vec<Column>)> {
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
     for item in items {
@@ -259,7 +259,7 @@ fn fields(items: &[Item], table: &Table) -> Option<(Vec<usize>, Vec<Column>)> {
     Some((fields, columns))
 }
 
-/// The rows of keys that JSON_TABLE gives, as often as it gives them.
+/// Rows by the keys that JSON_TABLE gives. Repeated keys give repeated rows.
 fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<Column>)> {
     let plain = select.condition.is_none() && select.group.is_none() && select.order.is_empty();
     let may_be_keys = |item: &Item| match item {
@@ -279,7 +279,7 @@ fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<
 }
 
 fn page(select: &Select, table: &Table, reader: &Reader) -> Option<(Work, Vec<Column>)> {
-    // Without a condition all rows are asked for: they are not collected.
+    // Without condition and LIMIT all rows are wanted. They must be streamed, not collected.
     if select.limit.is_none() && select.condition.is_none() {
         return None;
     }
@@ -318,7 +318,7 @@ fn page(select: &Select, table: &Table, reader: &Reader) -> Option<(Work, Vec<Co
         };
         sort.push(SortKey { by, descending: *descending });
     }
-    // Of rows that weigh the same the lowest key comes first.
+    // Rows of equal weight are in key order.
     if tests.keywords().is_some() && sort.last().is_some_and(|last| last.by == SortBy::Score) {
         sort.push(SortKey { by: SortBy::Key, descending: false });
     }
@@ -335,7 +335,7 @@ fn page(select: &Select, table: &Table, reader: &Reader) -> Option<(Work, Vec<Co
     Some((Work::Page(PageWork { tests, fields: page_fields, sort, scores, few }), columns))
 }
 
-/// Whether an order is that of the keys.
+/// Whether a sort order is the key order.
 fn is_key_order(sort: &[SortKey], table: &Table) -> bool {
     let key = &table.schema().primary_key;
     let is_part = |(sort, position): (&SortKey, &usize)| {
@@ -350,7 +350,7 @@ fn is_key_order(sort: &[SortKey], table: &Table) -> bool {
     }
 }
 
-/// Reads these columns of few rows.
+/// A scan of these columns that is used for few rows.
 fn few(fields: &[PageField], table: &Table, reader: &Reader) -> Option<FewScan> {
     let position = |field: &PageField| match field {
         PageField::Column(position) => Some(*position),
@@ -388,7 +388,7 @@ fn ends(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
     (plain && plain_numbers).then_some((Work::Ends(tests, ends), columns))
 }
 
-/// MIN or MAX of a column, as it is found and as it is described.
+/// MIN or MAX of a column: the request and the description of its result.
 fn end(item: &Item, table: &Table) -> Option<(End, Column)> {
     let (column, greatest, name) = match item {
         Item::One(Value::Least(column), name) => (column, false, name),
@@ -410,7 +410,7 @@ fn end(item: &Item, table: &Table) -> Option<(End, Column)> {
     described.length = of_column.length;
     described.decimals = of_column.decimals;
     let column = sortable(position, table)?;
-    // The order of the keys is at hand.
+    // Key order costs nothing.
     let by = match table.schema().primary_key.first() == Some(&position) {
         true => SortBy::Key,
         false => SortBy::Column(column.clone()),
@@ -419,7 +419,7 @@ fn end(item: &Item, table: &Table) -> Option<(End, Column)> {
     Some((End { column, nullable, sort: SortKey { by, descending: greatest } }, described))
 }
 
-/// Whether an index has the rows of each value of a column in the order of another column.
+/// Whether an index has, for each value of the grouped column, the rows in the order of another column.
 fn has_ends(grouped: usize, end: &str, table: &Table) -> bool {
     let schema = table.schema();
     schema.indexes.iter().any(|index| match index.columns.as_slice() {
@@ -434,13 +434,13 @@ fn has_ends(grouped: usize, end: &str, table: &Table) -> bool {
 fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Column>)> {
     let tests = Tests::new(select.condition.as_ref(), table)?;
     let grouped = table.position(select.group.as_ref()?)?;
-    // Values that are equal in SQL must be the same in the engine, or are found to be when it runs.
+    // Values that are equal in SQL must be identical in the engine, or `run` checks that they are.
     if table.is_set(grouped) {
-        // Rows are in the groups of all their numbers.
+        // A row with a set belongs to one group for each of its numbers.
         return None;
     }
     let collation = table.asked(select.group.as_ref()?)?.collation;
-    // Labels are in the order of their numbers in SQL, of their texts in the engine.
+    // SQL orders labels (ENUM, SET) by their numbers, the engine by their texts.
     let has_labels = table.sql.columns.get(grouped)?.kind.has_labels();
     if has_labels && !select.order.is_empty() {
         return None;
@@ -448,7 +448,7 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
     let (mut selected, mut ends, mut columns) = (Vec::new(), Vec::new(), Vec::new());
     for item in items {
         match item {
-            // Which index has them is known before what is asked where that is nothing.
+            // Only without a condition is it known beforehand that an index has these values.
             Item::One(Value::Least(_) | Value::Greatest(_), _) if select.condition.is_none() => {
                 let (end, described) = end(item, table)?;
                 if !has_ends(grouped, &end.column, table) {
@@ -498,7 +498,7 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
     Some((Work::Facet(work), columns))
 }
 
-/// What a part of ORDER BY means: an alias before a column.
+/// The meaning of a part of ORDER BY. An alias takes precedence over a column.
 fn ordered<'s>(by: &'s OrderBy, select: &'s Select, table: &Table) -> Option<Ordered<'s>> {
     let value = match by {
         OrderBy::Value(value) => value,

@@ -1,4 +1,4 @@
-//! Asks the engine what a plan says and sends the rows.
+//! Sends a plan's request to the engine and the rows to the client.
 
 use datafusion::arrow::array::RecordBatch;
 use remora_engine::{
@@ -28,13 +28,13 @@ use crate::{
     state::SessionState,
 };
 
-/// Keys that are looked up before their rows are sent: so many rows stay in a near cache.
+/// Keys that are looked up before their rows are sent. That many rows stay in the CPU's cache.
 const CHUNK: usize = 1_024;
 
-/// Rows, what finding them took, and how many there are in all.
+/// Rows, the report of the search, and the total number of matches if it was counted.
 type Found = (Vec<Hit>, Option<(QueryReport, Option<u64>)>);
 
-/// Runs a plan; `None` if a literal takes a conversion that is not made here.
+/// Runs a plan; `None` if a literal needs a conversion that is not made here.
 pub(super) async fn run<R: Reply>(
     session: &mut SessionState,
     reader: &Reader,
@@ -83,7 +83,7 @@ impl Page {
         self.limit == u64::MAX && self.offset == 0
     }
 
-    /// The places of `count` rows that are on it.
+    /// The range of this page in a list of `count` rows.
     fn of(self, count: usize) -> std::ops::Range<usize> {
         let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(count);
         place(self.offset)..place(self.offset.saturating_add(self.limit))
@@ -94,11 +94,11 @@ pub(super) fn failed(error: EngineError) -> crate::Error {
     from_engine(&error)
 }
 
-/// Most values that are put in the order of a collation here.
+/// The most values that are sorted by collation here.
 const MAX_KEYED: usize = 10_000;
 
-/// Values in the order of a collation; `None` if there are many, or if some are one by the collation: which of
-/// them is shown is decided by the rows.
+/// Values in the order of a collation; `None` if there are too many, or if some are equal by the collation: then the
+/// rows decide which of them is shown.
 pub(super) fn by_keys(
     values: Vec<(Value, u64)>,
     collation: Collation,
@@ -130,7 +130,7 @@ pub(super) fn by_keys(
     Some(keyed.into_iter().map(|(_, value, count)| (value, count)).collect())
 }
 
-/// A plan with what one statement asks of it.
+/// A plan, with the literals of one statement.
 pub(super) struct Asked<'a> {
     pub reader: &'a Reader,
     pub plan: &'a Plan,
@@ -138,11 +138,11 @@ pub(super) struct Asked<'a> {
     pub page: Page,
 }
 
-/// How many rows were sent; `None` if the statement goes the general way.
+/// The number of rows sent; `None` if the statement takes the general path.
 type Sent = Result<Option<u64>>;
 
 impl<'a> Asked<'a> {
-    /// What is asked; `None` if the statement goes the general way. 1142 if the table may not be read.
+    /// Binds a plan to a statement; `None` if it takes the general path. Error 1142 if the table may not be read.
     pub fn of(
         session: &SessionState,
         reader: &'a Reader,
@@ -207,7 +207,7 @@ impl Asked<'_> {
         Ok(Some(sent))
     }
 
-    /// Sends the rows of some keys, in their order.
+    /// Sends the rows of some keys, in the order of the keys.
     fn chunk<R: Reply>(
         &self,
         session: &SessionState,
@@ -245,7 +245,7 @@ impl Asked<'_> {
         Ok(sent)
     }
 
-    /// The rows that are asked for; `None` if a literal takes a conversion.
+    /// The engine's conditions; `None` if a literal needs a conversion.
     pub fn selection(&self, tests: &Tests) -> Option<Selection> {
         let Selected { text, filter } = tests.fill(self.constants, &self.plan.table)?;
         let table = self.plan.table.engine_name.clone();
@@ -271,7 +271,7 @@ impl Asked<'_> {
         let (hits, told) = match self.found(&request, is_page) {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(None),
-            // More than a page may be: the general way sends rows as it reads them.
+            // The page is larger than the engine permits. The general path streams the rows.
             Err(EngineError::Request { .. }) => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
@@ -296,8 +296,8 @@ impl Asked<'_> {
         Ok(Some(hits.len() as u64))
     }
 
-    /// The rows of a search, and what there is to tell of it: how many there are in all where they were counted.
-    /// `None` if the rows may be more than a page may have and are not found by an index.
+    /// The rows of a search, with the search report and the total if it was counted. `None` if there may be more rows
+    /// than a page may hold and no index finds them.
     fn found(
         &self,
         request: &SearchRequest,
@@ -316,8 +316,8 @@ impl Asked<'_> {
         Ok(Some((found.hits, Some((found.report, Some(found.total))))))
     }
 
-    /// What the engine is asked for a page, and whether that is no longer than a page may be; `None` if the
-    /// statement goes the general way.
+    /// The search request of a page, and whether it is within the page size limit; `None` if the statement takes the
+    /// general path.
     pub fn search(
         &self,
         work: &PageWork,
@@ -325,7 +325,7 @@ impl Asked<'_> {
     ) -> Result<Option<(SearchRequest, bool)>> {
         let Page { mut limit, offset } = self.page;
         if self.plan.limit.is_none() {
-            // All that there are, if they are few.
+            // Without LIMIT the limit is the number of matching rows.
             limit = self.reader.count(&selection).map_err(failed)?.count;
         }
         let is_page = offset.saturating_add(limit) <= MAX_PAGE_ROWS;
@@ -353,7 +353,7 @@ impl Asked<'_> {
         Ok(Some((request, is_page)))
     }
 
-    /// The rows of a page and before it where few are looked at for them: without the numbers that a search tells.
+    /// The rows up to the end of the page, if a scan by key reads only few. They come without a search report.
     pub fn few(
         &self,
         session: &SessionState,
@@ -368,7 +368,7 @@ impl Asked<'_> {
         read.map_err(from_plan)
     }
 
-    /// Whether the scores that are asked for are those of the MATCH in the condition.
+    /// Whether the selected scores are those of the condition's MATCH.
     fn scores_the_condition(&self, work: &PageWork) -> bool {
         let table = &self.plan.table;
         let by_rank = work.sort.iter().any(|key| key.by == SortBy::Score);
@@ -453,7 +453,7 @@ impl Asked<'_> {
         Ok(Some(sent))
     }
 
-    /// What is asked of an index that has the values in their order; `None` where they come in another.
+    /// A request to an index that has the values in order; `None` if another order is wanted.
     pub fn values_request(&self, work: &FacetWork, selection: &Selection) -> Option<ValuesRequest> {
         let FacetOrder::Value(descending) = work.order else { return None };
         let last = self.page.offset.saturating_add(self.page.limit);
@@ -468,7 +468,7 @@ impl Asked<'_> {
         })
     }
 
-    /// How many values were sent.
+    /// Sends the groups and returns their number.
     async fn send_values<R: Reply>(
         &self,
         session: &SessionState,
@@ -520,13 +520,13 @@ impl Asked<'_> {
         Ok(Some(1))
     }
 
-    /// The searches for the least and greatest values.
+    /// The searches that find the least and greatest values.
     pub fn end_requests(&self, tests: &Tests, ends: &[End]) -> Option<Vec<SearchRequest>> {
         let selection = self.selection(tests)?;
         let request = |End { column, nullable, sort }: &End| {
             let mut selection = selection.clone();
             if *nullable && !sort.descending {
-                // NULL comes before all values.
+                // NULLs sort before all values.
                 let present = Filter::IsNotNull(column.clone());
                 let filter = selection.filter.take();
                 selection.filter = Some(match filter {

@@ -13,28 +13,28 @@
 //! match     := "MATCH" "(" column, … ")" "AGAINST" "(" literal mode? ")"
 //! keywords  := "MATCH" "(" literal ("," table)? ")"        with OPTION at the end of the SELECT
 //! ```
-//! A statement outside this grammar has no shape. That is not an error: it takes the general way.
+//! A statement outside this grammar has no shape and takes the general path.
 
-/// A group of literals: one, or a list.
+/// The number of a group of literals. A group is one literal or a list.
 pub(super) type Group = usize;
 
 /// A statement of a known shape.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// The SELECT.
+    /// The SELECT, or the first one of a UNION.
     pub select: Select,
-    /// How many of it are united, each with its own literals.
+    /// The repetitions of the SELECT in a UNION.
     pub branches: Repeated,
-    /// Whether rows that are equal are kept.
+    /// Whether duplicates are kept (UNION ALL).
     pub all: bool,
 }
 
-/// The same again, with the groups of literals that follow.
+/// A repetition of the same text with other literals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Repeated {
-    /// How often it stands there.
+    /// The number of occurrences.
     pub times: usize,
-    /// How many groups of literals each has.
+    /// The number of literal groups in each occurrence.
     pub groups: usize,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Select {
     pub database: Option<String>,
     pub table: String,
     pub alias: Option<String>,
-    /// The keys it is joined with.
+    /// The JSON_TABLE that it is joined with.
     pub joined: Option<JsonKeys>,
     pub condition: Option<Condition>,
     pub group: Option<ColumnName>,
@@ -54,7 +54,7 @@ pub(super) struct Select {
     pub offset: Option<Group>,
 }
 
-/// What OPTION says of a query by keywords: names and values.
+/// The names and values of a keyword query's OPTION clause.
 pub(super) type MatchOptions = Vec<(String, MatchOption)>;
 
 /// The value of an option.
@@ -77,34 +77,34 @@ pub(super) struct Keywords {
     pub options: MatchOptions,
 }
 
-/// JSON_TABLE of one column of integers, joined with a column of the table.
+/// JSON_TABLE with one integer column, joined with a column of the table.
 #[derive(Debug)]
 pub(super) struct JsonKeys {
-    /// The text of the array.
+    /// The literal with the JSON array.
     pub array: Group,
     /// The path to its members: `$[*]`.
     pub members: Group,
     /// The path within a member: `$`.
     pub member: Group,
-    /// The least and the greatest of the type.
+    /// The least and greatest value of the column's type.
     pub range: (i128, i128),
-    /// What the statement calls it, and its column.
+    /// Its alias and the name of its column.
     pub alias: String,
     pub column: String,
-    /// The column it is joined with.
+    /// The table's column that it is joined with.
     pub key: ColumnName,
 }
 
 /// What is selected.
 #[derive(Debug, PartialEq)]
 pub(super) enum Item {
-    /// `*`, of a table if it is named.
+    /// `*`, or `table.*`.
     Every(Option<String>),
-    /// Something with a name for the column.
+    /// A value and the name of its result column.
     One(Value, String),
 }
 
-/// A value of a row, or of all rows.
+/// A value of a row, or an aggregate.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Column(ColumnName),
@@ -117,12 +117,12 @@ pub(super) enum Value {
     Weight,
 }
 
-/// A column, with the table if it is named.
+/// A column name, qualified or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ColumnName {
     pub table: Option<String>,
     pub name: String,
-    /// The position of a hidden column that no name means.
+    /// The position of a hidden column that has no name in SQL.
     pub hidden: Option<usize>,
 }
 
@@ -130,7 +130,7 @@ pub(super) struct ColumnName {
 #[derive(Debug, PartialEq)]
 pub(super) enum OrderBy {
     Value(Value),
-    /// The number of an item, from 1.
+    /// The number of a select item, from 1.
     Item(usize),
 }
 
@@ -153,30 +153,30 @@ pub(super) enum Comparison {
     GreaterOrEqual,
 }
 
-/// Which rows.
+/// A WHERE condition.
 #[derive(Debug, PartialEq)]
 pub(super) enum Condition {
     Compare(ColumnName, Comparison, Group),
-    /// The columns are one of the tuples of a list.
+    /// A tuple of columns is in a list.
     In(Vec<ColumnName>, Group),
     Between(ColumnName, Group, Group),
     IsNull(ColumnName),
     Like(ColumnName, Group),
-    /// LIKE with a pattern that asks for a beginning.
+    /// LIKE with a prefix pattern.
     Begins(ColumnName, Group),
-    /// INSTR(column, text) > 0 and its kin, with the number.
+    /// INSTR(column, text) > 0 and its variants, with the number it is compared with.
     Holds(ColumnName, Group, Group),
     Match(Match),
     Keywords(Keywords),
     And(Vec<Condition>),
     Or(Vec<Condition>),
-    /// An OR of the same.
+    /// An OR of conditions that differ only in their literals.
     Again(Box<Condition>, Repeated),
     Not(Box<Condition>),
 }
 
 impl Select {
-    /// Whether it is items, a table and a condition, and no more.
+    /// Whether the SELECT consists of items, a table and a condition only.
     pub fn is_plain(&self) -> bool {
         let limited = self.limit.is_some() || self.offset.is_some();
         self.group.is_none()
@@ -188,7 +188,7 @@ impl Select {
 }
 
 impl Comparison {
-    /// Whether it holds between two numbers.
+    /// Whether the comparison of two numbers is true.
     pub fn holds(self, left: i128, right: i128) -> bool {
         match self {
             Self::Equal => left == right,
@@ -200,7 +200,7 @@ impl Comparison {
         }
     }
 
-    /// The same with its sides exchanged.
+    /// The comparison with its operands exchanged.
     pub fn mirrored(self) -> Self {
         match self {
             Self::Less => Self::Greater,

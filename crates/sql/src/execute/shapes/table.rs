@@ -1,4 +1,4 @@
-//! A table as the shapes see it: its columns by name, and how each is compared.
+//! A table as the shapes see it: its columns by name, and how each one compares.
 
 use std::sync::Arc;
 
@@ -18,23 +18,22 @@ use crate::{
 /// A table of a statement.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// Its names in SQL.
+    /// Its name in SQL.
     pub name: TableName,
-    /// What the statement calls it.
+    /// Its name or alias in the statement.
     alias: String,
-    /// What the engine calls it.
+    /// Its name in the engine.
     pub engine_name: String,
-    /// What SQL knows of it.
+    /// Its declaration in SQL.
     pub sql: Arc<SqlTable>,
-    /// Whether a source vouches for its keys: no two are equal by their collations.
+    /// Whether it is replicated. Then the source guarantees that no two keys are equal by collation.
     pub is_replicated: bool,
-    /// All its rows, of a temporary table of the session.
+    /// The rows, of a temporary table of the session.
     pub temporary: Option<Arc<Overlay>>,
 }
 
 impl Table {
-    /// The table of this name that a statement calls `alias`; `None` if it is not one of the
-    /// engine's.
+    /// The table of this name, which the statement calls `alias`; `None` if the engine has no such table.
     pub fn of(
         (database, table): (Option<&str>, &str),
         alias: Option<&str>,
@@ -43,7 +42,7 @@ impl Table {
     ) -> Option<Self> {
         let name = TableName::new(database?, table);
         let engine_name = name.engine_name(shared);
-        // What other servers have is planned.
+        // Distributed tables with agents are planned by DataFusion.
         let schema = reader.schema(&engine_name).ok().filter(|it| it.agents().is_empty())?;
         let alias = alias.unwrap_or(table).to_owned();
         let is_replicated = shared.host.source_of(&engine_name).is_some();
@@ -51,7 +50,7 @@ impl Table {
         Some(Self { name, alias, engine_name, sql, is_replicated, temporary: None })
     }
 
-    /// The session's temporary table of this name, with the rows that it has now.
+    /// The session's temporary table of this name, with its current rows.
     pub fn temporary(
         (database, table): (Option<&str>, &str),
         alias: Option<&str>,
@@ -65,17 +64,17 @@ impl Table {
         Some(Self { name, alias, engine_name, sql, is_replicated: false, temporary: rows })
     }
 
-    /// What the statement calls it.
+    /// Its name or alias in the statement.
     pub fn called(&self) -> &str {
         &self.alias
     }
 
-    /// The definition it was made ready for.
+    /// The definition that the plan was made for.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.sql.schema
     }
 
-    /// Whether it is still the one that it was. A temporary table is not: its rows are here.
+    /// Whether its definition is unchanged. Never true for a temporary table, because its rows are in this struct.
     pub fn is_current(&self, reader: &Reader) -> bool {
         if self.temporary.is_some() {
             return false;
@@ -84,13 +83,13 @@ impl Table {
         schema.is_ok_and(|schema| Arc::ptr_eq(&schema, self.schema()))
     }
 
-    /// 1142 if it, or a table whose rows it has, may not be read.
+    /// Error 1142 if the session may not read it, or one of its parts.
     pub fn check(&self, session: &SessionState) -> Result<()> {
         self.name.check(&session.identity, Verb::Select)?;
         TableName::check_parts(self.schema(), &session.shared, &session.identity)
     }
 
-    /// Whether the session has rows of its own in it that nobody else sees.
+    /// Whether the session has uncommitted changes in it.
     pub fn is_changed_by(&self, session: &SessionState) -> bool {
         let transaction = &session.transaction;
         self.temporary.is_none()
@@ -99,12 +98,12 @@ impl Table {
                 || transaction.temporary(&self.name).is_some())
     }
 
-    /// Whether a name in front of a column means it.
+    /// Whether a qualifier of a column means this table. No qualifier means any table.
     pub fn is_called(&self, name: Option<&str>) -> bool {
         name.is_none_or(|name| name == self.alias)
     }
 
-    /// The position of a column.
+    /// The position of a column with this name.
     pub fn position(&self, column: &ColumnName) -> Option<usize> {
         if !self.is_called(column.table.as_deref()) {
             return None;
@@ -117,30 +116,30 @@ impl Table {
         self.sql.columns.get(position).is_some_and(|spec| spec.kind.multi().is_some())
     }
 
-    /// The position of a column of text; one that may be NULL has no negation here.
+    /// The position of a text column. A nullable column is refused under a negation.
     pub fn text_position(&self, column: &ColumnName, positive: bool) -> Option<usize> {
         let position = self.position(column)?;
         let nullable = self.schema().columns.get(position)?.nullable;
         (positive || !nullable).then_some(position)
     }
 
-    /// A column that is compared with constants, by its values or by the keys of its texts.
+    /// A column that compares with literals, by its values or by its texts' collation keys.
     pub fn asked(&self, column: &ColumnName) -> Option<Operand> {
         let operand = self.tested(column)?;
         (operand.comparable.is_some() || operand.collation.is_some()).then_some(operand)
     }
 
-    /// A column that may be asked for NULL.
+    /// A column that can be tested for NULL.
     pub fn tested(&self, column: &ColumnName) -> Option<Operand> {
         self.operand(self.position(column)?)
     }
 
-    /// A column of texts that conditions can be asked of, and how they compare.
+    /// A text column that conditions can test, and its collation.
     pub fn texts(&self, column: &ColumnName) -> Option<(Operand, Collation)> {
         self.texts_at(self.position(column)?)
     }
 
-    /// The same of the column at a position.
+    /// The same for the column at a position.
     pub fn texts_at(&self, position: usize) -> Option<(Operand, Collation)> {
         let kind = &self.sql.columns.get(position)?.kind;
         let is_text = self.schema().columns.get(position)?.kind == ColumnType::Text;
@@ -148,7 +147,7 @@ impl Table {
         has_letters.then(|| Some((self.operand(position)?, kind.collation)))?
     }
 
-    /// The column at a position, if conditions can be asked of it.
+    /// The column at a position, if conditions can test it.
     pub fn operand(&self, position: usize) -> Option<Operand> {
         let definition = self.schema().columns.get(position)?;
         if !definition.indexed {
@@ -161,7 +160,7 @@ impl Table {
         Some(Operand { name: definition.name.clone(), comparable, collation })
     }
 
-    /// What a client is told of a column that is selected under this name.
+    /// The description of a result column with this name.
     pub fn described(&self, position: usize, name: &str) -> Option<Column> {
         let definition = self.schema().columns.get(position)?;
         let spec = self.sql.columns.get(position)?;

@@ -1,4 +1,4 @@
-//! Both ways give the same: every shape through the quick and the general way, columns and rows.
+//! Both paths give the same columns and rows for every shape.
 
 use std::sync::Arc;
 
@@ -144,7 +144,7 @@ pub(super) fn fixture() -> Fixture {
     Fixture { _directory: directory, session, runtime }
 }
 
-/// Places of a shop, and what each sold.
+/// Locations of a shop, and what each sold.
 fn sales(database: &Database) {
     let places = vec![
         column(1, "p_w", ColumnType::Int(32), false),
@@ -179,7 +179,7 @@ fn sales(database: &Database) {
 }
 
 impl Fixture {
-    /// The quick way; `None` if the statement has none of the shapes.
+    /// Answers by a shape; `None` if the statement has none.
     pub(super) fn quick(&mut self, text: &str) -> Option<Collected> {
         let mut reply = Collected::default();
         let run = shapes::run_text(&mut self.session, text.as_bytes(), &mut reply);
@@ -187,7 +187,7 @@ impl Fixture {
         outcome.map(|_| reply)
     }
 
-    /// How a statement reads its tables.
+    /// The accesses of a statement's tables.
     fn explained(&mut self, text: &str) -> Vec<Access> {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
         let source = Arc::new(source);
@@ -204,7 +204,7 @@ impl Fixture {
         reply
     }
 
-    /// Runs a statement of any kind.
+    /// Runs any statement.
     pub(super) fn run(&mut self, text: &str) {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
         let statement = Statement { source: Arc::new(source), parameters: &[] };
@@ -224,7 +224,7 @@ impl Fixture {
         for (quick, general) in quick.columns.iter().zip(&general.columns) {
             let (mut quick, mut general) = (quick.clone(), general.clone());
             if quick.table.is_empty() || general.database.is_empty() {
-                // Of what is computed, united or grouped by keys more is known here: NOT NULL, and the table.
+                // For computed, united or grouped columns the shape knows more: NOT NULL, and the table.
                 for column in [&mut quick, &mut general] {
                     column.database.clear();
                     column.table.clear();
@@ -236,7 +236,7 @@ impl Fixture {
             assert_eq!(quick, general, "{text}");
         }
         assert_eq!(quick.columns.len(), general.columns.len(), "{text}");
-        // The second time from what is remembered.
+        // The second time the plan is cached.
         let mut again = self.quick(text).unwrap();
         if !ordered {
             again.rows.sort();
@@ -415,7 +415,7 @@ fn temporary_tables_are_joined_by_keys() {
     ] {
         fixture.same(text, false);
     }
-    // What changes is seen, and what is not read by its key goes the general way.
+    // Changes are seen. A condition that is not on the key takes the general path.
     fixture.run("DELETE FROM wanted WHERE mark = 'a'");
     fixture.same(joined, false);
     for text in [
@@ -600,7 +600,7 @@ fn explain_says_which_index_answers() {
     assert_eq!(access.kind, Some("fulltext"));
     let said = access.extra.join("; ");
     assert!(said.contains("the text index finds 'quantum'"), "{said}");
-    // So few rows are not worth a search of the keys.
+    // With so few rows, a lookup by keys is not worth it.
     let joined = "SELECT q FROM shop.stock s, shop.place WHERE p_w = 1 AND p_d = 1 AND s.w = p_w";
     let told = kinds(fixture.explained(joined));
     assert_eq!(told, [("place".to_owned(), "const"), ("s".to_owned(), "ALL")]);

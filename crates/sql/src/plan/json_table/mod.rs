@@ -1,4 +1,4 @@
-//! JSON_TABLE of documents that rows have: rows beside those whose documents they are of.
+//! JSON_TABLE: joins each row with the rows made of its document.
 //!
 //! ```text
 //! Join: LEFT, condition                         Project: columns of t, values of the texts
@@ -7,7 +7,7 @@
 //!     Filter: #json_rows(outer t.doc)
 //!       Scan: what stands for JSON_TABLE
 //! ```
-//! Without a join they are the rows of one document: of none of a table, or of a row around the query.
+//! Without a join it gives the rows of one document, which is a constant or comes from a row of an outer query.
 
 mod node;
 mod rows;
@@ -39,7 +39,7 @@ use crate::{
 pub(super) use node::{JsonRows, planned};
 pub(crate) use rows::JsonRowsExec;
 
-/// The rule that puts in what makes rows of documents.
+/// The rule that inserts the JSON_TABLE node.
 #[derive(Debug)]
 pub(super) struct JsonTables;
 
@@ -72,7 +72,7 @@ impl AnalyzerRule for JsonTables {
     }
 }
 
-/// Whether the plan has rows of documents that the query around it has, or that meet what it has.
+/// Whether the plan has a JSON_TABLE whose document or condition refers to an outer row.
 fn are_of_outer_rows(plan: &LogicalPlan) -> Result<bool> {
     plan.exists(|node| {
         let LogicalPlan::Extension(extension) = node else { return Ok(false) };
@@ -81,7 +81,7 @@ fn are_of_outer_rows(plan: &LogicalPlan) -> Result<bool> {
     })
 }
 
-/// The rows of one document, which no table has, if a step makes such.
+/// The JSON_TABLE of one document that no table has, if an extension node is one.
 pub(super) fn of_one_document(extension: &Extension) -> Option<&JsonRows> {
     let rows = extension.node.as_any().downcast_ref::<JsonRows>()?;
     matches!(rows.input, LogicalPlan::EmptyRelation(_)).then_some(rows)
@@ -91,14 +91,14 @@ fn extension(rows: JsonRows) -> LogicalPlan {
     LogicalPlan::Extension(Extension { node: Arc::new(rows) })
 }
 
-/// What stands for JSON_TABLE, if a scan is of it.
+/// The placeholder table of JSON_TABLE, if a scan reads one.
 fn source(scan: &TableScan) -> Option<Arc<dyn TableProvider>> {
     let provider = source_as_provider(&scan.source).ok()?;
     let any: &dyn std::any::Any = provider.as_ref();
     any.is::<JsonSource>().then_some(provider)
 }
 
-/// The rows of the document of a filter over what stands for JSON_TABLE.
+/// JSON_TABLE of the document that a filter over the placeholder table names.
 fn made(filter: &Filter) -> Result<Option<JsonRows>> {
     let input = match filter.input.as_ref() {
         LogicalPlan::SubqueryAlias(named) => named.input.as_ref(),
@@ -142,7 +142,7 @@ fn lateral(plan: &LogicalPlan) -> Option<Lateral<'_>> {
     Some(Lateral { alias: &named.alias, selected, rows })
 }
 
-/// The join with a JSON_TABLE of its left side's rows: those with what their documents have.
+/// The join of rows with the JSON_TABLE of their documents.
 fn beside(join: &Join) -> Result<Option<LogicalPlan>> {
     let Some(lateral) = lateral(&join.right) else {
         for side in [&join.left, &join.right] {
@@ -184,7 +184,7 @@ fn beside(join: &Join) -> Result<Option<LogicalPlan>> {
     }))
 }
 
-/// Refuses a LATERAL query that has JSON_TABLE in it of rows to its left.
+/// Refuses a LATERAL subquery with a JSON_TABLE of the rows to its left inside.
 fn check_lateral(side: &LogicalPlan) -> Result<()> {
     let query = match side {
         LogicalPlan::SubqueryAlias(named) => named.input.as_ref(),
@@ -199,7 +199,7 @@ fn check_lateral(side: &LogicalPlan) -> Result<()> {
     Ok(())
 }
 
-/// An expression with the columns of the rows themselves where it names them as those of rows around it.
+/// An expression with references to outer columns replaced by the rows' own columns, where they mean those.
 fn within(expr: &Expr, rows: &DFSchema) -> Result<Expr> {
     let moved = expr.clone().transform_up(|expr| {
         Ok(match expr {
@@ -212,7 +212,7 @@ fn within(expr: &Expr, rows: &DFSchema) -> Result<Expr> {
     moved.map(|moved| moved.data)
 }
 
-/// An expression over values with what makes them in their places.
+/// An expression with columns replaced by the expressions that compute them.
 fn over(expr: &Expr, values: &[(Column, Expr)]) -> Result<Expr> {
     let moved = expr.clone().transform_up(|expr| {
         let Expr::Column(column) = &expr else { return Ok(Transformed::no(expr)) };

@@ -1,4 +1,4 @@
-//! The step of a plan that makes rows of documents.
+//! The plan node of JSON_TABLE.
 
 use std::{
     cmp::Ordering,
@@ -28,31 +28,31 @@ use crate::{
     plan::lazy,
 };
 
-/// A column, and what it is of.
+/// Qualified fields.
 type Made = Vec<(Option<TableReference>, FieldRef)>;
 
-/// The rows of a plan, each with those of its document.
+/// Joins each row with the rows of its document.
 #[derive(Clone, Debug)]
 pub(in crate::plan) struct JsonRows {
-    /// The rows whose documents they are.
+    /// The rows with the documents.
     pub input: LogicalPlan,
     table: Arc<JsonTable>,
-    /// The columns that are made.
+    /// The added columns.
     made: Made,
-    /// What gives the documents.
+    /// The expression of the document.
     pub document: Expr,
-    /// Whether rows whose documents have no rows are kept, with NULLs beside them.
+    /// Whether it is a LEFT JOIN: rows without document rows are kept, with NULLs.
     keeps: bool,
-    /// What the rows must meet, of those that are kept anyhow.
+    /// The join condition of a LEFT JOIN.
     condition: Option<Expr>,
-    /// Stands for the rows that are made: rules look for the columns of a condition in what a step is over.
+    /// A placeholder for the added columns: rules look for a condition's columns in a node's inputs.
     beside: LogicalPlan,
-    /// The input's columns, then those that are made.
+    /// The input's columns, then the added ones.
     pub schema: DFSchemaRef,
 }
 
 impl JsonRows {
-    /// The rows of a document of each row.
+    /// An inner join with the rows of each row's document.
     pub(super) fn new(
         input: LogicalPlan,
         table: Arc<JsonTable>,
@@ -63,7 +63,7 @@ impl JsonRows {
         let mut fields: Made =
             columns.map(|(table, field)| (table.cloned(), Arc::clone(field))).collect();
         fields.extend(made.iter().cloned());
-        // No key of the rows below is one of these.
+        // The input's keys repeat here, so they are dropped.
         let metadata = input.schema().metadata().clone();
         let schema = Arc::new(DFSchema::new_with_metadata(fields, metadata)?);
         let beside = DFSchema::new_with_metadata(made.clone(), HashMap::new())?;
@@ -73,15 +73,15 @@ impl JsonRows {
         Ok(Self { input, table, made, document, keeps, condition, beside, schema })
     }
 
-    /// The same over other rows.
+    /// The same over another input.
     pub(super) fn over(&self, input: LogicalPlan, document: Expr) -> Result<Self> {
         Self::new(input, Arc::clone(&self.table), self.made.clone(), document)
     }
 
-    /// The same with the rows that have none which meets a condition.
+    /// The same as a LEFT JOIN with a condition.
     ///
     /// # Errors
-    /// 1235 for a condition with a query in it.
+    /// 1235 for a condition with a subquery in it.
     pub(super) fn keeping(self, condition: Option<Expr>) -> Result<Self> {
         let is_query = |expr: &Expr| {
             Ok(matches!(
@@ -101,7 +101,7 @@ impl JsonRows {
         Ok(Self { keeps: true, condition, ..self })
     }
 
-    /// What plans call the first of the columns that are made.
+    /// The name of the first added column.
     fn called(&self) -> &str {
         self.made.first().map_or("", |(_, field)| field.name())
     }
@@ -109,7 +109,7 @@ impl JsonRows {
 
 impl PartialEq for JsonRows {
     fn eq(&self, other: &Self) -> bool {
-        // What is made has names of its own in a statement.
+        // Table names are unique in a statement, so this suffices.
         self.made == other.made
             && self.document == other.document
             && self.keeps == other.keeps
@@ -186,7 +186,7 @@ impl UserDefinedLogicalNodeCore for JsonRows {
     }
 }
 
-/// The step as it runs, over the rows as they are read.
+/// The physical operator.
 pub(in crate::plan) fn planned(
     rows: &JsonRows,
     below: &DFSchema,
@@ -197,7 +197,7 @@ pub(in crate::plan) fn planned(
     let properties = session.execution_props();
     let physical =
         |expr: &Expr, schema: &DFSchema| create_physical_expr(expr, schema, properties, &planning);
-    // A rule may have kept its name.
+    // A rule may have wrapped it in an alias.
     let condition = rows.condition.clone().map(|it| lazy::turned(it.unalias()));
     let condition = condition.map(|it| physical(&it, &rows.schema)).transpose()?;
     let wanted = Wanted {

@@ -1,4 +1,4 @@
-//! Makes the rows: of one document after the other, some thousands or some megabytes at a time, however many it has.
+//! Runs JSON_TABLE, one document after the other. Output batches have some thousands of rows or some megabytes.
 
 use std::{collections::VecDeque, fmt, future, sync::Arc, task::Poll};
 
@@ -34,28 +34,28 @@ use crate::{
     },
 };
 
-/// Rows that are made at once, and bytes of their values.
+/// The most rows of an output batch, and the most bytes of their values.
 const ROWS: usize = 8_192;
 const BYTES: usize = 4 << 20;
-/// What documents and their rows take that are read before other tasks have their turn.
+/// Bytes of documents and their rows that are read before other tasks get the thread.
 const READ_BYTES: usize = 16 << 20;
-/// Rows of a document that are counted together.
+/// Memory of a document is accounted in steps of this size.
 const COUNTED_BYTES: usize = 64 << 10;
 
-/// What rows are made.
+/// The rows to make.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub table: Arc<JsonTable>,
-    /// What plans call the table.
+    /// The table's name in plans.
     pub called: Arc<str>,
     pub document: Arc<dyn PhysicalExpr>,
-    /// Whether rows whose documents have no rows are kept.
+    /// Whether it is a LEFT JOIN.
     pub keeps: bool,
-    /// What the rows must meet, of those that are kept anyhow.
+    /// The join condition of a LEFT JOIN.
     pub condition: Option<Arc<dyn PhysicalExpr>>,
 }
 
-/// Makes the rows.
+/// The JSON_TABLE operator.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonRowsExec {
     input: Arc<dyn ExecutionPlan>,
@@ -74,7 +74,7 @@ impl JsonRowsExec {
         Self { input, wanted, properties: Arc::new(properties) }
     }
 
-    /// What plans call the table.
+    /// The table's name in plans.
     pub(crate) fn called(&self) -> &str {
         &self.wanted.called
     }
@@ -148,7 +148,7 @@ impl ExecutionPlan for JsonRowsExec {
     }
 }
 
-/// A batch that has rows; after one that has none other tasks have their turn.
+/// The batch, unless it is empty; then other tasks get the thread first.
 async fn some(batch: RecordBatch) -> Result<Option<RecordBatch>> {
     if batch.num_rows() > 0 {
         return Ok(Some(batch));
@@ -165,17 +165,17 @@ async fn some(batch: RecordBatch) -> Result<Option<RecordBatch>> {
     Ok(None)
 }
 
-/// What all batches are made by.
+/// The state that all batches share.
 struct Making {
     wanted: Wanted,
     schema: SchemaRef,
     options: Arc<ConfigOptions>,
-    /// What the document that rows are made of and its rows take.
+    /// The memory reserved for the current document and its rows.
     room: MemoryReservation,
 }
 
 impl Making {
-    /// The rows of the document of a row, and what it and they take.
+    /// The rows of one document, and the bytes that it and they took.
     fn rows(&self, documents: &Documents, row: usize) -> Result<(Vec<JsonRow>, usize)> {
         watch::check(&self.options)?;
         self.room.free();
@@ -197,30 +197,30 @@ impl Making {
     }
 }
 
-/// A row that is to be given.
+/// An output row.
 struct Given {
-    /// The row of the batch below.
+    /// The row of the input batch.
     row: u32,
-    /// What its document has; `None` for what stands there if nothing else does.
+    /// The document's row; `None` for the row of NULLs.
     made: Option<JsonRow>,
 }
 
-/// The rows of one batch's documents, a batch at a time.
+/// The output batches of one input batch.
 struct Batches {
     batch: RecordBatch,
     documents: Documents,
     making: Arc<Making>,
-    /// The next row of the batch.
+    /// The next row of the input batch.
     next: usize,
-    /// Rows of the document before that are not given yet.
+    /// Rows of the previous document that were not returned yet.
     left: VecDeque<JsonRow>,
-    /// What the documents take that were read for the rows that are gathered.
+    /// The bytes of documents read for the current output batch.
     read: usize,
-    /// Whether what stands there if nothing else does is still to be given of the row before.
+    /// Whether the previous row's NULL row has not been returned yet.
     is_open: bool,
-    /// Whether a row was given of the row before that meets the condition.
+    /// Whether a document row of the previous row met the condition.
     is_met: bool,
-    /// What a document failed with, until the rows before it are given.
+    /// The error of a document, until the rows before it are returned.
     failure: Option<DataFusionError>,
     has_failed: bool,
 }
@@ -245,10 +245,10 @@ impl Batches {
         })
     }
 
-    /// The next row to be given; `None` where there is none, or none yet.
+    /// The next output row; `None` at the end or when `READ_BYTES` are used up.
     fn row(&mut self) -> Result<Option<Given>> {
         loop {
-            // The row that they are of was passed.
+            // `next` is already past the row of these document rows.
             let row = u32::try_from(self.next.saturating_sub(1)).unwrap_or(u32::MAX);
             if let Some(made) = self.left.pop_front() {
                 return Ok(Some(Given { row, made: Some(made) }));
@@ -267,11 +267,11 @@ impl Batches {
         }
     }
 
-    /// The next rows, those of no condition too.
+    /// The next output rows, before the condition is applied.
     fn rows(&mut self) -> Vec<Given> {
         self.read = 0;
         let (mut rows, mut bytes) = (Vec::new(), 0_usize);
-        // Values as they are gathered, and in the columns that they become.
+        // A value counts twice: when it is gathered and in its column.
         let width = self.making.wanted.table.columns().len() * 2 * size_of::<JsonCell>();
         while self.failure.is_none() && rows.len() < ROWS && bytes < BYTES {
             let row = match self.row() {
@@ -303,11 +303,11 @@ impl Batches {
         Ok(RecordBatch::try_new(Arc::clone(&self.making.schema), columns)?)
     }
 
-    /// Which rows meet the condition, and which stand for those that have none.
+    /// Which rows are kept: those that meet the condition, and the NULL rows of inputs for which none does.
     fn kept(&mut self, batch: &RecordBatch, rows: &[Given]) -> Result<BooleanArray> {
         let met = match &self.making.wanted.condition {
             Some(condition) => {
-                // It is not asked of what stands there if nothing else does.
+                // The condition does not apply to NULL rows.
                 let made: Vec<bool> = rows.iter().map(|given| given.made.is_some()).collect();
                 let made = BooleanArray::from(made);
                 let met = condition.evaluate_selection(batch, &made)?;
@@ -330,12 +330,12 @@ impl Batches {
         Ok(BooleanArray::from(kept))
     }
 
-    /// Whether all rows of all documents were given.
+    /// Whether all rows of all documents were returned.
     fn is_over(&self) -> bool {
         self.left.is_empty() && !self.is_open && self.next >= self.batch.num_rows()
     }
 
-    /// The next rows, which can be none before the end.
+    /// The next output batch, which may be empty before the end.
     fn made(&mut self) -> Result<Option<RecordBatch>> {
         watch::check(&self.making.options)?;
         let rows = self.rows();

@@ -1,4 +1,4 @@
-//! The plans that functions run, for EXPLAIN.
+//! The plans that subquery functions run, for EXPLAIN.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use datafusion::{
 
 use super::{OuterRow, Subquery, planner, waited};
 
-/// The plan by which a function runs its query, and whether it runs for each row around it; `None` of other
-/// functions.
+/// The plan of a function's subquery, and whether it is correlated; `None` for other functions.
 pub(crate) fn subquery_plan(
     call: &ScalarFunctionExpr,
     options: &ConfigOptions,

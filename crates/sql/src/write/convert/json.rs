@@ -6,7 +6,7 @@ use remora_mysql::ErrorCode;
 use super::Slot;
 use crate::{Error, Result, meaning::json::Json};
 
-/// The document that a value is.
+/// Converts a value to a JSON document.
 pub(super) fn fit(slot: Slot<'_>, value: Value) -> Result<Value> {
     match &value {
         Value::Json(text) | Value::Text(text) => Ok(Value::Json(normal(text, slot)?.into())),
@@ -18,13 +18,13 @@ pub(super) fn fit(slot: Slot<'_>, value: Value) -> Result<Value> {
     }
 }
 
-/// The document's text as MySQL writes it.
+/// The document in MySQL's normalized form.
 fn normal(text: &str, slot: Slot<'_>) -> Result<String> {
     if text.trim().is_empty() {
         return Err(invalid("The document is empty.", text.len(), slot));
     }
     let parsed = Json::parse(text).map_err(|error| {
-        // At the end there is no character that is wrong.
+        // At the end of the text there is no wrong character to count.
         let before = usize::from(!error.is_eof());
         let what = match error.to_string() {
             words if words.starts_with("trailing") => {

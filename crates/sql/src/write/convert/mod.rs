@@ -1,5 +1,5 @@
-//! Values become those of their columns, by MySQL's rules: rounded, cut, refused where the mode is
-//! strict, and warned of where it is not.
+//! Converts values to their columns' types by MySQL's rules. A value that does not fit is an error in strict mode;
+//! otherwise it is rounded or truncated with a warning.
 
 mod json;
 mod multi;
@@ -20,25 +20,25 @@ use crate::{
     state::{Level, SessionState, Warning, Warnings},
 };
 
-/// Bytes of a value that an error shows.
+/// The most characters of a value in an error message.
 const SHOWN_CHARS: usize = 128;
 
-/// How a statement wants its values converted.
+/// The conversion settings of a statement.
 pub(crate) struct Converter {
     /// `sql_mode`.
     pub(super) mode: SqlMode,
-    /// Whether what does not fit is an error.
+    /// Whether a value that does not fit is an error.
     strict: bool,
-    /// The clocks by which moments are given.
+    /// The time zone of the given times.
     pub(super) zone: TimeZone,
-    /// When the statement began, in microseconds since 1970.
+    /// The statement's start, in microseconds since 1970.
     pub(super) now_micros: i64,
-    /// The character set that the client's texts come in, and are bytes of.
+    /// The character set of the client's texts.
     pub(super) client: Charset,
     warnings: Warnings,
 }
 
-/// The column a value is for.
+/// The column that a value is for.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot<'a> {
     /// Its name.
@@ -50,7 +50,7 @@ pub(crate) struct Slot<'a> {
 }
 
 impl Converter {
-    /// As the session wants it; `lenient` is IGNORE.
+    /// With the session's settings. `lenient` is IGNORE.
     pub(crate) fn new(session: &SessionState, lenient: bool) -> Self {
         let mode = session.variables.sql_mode;
         Self {
@@ -63,12 +63,12 @@ impl Converter {
         }
     }
 
-    /// Strict, and without a word to the client.
+    /// Strict, and its warnings are discarded.
     pub(crate) fn quiet(session: &SessionState) -> Self {
         Self { strict: true, warnings: Warnings::default(), ..Self::new(session, false) }
     }
 
-    /// Of no session: strict.
+    /// Strict, with default settings and without a session.
     pub(crate) fn of_nobody() -> Self {
         Self {
             mode: SqlMode::DEFAULT,
@@ -85,7 +85,7 @@ impl Converter {
         self.strict
     }
 
-    /// The value as the column holds it. NULL stays NULL.
+    /// Converts a value for the column. NULL stays NULL.
     pub(crate) fn fit(&self, slot: Slot<'_>, value: Value) -> Result<Value> {
         if value.is_null() {
             return Ok(Value::Null);
@@ -112,7 +112,7 @@ impl Converter {
         }
     }
 
-    /// What a NOT NULL column holds where NULL is given and that is no error.
+    /// The value of a NOT NULL column that is given NULL where this is not an error.
     pub(crate) fn implicit(&self, kind: &TypeSpec) -> Value {
         let zero = remora_engine::Date { year: 0, month: 0, day: 0 };
         match kind.sql {
@@ -141,19 +141,19 @@ impl Converter {
         }
     }
 
-    /// 1264, and what the column holds instead.
+    /// Error 1264; if not strict, a warning, and the column gets `instead`.
     pub(super) fn out_of_range(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
         let Slot { name, row, .. } = slot;
         let message = format!("Out of range value for column '{name}' at row {row}");
         self.complain(ErrorCode::OutOfRange, message, instead)
     }
 
-    /// 1265, and what the column holds instead.
+    /// Error 1265; if not strict, a warning, and the column gets `instead`.
     pub(super) fn truncated(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
         self.complain(ErrorCode::DataTruncated, truncated_text(slot), instead)
     }
 
-    /// 1406, or 1265 where it is no error.
+    /// Error 1406; if not strict, warning 1265, and the column gets `instead`.
     pub(super) fn too_long(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
         if !self.strict {
             return self.truncated(slot, instead);
@@ -174,7 +174,7 @@ impl Converter {
         self.complain(ErrorCode::WrongValueForColumn, incorrect_text(slot, kind, value), instead)
     }
 
-    /// 1292, as [`Converter::incorrect`].
+    /// Error 1292, like [`Converter::incorrect`].
     pub(super) fn incorrect_time(
         &self,
         slot: Slot<'_>,
@@ -185,12 +185,12 @@ impl Converter {
         self.complain(ErrorCode::TruncatedValue, incorrect_text(slot, kind, value), instead)
     }
 
-    /// A note, whatever the mode.
+    /// Adds a note, whatever the mode.
     pub(super) fn note(&self, code: ErrorCode, message: String) {
         self.warnings.push(Warning::new(Level::Note, code, message));
     }
 
-    /// An error where it is strict, else a warning.
+    /// An error if strict, else a warning.
     pub(crate) fn complain(
         &self,
         code: ErrorCode,
@@ -204,7 +204,7 @@ impl Converter {
         Ok(instead)
     }
 
-    /// A warning, whatever the mode.
+    /// Adds a warning, whatever the mode.
     pub(crate) fn warn(&self, code: ErrorCode, message: String) {
         self.warnings.push(Warning::new(Level::Warning, code, message));
     }
@@ -223,8 +223,8 @@ pub(super) fn incorrect_text(slot: Slot<'_>, kind: &str, value: &Value) -> Strin
     format!("Incorrect {kind} value: '{shown}' for column '{}' at row {}", slot.name, slot.row)
 }
 
-/// A year that an expression gives, as a hidden column holds it: the column of a table would take fewer years, and others
-/// for those of two digits.
+/// A year as an expression gives it, for a hidden column. A YEAR column would accept fewer years and convert two-digit
+/// ones.
 pub(crate) fn year_as_given(value: Value) -> Value {
     match value {
         Value::Int(year) => u64::try_from(year).map_or(Value::Null, Value::Uint),
@@ -232,7 +232,7 @@ pub(crate) fn year_as_given(value: Value) -> Value {
     }
 }
 
-/// A value as errors show it: bytes beyond ASCII as `\xFF`.
+/// A value as error messages print it: bytes beyond ASCII as `\xFF`.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Bytes(bytes) => bytes
@@ -247,7 +247,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// A geometry of the column's shape; 1416.
+/// A geometry of the column's shape; error 1416 for another.
 fn fit_geometry(slot: Slot<'_>, value: Value) -> Result<Value> {
     let fits = |bytes: &[u8]| {
         let wanted = slot.kind.spelling.filter(|spelling| *spelling != "geometry");

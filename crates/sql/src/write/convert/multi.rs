@@ -1,4 +1,4 @@
-//! Sets of integers: of a list, of an array, of a text with commas between its numbers, or of one number.
+//! Converts to sets of integers: from a list, an array, a text with commas, or one number.
 
 use remora_engine::Value;
 use remora_mysql::ErrorCode;
@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl Converter {
-    /// The set that a value is. Where that is no error, what is no number is left out, and what is out of range is
-    /// the least or the greatest number there is.
+    /// Converts a value to a set. If not strict, items that are not numbers are dropped, and numbers out of range are
+    /// clamped.
     pub(super) fn fit_multi(&self, slot: Slot<'_>, multi: Multi, value: &Value) -> Result<Value> {
         let (least, most) = multi.bounds();
         let (mut numbers, mut is_whole, mut is_within) = (Vec::new(), true, true);
@@ -47,7 +47,7 @@ impl Converter {
     }
 }
 
-/// The numbers that a value names; `None` of what is none.
+/// The numbers in a value; `None` for each item that is not a number.
 fn numbers_of(value: &Value) -> Vec<Option<i128>> {
     match value {
         Value::Int(number) => vec![Some((*number).into())],
@@ -60,7 +60,7 @@ fn numbers_of(value: &Value) -> Vec<Option<i128>> {
     }
 }
 
-/// `1,2`, `[1, 2]` or nothing.
+/// Parses `1,2`, `[1, 2]` or an empty text.
 fn of_text(text: &str) -> Vec<Option<i128>> {
     let text = text.trim();
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
@@ -71,7 +71,7 @@ fn of_text(text: &str) -> Vec<Option<i128>> {
     inner.split(',').map(whole).collect()
 }
 
-/// The integer that digits are, with zeros behind the point or without.
+/// Parses an integer, which may have zeros after a decimal point.
 fn whole(digits: &str) -> Option<i128> {
     let digits = digits.trim();
     let (integer, fraction) = digits.split_once('.').unwrap_or((digits, "0"));

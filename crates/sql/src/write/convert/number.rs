@@ -9,9 +9,9 @@ use crate::{
     meaning::number::{double_prefix, round_to_integer},
 };
 
-/// Digits that every decimal has room for.
+/// The most digits of a DECIMAL.
 const MAX_DIGITS: u8 = 65;
-/// Digits of the fraction that every decimal has room for.
+/// The most fraction digits of a DECIMAL.
 const MAX_SCALE: u8 = 30;
 
 impl Converter {
@@ -53,7 +53,7 @@ impl Converter {
         };
         if let Some((_, scale)) = slot.kind.digits {
             let power = 10_f64.powi(i32::from(scale));
-            // As MySQL does it (Field_real::truncate): the part behind the point alone, halves to even.
+            // As in MySQL (Field_real::truncate): only the fraction is rounded, half to even.
             let whole = number.floor();
             if whole.is_finite() {
                 number = whole + ((number - whole) * power).round_ties_even() / power;
@@ -137,7 +137,7 @@ impl Converter {
         };
         match u64::try_from(number).ok().filter(|number| *number <= most) {
             Some(number) => Ok(Value::Uint(number)),
-            // A negative number is its bits.
+            // A negative number is stored as its two's complement bits.
             None if bits >= 64 && i64::try_from(number).is_ok() => {
                 Ok(Value::Uint(number as i64 as u64))
             }
@@ -163,7 +163,7 @@ impl Converter {
                 if !complete {
                     return self.truncated(slot, Value::Uint(0));
                 }
-                // '0' and '00' are 2000, '0000' is none.
+                // '0' and '00' are the year 2000; '0000' is the year 0.
                 let short = text.trim().len() < 4;
                 if number == 0 && short { 2_000 } else { number }
             }
@@ -180,7 +180,7 @@ impl Converter {
     }
 }
 
-/// The number as text, for reading it as a decimal.
+/// The number as a text that can be parsed as a DECIMAL.
 fn number_text(value: &Value) -> String {
     match value {
         Value::Date(_) | Value::DateTime(_) | Value::Time(_) => {
@@ -191,7 +191,7 @@ fn number_text(value: &Value) -> String {
     }
 }
 
-/// Dates and times as numbers: `20200131101112.5`.
+/// A date or time as the digits of a number: `20200131101112.5`.
 fn integer_text_of_moment(value: &Value) -> Option<String> {
     let digits: String =
         text_of(value).chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | '-')).collect();
@@ -212,7 +212,7 @@ fn double_of(value: &Value) -> f64 {
     }
 }
 
-/// The whole number nearest to a value that is no text.
+/// The integer nearest to a value that is not a text.
 pub(super) fn integer_of(value: &Value) -> i128 {
     match value {
         Value::Int(number) => i128::from(*number),
@@ -223,8 +223,8 @@ pub(super) fn integer_of(value: &Value) -> i128 {
     }
 }
 
-/// The whole number nearest to the number that a text begins with, half away from zero, and
-/// whether that was all of it.
+/// The integer nearest to the number at the beginning of a text, half away from zero, and whether the text has nothing
+/// else.
 fn integer_of_text(text: &str) -> (i128, bool) {
     let trimmed = text.trim_matches(|c: char| c.is_ascii_whitespace());
     let prefix = number_prefix(trimmed);
@@ -238,7 +238,7 @@ fn integer_of_text(text: &str) -> (i128, bool) {
     (number, complete)
 }
 
-/// As much of a text as is a number.
+/// The longest prefix of a text that is a number.
 fn number_prefix(text: &str) -> &str {
     let bytes = text.as_bytes();
     let digits = |from: usize| {
@@ -270,7 +270,7 @@ fn has_digits(text: &str) -> bool {
     !number_prefix(text.trim_matches(|c: char| c.is_ascii_whitespace())).is_empty()
 }
 
-/// Whether digits other than zero stand behind so many of the fraction.
+/// Whether a fraction has digits other than zero beyond this many digits.
 fn has_digits_beyond(text: &str, scale: u8) -> bool {
     let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
     fraction.bytes().skip(usize::from(scale)).any(|digit| digit != b'0')

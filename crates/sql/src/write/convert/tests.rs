@@ -1,5 +1,5 @@
-//! Conversions compared with what MySQL 9.7 did: type, literal, then the stored value and its
-//! warnings, or the error. Lines that begin with `~` are known to differ, and have to.
+//! Compares conversions with recorded answers of MySQL 9.7: type, literal, then the stored value and its warnings, or
+//! the error. Lines that begin with `~` are intended differences.
 
 use jiff::tz::TimeZone;
 use remora_engine::Value;
@@ -104,7 +104,7 @@ fn values_are_converted_as_mysql_converts_them() {
             panic!("{line:?} has no three parts");
         };
         let Some(found) = converted(declared, literal) else { continue };
-        // The table's name is put in where rows are made.
+        // The table's name is added by the code that makes rows.
         let expected = expected.replace("'t.c'", "'c'");
         if (found != expected) != known {
             differences.push(format!("{declared} {literal}\n  MySQL {expected}\n  here  {found}"));

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Labels of a SET at most.
+/// The most labels of a SET.
 const MAX_MEMBERS: usize = 64;
 
 impl Converter {
@@ -76,7 +76,7 @@ impl Converter {
         if too_long { self.too_long(slot, kept) } else { Ok(kept) }
     }
 
-    /// CHAR keeps no spaces at the end.
+    /// CHAR does not keep trailing spaces.
     fn trimmed<'t>(&self, slot: Slot<'_>, text: &'t str) -> &'t str {
         match slot.kind.sql {
             SqlType::Char => text.trim_end_matches(' '),
@@ -84,7 +84,7 @@ impl Converter {
         }
     }
 
-    /// A number as a text column holds it: doubles with the digits that there is room for.
+    /// A number as a text column stores it. A double gets as many digits as fit.
     fn shown_number(&self, slot: Slot<'_>, value: &Value) -> String {
         let text = text_of(value);
         match value {
@@ -162,7 +162,7 @@ impl Converter {
         let members = labels.iter().enumerate().filter(|(place, _)| bits >> place & 1 == 1);
         let mut held = String::new();
         for (_, label) in members {
-            // The empty member before others is not seen.
+            // An empty label before others leaves no comma.
             held.push_str(if held.is_empty() { "" } else { "," });
             held.push_str(label);
         }
@@ -171,7 +171,7 @@ impl Converter {
     }
 }
 
-/// ENUM and SET take the whole part of a number, without rounding.
+/// ENUM and SET truncate numbers to integers.
 fn whole_part(value: &Value) -> i128 {
     match value {
         Value::Float(number) => number.trunc() as i128,
@@ -203,7 +203,7 @@ fn is_same_label(label: &str, text: &str) -> bool {
     label == text || label.to_lowercase() == text.to_lowercase()
 }
 
-/// Where a text is cut to fit: characters of CHAR and VARCHAR, bytes of TEXT.
+/// Where a text is cut: by characters for CHAR and VARCHAR, by bytes for TEXT.
 fn cut_text(slot: Slot<'_>, text: &str) -> usize {
     let most = length(slot.kind);
     if !slot.kind.is_blob() {
@@ -218,7 +218,7 @@ fn cut_text(slot: Slot<'_>, text: &str) -> usize {
     (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// The offset of the first character that a character set does not have.
+/// The offset of the first character that is not in a character set.
 fn first_foreign(text: &str, charset: &str) -> Option<usize> {
     if text.is_ascii() {
         return None;
@@ -226,9 +226,9 @@ fn first_foreign(text: &str, charset: &str) -> Option<usize> {
     text.char_indices().find(|(_, c)| !is_of(*c, charset)).map(|(at, _)| at)
 }
 
-/// Whether a character set has a character, as far as that is known here.
+/// Whether a character is in a character set, as far as it is known here.
 fn is_of(character: char, charset: &str) -> bool {
-    // Windows' letters where ISO 8859-1 has controls: MySQL's latin1 is cp1252.
+    // MySQL's latin1 is cp1252: it has these characters where ISO 8859-1 has control codes.
     const WINDOWS: &str = "€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ";
     match charset {
         "ascii" => character.is_ascii(),
@@ -259,7 +259,7 @@ pub(crate) fn text_of(value: &Value) -> String {
     }
 }
 
-/// A double in at most so many characters.
+/// A double in at most this many characters.
 fn shortened(number: f64, most: usize) -> Option<String> {
     (1..17).rev().find_map(|digits| {
         let rounded: f64 = format!("{number:.*e}", digits - 1).parse().ok()?;
@@ -268,7 +268,7 @@ fn shortened(number: f64, most: usize) -> Option<String> {
     })
 }
 
-/// VECTOR takes bytes of 32-bit floats.
+/// VECTOR stores 32-bit floats as bytes.
 pub(super) fn fit_vector(slot: Slot<'_>, value: Value) -> Result<Value> {
     match &value {
         Value::Bytes(bytes)

@@ -1,4 +1,4 @@
-//! Dates, times and moments.
+//! Converts dates and times.
 
 use remora_engine::{Date, DateTime, Value, ZERO_TIMESTAMP_MICROS};
 use remora_mysql::{ErrorCode, SqlMode};
@@ -12,13 +12,13 @@ use crate::{
     },
 };
 
-/// The first second that a TIMESTAMP holds.
+/// The least TIMESTAMP, in microseconds: the second after the epoch.
 const FIRST_TIMESTAMP: i64 = 1_000_000;
-/// The last microsecond: 2038-01-19 03:14:07.999999 UTC.
+/// The greatest TIMESTAMP, in microseconds: 2038-01-19 03:14:07.999999 UTC.
 const LAST_TIMESTAMP: i64 = 2_147_483_647_999_999;
 const ZERO: DateTime = DateTime { date: Date { year: 0, month: 0, day: 0 }, micros: 0 };
 
-/// A moment that was given, and whether something of it was not read.
+/// A parsed date and time, and whether the whole value was parsed.
 struct Read {
     moment: Moment,
     complete: bool,
@@ -119,14 +119,14 @@ impl Converter {
         Ok(held)
     }
 
-    /// The moment the statement began at, as a column holds it.
+    /// The statement's start, as a column stores it.
     pub(crate) fn now(&self, slot: Slot<'_>) -> Result<Value> {
         let unit = 10_i64.pow(u32::from(6 - slot.kind.fraction_digits().min(6)));
         let micros = self.now_micros.div_euclid(unit) * unit;
         self.fit(slot, Value::Timestamp(micros))
     }
 
-    /// The moment that a value says, if it says one.
+    /// The date and time in a value, if it has one.
     fn moment(&self, value: &Value) -> Option<Read> {
         let whole = |moment| Some(Read { moment, complete: true });
         match value {
@@ -162,7 +162,7 @@ impl Converter {
         }
     }
 
-    /// Whether the mode lets a moment in.
+    /// Whether `sql_mode` permits a date.
     fn allows(&self, moment: Moment) -> bool {
         if moment.is_zero_date() && moment.micros == 0 {
             return !self.mode.has(SqlMode::NO_ZERO_DATE);
@@ -191,7 +191,7 @@ fn date_time(moment: Moment) -> DateTime {
     DateTime { date: date(moment), micros: moment.micros.unsigned_abs() }
 }
 
-/// A number without its fraction.
+/// A number truncated to an integer.
 fn integer_toward_zero(value: &Value) -> i128 {
     match value {
         Value::Float(number) => number.trunc() as i128,
@@ -211,7 +211,7 @@ fn is_negative(value: &Value) -> bool {
     }
 }
 
-/// The fraction of a number as microseconds.
+/// The fraction of a number, in microseconds.
 fn fraction_micros(value: &Value) -> i64 {
     match value {
         Value::Float(number) => (number.fract().abs() * 1e6).round() as i64,

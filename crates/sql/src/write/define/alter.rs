@@ -37,14 +37,14 @@ use crate::{
     },
 };
 
-/// What an ALTER TABLE asks besides another definition.
+/// What an ALTER TABLE asks for besides the new definition.
 #[derive(Default)]
 struct Asked {
     rename: Option<TableName>,
     changed: bool,
 }
 
-/// Runs ALTER TABLE from the table's name on.
+/// Runs ALTER TABLE. `tokens` are at the table's name.
 pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     let name = table_name(tokens, session)?;
     if let Some(outcome) = followed_words::alter(session, &name, tokens).await? {
@@ -69,7 +69,7 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     draft.options.auto_increment = default_next;
     let mut records = 0;
     if let Some(to) = &asked.rename {
-        // Before anything else is changed.
+        // Checked before anything is changed.
         name.check(&session.identity, Verb::Rename)?;
         check_name(session, to)?;
     }
@@ -105,7 +105,7 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
 }
 
-/// Runs CREATE INDEX from the word behind CREATE on.
+/// Runs CREATE INDEX. `tokens` are after CREATE.
 pub(super) async fn create_index(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -135,14 +135,14 @@ pub(super) async fn create_index(
     draft.add_line(Line::Key(key))?;
     draft.finish(&table)?;
     let copied = apply(session, &target, &draft).await?;
-    // What is copied to make an index is nobody's business but a temporary table's.
+    // Only for a temporary table are the copied rows reported.
     let records = if target.engine_name().is_none() { copied } else { 0 };
     let warnings = session.warnings.count();
     let info = format!("Records: {records}  Duplicates: 0  Warnings: {warnings}");
     Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
 }
 
-/// Runs DROP INDEX from the index's name on.
+/// Runs DROP INDEX. `tokens` are at the index's name.
 pub(super) async fn drop_index(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -158,7 +158,7 @@ pub(super) async fn drop_index(
     check_needed(session, &target.table, &draft)?;
     draft.finish(&table)?;
     let copied = apply(session, &target, &draft).await?;
-    // What is copied to make an index is nobody's business but a temporary table's.
+    // Only for a temporary table are the copied rows reported.
     let records = if target.engine_name().is_none() { copied } else { 0 };
     let warnings = session.warnings.count();
     let info = format!("Records: {records}  Duplicates: 0  Warnings: {warnings}");
@@ -217,7 +217,7 @@ fn parse_action(
     } else if tokens.accept_all("CONVERT TO") {
         convert_action(tokens, draft)
     } else if draft.options.parse_one(tokens, &mut None)? {
-        // Options need no commas between them.
+        // No commas are needed between options.
         while draft.options.parse_one(tokens, &mut None)? {}
         Ok(())
     } else {
@@ -294,7 +294,7 @@ fn add_column(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
     draft.add_column(place, name, spec, extras)
 }
 
-/// FIRST or AFTER a column.
+/// Parses FIRST or AFTER a column.
 fn position(tokens: &mut Tokens<'_>, draft: &Draft) -> Result<Option<usize>> {
     if tokens.accept("FIRST") {
         return Ok(Some(0));
@@ -384,7 +384,7 @@ fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
     Ok(())
 }
 
-/// Drops the foreign key of a name, if there is one.
+/// Drops the foreign key of this name, if there is one.
 fn drop_foreign(draft: &mut Draft, name: &str) {
     let known = draft.foreign.iter().take(draft.known_foreign);
     draft.known_foreign = known.filter(|line| !is_foreign_key(line, name)).count();
@@ -463,7 +463,7 @@ fn convert_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
     Ok(())
 }
 
-/// 1831 for keys that say what others said before.
+/// Warning 1831 for keys that duplicate others.
 fn warn_of_duplicates(session: &SessionState, target: &TargetTable, draft: &Draft) {
     let known = |name: &str| target.table.keys.iter().any(|key| key.name == name);
     for key in draft.keys.iter().filter(|key| !known(&key.name)) {
@@ -483,7 +483,7 @@ fn warn_of_duplicates(session: &SessionState, target: &TargetTable, draft: &Draf
     }
 }
 
-/// Gives a table its new definition. Gives how many rows were copied.
+/// Gives a table its new definition and returns the number of copied rows.
 async fn apply(session: &mut SessionState, target: &TargetTable, draft: &Draft) -> Result<u64> {
     warn_of_duplicates(session, target, draft);
     let mut draft = draft.clone();
@@ -505,7 +505,7 @@ async fn apply(session: &mut SessionState, target: &TargetTable, draft: &Draft) 
     rebuild(session, target, draft, &schema).await
 }
 
-/// What changes the table where it stands, if that can be.
+/// The change that the engine can make in place, if it can.
 fn in_place(
     session: &SessionState,
     target: &TargetTable,
@@ -553,7 +553,7 @@ fn in_place(
     Ok(Some(definitions))
 }
 
-/// The unique keys of a table, but for their names.
+/// The unique keys of a table, without their names.
 fn unique_parts(table: &SqlTable) -> Vec<String> {
     let keys =
         table.keys.iter().filter(|key| matches!(key.kind, KeyKind::Unique | KeyKind::Primary));
@@ -570,7 +570,7 @@ fn unique_parts(table: &SqlTable) -> Vec<String> {
     .collect()
 }
 
-/// What a new column holds in the rows that are there; `None` where that takes writing them.
+/// The value of a new column in existing rows; `None` if those rows must be rewritten.
 fn fill(converter: &crate::write::convert::Converter, column: &DraftColumn) -> Option<Value> {
     if column.spec.generated.is_some() || column.spec.auto_increment {
         return None;
@@ -587,7 +587,7 @@ fn fill(converter: &crate::write::convert::Converter, column: &DraftColumn) -> O
     }
 }
 
-/// AUTO_INCREMENT = n: never below what the table holds.
+/// AUTO_INCREMENT = n, which never sets the counter below existing values.
 async fn set_counter(session: &mut SessionState, name: &TableName, next: u64) -> Result<()> {
     let target = TargetTable::find(session, name, Verb::Alter)?;
     if target.table.auto_increment().is_none() {

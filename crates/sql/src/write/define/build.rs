@@ -1,4 +1,4 @@
-//! A finished draft becomes the engine's definition.
+//! Turns a finished draft into the engine's definition.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use crate::{
     write::convert::{Converter, Slot, text_of},
 };
 
-/// Characters or bytes of a column that the segments hold for filters and sorting.
+/// The most characters or bytes of a column that segments hold for filters and sorting.
 const SHORT: u64 = 255;
 
 impl Draft {
-    /// Makes constants of defaults what their columns hold; 1067 where they do not fit.
+    /// Converts constant defaults to their columns' types; error 1067 if one does not fit.
     pub(super) fn settle_defaults(&mut self, session: &SessionState) -> Result<()> {
         let converter = Converter::quiet(session);
         for column in &mut self.columns {
@@ -50,7 +50,7 @@ impl Draft {
             };
             let is_bits = matches!(column.spec.kind.sql, SqlType::Bit(_));
             let given = match (&given, is_bits) {
-                // A number's digits, not its characters.
+                // The number itself, not its characters.
                 (remora_engine::Value::Text(text), true) => match text.parse() {
                     Ok(number) => remora_engine::Value::Uint(number),
                     Err(_) => given,
@@ -64,8 +64,8 @@ impl Draft {
         Ok(())
     }
 
-    /// The engine's definition under a name. `highest` is the highest number that a column of the
-    /// table has or had; `previous` is what is there.
+    /// The engine's definition under a name. `highest` is the highest column number that the table has ever used.
+    /// `previous` is the current definition.
     pub(super) fn build(
         &self,
         name: String,
@@ -127,8 +127,8 @@ impl Draft {
         schema
     }
 
-    /// The leading columns of a key that the engine orders as SQL does, those of its expressions among them. Texts
-    /// and bytes may be longer than what the key declares of them, since the whole of them stands in the columns.
+    /// The leading columns of a key that the engine orders as SQL does, including hidden columns of expressions. A
+    /// prefix length is ignored: the whole text or bytes are indexed.
     fn index_columns(&self, key: &Key) -> Vec<IndexColumn> {
         let columns = key.parts.iter().enumerate().map_while(|(nth, part)| {
             let column = match &part.of {
@@ -140,7 +140,7 @@ impl Draft {
         columns.collect()
     }
 
-    /// Whether the segments hold a column: what is short, and what is of a key.
+    /// Whether segments hold a column: if it is short, or part of a key.
     fn is_indexed(&self, name: &str, kind: &TypeSpec) -> bool {
         let of_key = |key: &Key| {
             key.kind == KeyKind::Primary
@@ -152,8 +152,8 @@ impl Draft {
         is_short(kind) || self.keys.iter().any(of_key)
     }
 
-    /// The words that the options declare: of the columns that they name, or of all texts. Those that mean
-    /// something else than before have another number.
+    /// The ranked search that the options declare, over the columns they name or over all text columns. It gets a new
+    /// number if its meaning has changed.
     fn words(&self, previous: Option<&Schema>, schema: &Schema) -> Option<WordsDef> {
         if self.options.words.is_empty() {
             return None;
@@ -176,7 +176,7 @@ impl Draft {
         }
     }
 
-    /// Whether words can be made as the options declare them.
+    /// Checks the settings of ranked search.
     pub(super) fn check_words(&self) -> Result<()> {
         let columns = self.word_columns()?;
         if columns.is_empty() {
@@ -187,10 +187,10 @@ impl Draft {
         made.map(drop).map_err(|error| Error::new(ErrorCode::ParseError, error.to_string()))
     }
 
-    /// The columns whose words are searched.
+    /// The columns of ranked search.
     ///
     /// # Errors
-    /// 1072 if one that is named is not there or no text, or there is no text at all.
+    /// 1072 if a named column does not exist or is not text, or if there are no text columns.
     pub(super) fn word_columns(&self) -> Result<Vec<usize>> {
         let options = &self.options.words;
         if options.is_empty() {
@@ -220,7 +220,7 @@ impl Draft {
 
     fn texts(&self, previous: Option<&Schema>, columns: &[ColumnDef]) -> Vec<TextDef> {
         let known = previous.map(|schema| schema.texts.as_slice()).unwrap_or_default();
-        // A text index is known by the numbers of its columns.
+        // A text index is identified by the numbers of its columns.
         let ids = |places: &[usize], columns: &[ColumnDef]| -> Vec<u32> {
             places.iter().filter_map(|&place| columns.get(place)).map(|column| column.id).collect()
         };
@@ -256,7 +256,7 @@ impl Draft {
     }
 }
 
-/// Whether values of a type are short enough for the segments.
+/// Whether values of a type are short enough for segments to hold.
 pub(super) fn is_short(kind: &TypeSpec) -> bool {
     match kind.sql {
         SqlType::Json | SqlType::Geometry | SqlType::Vector => false,
@@ -265,7 +265,7 @@ pub(super) fn is_short(kind: &TypeSpec) -> bool {
     }
 }
 
-/// A column in an index, whose values the engine orders as SQL does; `None` where it has no such order.
+/// An index column; `None` if the engine does not order its values as SQL does.
 pub(super) fn index_column(
     column: usize,
     kind: &TypeSpec,
@@ -282,7 +282,7 @@ pub(super) fn index_column(
     Some(IndexColumn { column, descending, order })
 }
 
-/// A default as it is declared.
+/// A default in declared form.
 fn settled(session: &SessionState, kind: &TypeSpec, value: &remora_engine::Value) -> DefaultSpec {
     use remora_engine::Value;
     let digits = kind.fraction_digits();

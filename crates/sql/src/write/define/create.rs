@@ -33,7 +33,7 @@ use crate::{
     },
 };
 
-/// Runs CREATE TABLE from the word behind CREATE on.
+/// Runs CREATE TABLE. `tokens` are after CREATE.
 pub(super) async fn run(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -107,7 +107,7 @@ pub(super) async fn run(
     fill(session, &name, positions, rows).await
 }
 
-/// What ends the statement with an error, but for the table that is there where that may be.
+/// The error, or with IF NOT EXISTS only a note if the table exists.
 fn already(session: &SessionState, error: Error, lenient: bool) -> Result<Outcome> {
     if error.code != ErrorCode::TableExists || !lenient {
         return Err(error);
@@ -116,7 +116,7 @@ fn already(session: &SessionState, error: Error, lenient: bool) -> Result<Outcom
     Ok(Outcome::default())
 }
 
-/// Puts the rows of CREATE TABLE … AS SELECT; the table goes if they do not fit.
+/// Inserts the rows of CREATE TABLE … AS SELECT. The table is dropped if that fails.
 async fn fill(
     session: &mut SessionState,
     name: &TableName,
@@ -170,7 +170,7 @@ fn like(tokens: &mut Tokens<'_>, session: &SessionState) -> Result<Option<TableN
     Ok(Some(name))
 }
 
-/// Reads columns, lines and options.
+/// Parses columns, keys and options.
 fn parse_definition(
     session: &SessionState,
     database: &str,
@@ -180,7 +180,7 @@ fn parse_definition(
     let mut ahead = *tokens;
     let query = ahead.take("(") && (ahead.is_word("SELECT") || ahead.is_word("WITH"));
     let listed = tokens.is("(") && !query;
-    // Options stand behind the columns, but say how these are read.
+    // Options come after the columns but affect how they are read, so they are parsed first.
     let mut options = *tokens;
     if listed {
         options.parenthesised()?;
@@ -207,21 +207,20 @@ fn parse_definition(
     }
     *tokens = options;
     if tokens.accept_all("PARTITION BY") {
-        // Partitions change where rows lie, not what a statement means.
+        // Partitioning affects only where rows are stored, so it is skipped.
         tokens.skip_until(|tokens| tokens.is_word("AS") || tokens.is_word("SELECT"))?;
     }
     Ok(())
 }
 
-/// Whether a table may be made under this name, and by this user.
+/// Whether a table of this name may be created by this user.
 pub(super) fn check_name(session: &SessionState, name: &TableName) -> Result<()> {
     check_spelling(name)?;
     name.check(&session.identity, Verb::Create)?;
     check_place(session, name)
 }
 
-/// Whether a temporary table may be made under this name, and by this user: rows of its own are all
-/// that it brings.
+/// Whether a temporary table of this name may be created by this user.
 fn check_temporary_name(session: &SessionState, name: &TableName) -> Result<()> {
     check_spelling(name)?;
     if !session.identity.may(&name.database, &name.table, Access::Write) {
@@ -244,7 +243,7 @@ pub(super) fn check_spelling(name: &TableName) -> Result<()> {
     }
 }
 
-/// Whether tables are made in the database.
+/// Whether tables can be created in the database.
 pub(super) fn check_place(session: &SessionState, name: &TableName) -> Result<()> {
     let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(&name.database));
     if system {
@@ -266,7 +265,7 @@ pub(super) fn exists(session: &SessionState, name: &TableName, temporary: bool) 
         || View::is_there(&shared.database.reader(), name)
 }
 
-/// Makes the table of a draft, and the tables of its unique keys; 1050 if there is one by now.
+/// Creates the table of a draft with the hidden tables of its unique keys; error 1050 if it exists.
 pub(super) async fn make(
     session: &mut SessionState,
     name: &TableName,
@@ -299,7 +298,7 @@ pub(super) async fn make(
     }
     let engine_name = name.engine_name(&session.shared);
     let schema = Arc::new(draft.build(engine_name.clone(), None, None));
-    // Vacant where it is made: sources make tables too.
+    // Checked when the definition runs, because sources create tables too.
     let mut definitions =
         vec![Definition::Vacant(engine_name.clone()), Definition::Create(Schema::clone(&schema))];
     for (_, schema) in hidden(&schema, &TableStorage::Engine(engine_name.as_str().into())) {
@@ -316,7 +315,7 @@ pub(super) async fn make(
     define(session, definitions, vec![(position_name(&engine_name), stored)]).await
 }
 
-/// The definitions of a table's hidden tables, and where they are.
+/// The definitions of a table's hidden tables, and where they are stored.
 pub(super) fn hidden(schema: &Arc<Schema>, place: &TableStorage) -> Vec<(TableStorage, Schema)> {
     let table = SqlTable::of(schema);
     let keys = UniqueKey::of(&table, place).into_iter();
@@ -330,8 +329,7 @@ pub(super) fn hidden(schema: &Arc<Schema>, place: &TableStorage) -> Vec<(TableSt
     made.collect()
 }
 
-/// Adds columns for those of a query that the statement does not list; gives the place of each of
-/// the query's columns.
+/// Adds columns for those of a query that the statement does not list. Returns the positions of the query's columns.
 fn add_selected(draft: &mut Draft, columns: &[Column]) -> Result<Vec<usize>> {
     let mut places = Vec::with_capacity(columns.len());
     for column in columns {

@@ -18,7 +18,7 @@ use crate::{
     write::rows::check_local,
 };
 
-/// Runs CREATE DATABASE from its name on.
+/// Runs CREATE DATABASE. `tokens` are at its name.
 pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     let lenient = tokens.accept_all("IF NOT EXISTS");
     let name = tokens.name()?;
@@ -42,8 +42,7 @@ pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) 
     Ok(Outcome { affected_rows: 1, ..Outcome::default() })
 }
 
-/// Runs ALTER DATABASE: what it says of new tables is checked, and means nothing to those that
-/// name their own.
+/// Runs ALTER DATABASE. Its options are checked but have no effect.
 pub(super) fn alter(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     if !tokens.is_word("CHARACTER") && !tokens.is_word("COLLATE") && !tokens.is_word("DEFAULT") {
         let name = tokens.name()?;
@@ -75,7 +74,7 @@ fn options(tokens: &mut Tokens<'_>) -> Result<Option<Collation>> {
     }
 }
 
-/// Runs DROP DATABASE from its name on.
+/// Runs DROP DATABASE. `tokens` are at its name.
 pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     let lenient = tokens.accept_all("IF EXISTS");
     let name = tokens.name()?;

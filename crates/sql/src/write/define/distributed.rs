@@ -1,11 +1,11 @@
-//! CREATE and ALTER TABLE of distributed tables, which have the rows of other tables.
+//! CREATE and ALTER TABLE for distributed tables, whose rows are those of other tables.
 //!
 //! ```text
 //! distributed := "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] name "TYPE" ["="] 'distributed' option*
 //! altered     := "ALTER" "TABLE" name (option+ | "RENAME" ["TO" | "AS"] name)
 //! option      := "LOCAL" ["="] '[database.]table' | ("AGENT" | "AGENT_PERSISTENT") ["="] 'agent' | setting ["="] value
 //! ```
-//! ALTER lists all parts again. [`crate::agents`] defines agents and their settings; no server is asked here.
+//! ALTER replaces all parts. [`crate::agents`] defines agents and their settings. No other server is asked here.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ use crate::{
     write::rows::table_name,
 };
 
-/// What names a part.
+/// The option that names a local part.
 const LOCAL: &str = "local";
-/// What names one in other servers.
+/// The option that names a part in other servers.
 const AGENT: &str = "agent";
-/// The same, with connections that are kept.
+/// The same, with persistent connections.
 const AGENT_PERSISTENT: &str = "agent_persistent";
 
-/// Whether the options of a distributed table come next; takes the first.
+/// Whether the options of a distributed table follow. Consumes `TYPE = 'distributed'`.
 pub(super) fn is_next(tokens: &mut Tokens<'_>) -> bool {
     let mut ahead = *tokens;
     let is_type = ahead.accept("TYPE");
@@ -46,13 +46,13 @@ pub(super) fn is_next(tokens: &mut Tokens<'_>) -> bool {
     is_it
 }
 
-/// Makes one, from the options behind its type on.
+/// Creates a distributed table. `tokens` are after its type.
 pub(super) async fn create(
     session: &SessionState,
     name: &TableName,
     tokens: &mut Tokens<'_>,
 ) -> Result<()> {
-    // A dump has it before its parts, as it goes by their names.
+    // In a dump the table may come before its parts, because tables are sorted by name.
     let parts = Parts::read(session, name, true, tokens)?;
     let shared = Arc::clone(&session.shared);
     let _alone = session.wait_for(shared.naming.lock()).await?;
@@ -62,7 +62,7 @@ pub(super) async fn create(
     }
     let engine_name = name.engine_name(&shared);
     let schema = parts.schema(engine_name.clone());
-    // Vacant where it is made: sources make tables too.
+    // Checked when the definition runs, because sources create tables too.
     let definitions = vec![Definition::Vacant(engine_name), Definition::Create(schema)];
     define(session, definitions, Vec::new()).await
 }
@@ -77,7 +77,7 @@ pub(super) fn find(session: &SessionState, name: &TableName) -> Option<String> {
     schema.is_distributed().then_some(engine_name)
 }
 
-/// Runs ALTER TABLE of one, from what stands behind its name on.
+/// Runs ALTER TABLE on a distributed table. `tokens` are after its name.
 pub(super) async fn alter(
     session: &mut SessionState,
     name: TableName,
@@ -97,17 +97,17 @@ pub(super) async fn alter(
     Ok(Outcome::default())
 }
 
-/// What a distributed table is made of.
+/// The parts of a distributed table.
 #[derive(Default)]
 struct Parts {
-    /// The engine's names of those that are here, of which those that are there can be read as one.
+    /// The engine's names of the local parts. Those that exist have compatible definitions.
     locals: Vec<String>,
     agents: Vec<String>,
     settings: Vec<(String, String)>,
 }
 
 impl Parts {
-    /// Reads options up to the end. Parts that are not there are warned of, if some `may_lack`.
+    /// Reads options to the end. Missing parts are an error, or a warning if `may_lack`.
     fn read(
         session: &SessionState,
         name: &TableName,
@@ -118,7 +118,7 @@ impl Parts {
         let mut present: Vec<String> = Vec::new();
         while !tokens.at_end() {
             let option = tokens.name()?.to_lowercase();
-            // Each name is compared with those before, and may be told as missing.
+            // The limit bounds the comparison of each name with those before, and the warnings.
             let is_part = matches!(option.as_str(), LOCAL | AGENT | AGENT_PERSISTENT);
             if is_part && parts.locals.len() + parts.agents.len() == MAX_PARTS {
                 let message = format!("a distributed table has up to {MAX_PARTS} parts");
@@ -172,7 +172,7 @@ impl Parts {
     }
 }
 
-/// 1227 for those who may not do everything: other servers are asked by an account of this one's, whose rights there are not theirs.
+/// Error 1227 for restricted accounts: agents are asked with the configured account, not with the user's rights.
 fn check_may_declare_agents(session: &SessionState) -> Result<()> {
     if session.identity.rights.is_none() {
         return Ok(());
@@ -182,7 +182,7 @@ fn check_may_declare_agents(session: &SessionState) -> Result<()> {
     Err(Error::new(ErrorCode::SpecificAccessDenied, message))
 }
 
-/// The engine's name of a part that may be read, and whether it is there.
+/// The engine's name of a part that the user may read, and whether it exists.
 fn part_of(
     session: &SessionState,
     part: &TableName,

@@ -1,4 +1,4 @@
-//! A table's definition while a statement makes or changes it, and what MySQL demands of it.
+//! The draft of a table's definition while a statement creates or alters it, with MySQL's checks.
 
 use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
@@ -13,42 +13,42 @@ use crate::{
     parse::Tokens,
 };
 
-/// A definition in the making.
+/// A draft of a definition.
 #[derive(Clone, Default)]
 pub(super) struct Draft {
     /// The columns, in order.
     pub columns: Vec<DraftColumn>,
     /// The keys.
     pub keys: Vec<Key>,
-    /// Conditions.
+    /// CHECK conditions.
     pub checks: Vec<Check>,
-    /// Foreign keys, as lines.
+    /// Foreign keys.
     pub foreign: Vec<Line>,
-    /// How many of them the table had already.
+    /// The number of foreign keys that the table already had.
     pub known_foreign: usize,
     /// Options.
     pub options: TableOptions,
-    /// The engine's number of the hidden row number, if the table has one already.
+    /// The engine's column number of the hidden row number, if the table has one.
     pub row_number: Option<u32>,
-    /// Columns that are declared NULL.
+    /// Columns that are explicitly declared NULL.
     pub nullable: Vec<String>,
-    /// Columns that are renamed, by their names before and after.
+    /// Renamed columns: old and new names.
     pub renamed: Vec<(String, String)>,
 }
 
-/// A column in the making.
+/// A column of a draft.
 #[derive(Clone)]
 pub(super) struct DraftColumn {
     /// Its name.
     pub name: String,
-    /// What is declared of it.
+    /// Its declaration.
     pub spec: ColumnSpec,
-    /// The engine's number, if the table has it already.
+    /// The engine's column number, if the column exists already.
     pub id: Option<u32>,
 }
 
 impl Draft {
-    /// The definition of a table that is there.
+    /// A draft of an existing table.
     pub(super) fn of(table: &SqlTable) -> Self {
         let columns = table.visible().map(|(_, column, spec)| DraftColumn {
             name: column.name.clone(),
@@ -69,13 +69,13 @@ impl Draft {
         }
     }
 
-    /// The place of a column by its name.
+    /// The position of a column.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         let lower = name.to_lowercase();
         self.columns.iter().position(|column| column.name.to_lowercase() == lower)
     }
 
-    /// Adds a column as it was read, at a place.
+    /// Adds a parsed column at a position.
     pub(super) fn add_column(
         &mut self,
         place: usize,
@@ -93,7 +93,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Adds the keys and conditions that a column's declaration brings.
+    /// Adds the keys and conditions in a column's declaration.
     pub(super) fn add_extras(&mut self, name: &str, extras: ColumnExtras) -> Result<()> {
         let columns = [name.to_owned()];
         if extras.primary {
@@ -114,7 +114,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Adds a line below the columns.
+    /// Adds a key, a condition or a foreign key.
     pub(super) fn add_line(&mut self, line: Line) -> Result<()> {
         match line {
             Line::Key(key) => self.add_key(key)?,
@@ -133,7 +133,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Names what has no name, orders the keys as MySQL does, and checks everything.
+    /// Names what has no name, orders the keys as MySQL does, and checks the definition.
     pub(super) fn finish(&mut self, name: &TableName) -> Result<()> {
         if self.columns.iter().all(|column| column.spec.invisible) {
             let message = "A table must have at least one visible column.";
@@ -279,7 +279,7 @@ impl Draft {
             check.name = free.unwrap_or_default();
         }
         for check in &mut self.checks {
-            // It is shown in parentheses of its own.
+            // It is printed in parentheses of its own.
             if !is_parenthesised(&check.expression) {
                 check.expression = format!("({})", check.expression);
             }
@@ -287,7 +287,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Columns of the primary key are NOT NULL; those of other keys must be there.
+    /// Makes columns of the primary key NOT NULL; columns of other keys must exist.
     fn require_key_columns(&mut self) -> Result<()> {
         let keys = self.keys.clone();
         for key in &keys {
@@ -382,7 +382,7 @@ impl Draft {
     }
 }
 
-/// Whether a text is one expression in parentheses.
+/// Whether a text is a single expression in parentheses.
 fn is_parenthesised(text: &str) -> bool {
     let whole = crate::parse::read(text, |tokens: &mut Tokens<'_>| {
         tokens.parenthesised()?;
@@ -427,7 +427,7 @@ fn check_column(column: &DraftColumn) -> Result<()> {
     Ok(())
 }
 
-/// 1067.
+/// Error 1067.
 pub(super) fn invalid_default(name: &str) -> Error {
     Error::new(ErrorCode::InvalidDefault, format!("Invalid default value for '{name}'"))
 }

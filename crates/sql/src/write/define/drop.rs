@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Runs DROP [TEMPORARY] TABLE from the word behind DROP on.
+/// Runs DROP [TEMPORARY] TABLE. `tokens` are after DROP.
 pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     let temporary = tokens.accept("TEMPORARY");
     if tokens.accept("VIEW") && !temporary {
@@ -79,7 +79,7 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
     Ok(Outcome::default())
 }
 
-/// Drops a table that this statement made.
+/// Drops a table that this statement created.
 pub(super) async fn drop_one(session: &mut SessionState, name: &TableName) -> Result<()> {
     if session.transaction.temporary(name).is_some() {
         return drop_temporary(session, name);
@@ -110,7 +110,7 @@ fn names(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Vec<TableNam
     }
 }
 
-/// Runs TRUNCATE from the word behind it on: the table is made anew.
+/// Runs TRUNCATE, which replaces the table by an empty one. `tokens` are after TRUNCATE.
 pub(super) async fn truncate(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -149,7 +149,7 @@ pub(super) async fn truncate(
     Ok(Outcome::default())
 }
 
-/// Runs RENAME TABLE from the word behind RENAME on.
+/// Runs RENAME TABLE. `tokens` are after RENAME.
 pub(super) async fn rename(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     if !tokens.accept_any(&["TABLE", "TABLES"]) {
         return Err(Error::unsupported("RENAME of anything but tables"));
@@ -174,8 +174,7 @@ pub(super) async fn rename(session: &mut SessionState, tokens: &mut Tokens<'_>) 
     Ok(Outcome::default())
 }
 
-/// Renames tables, with what belongs to them, one after the other but in one step: others see all of
-/// it or nothing, and so does a start after a crash.
+/// Renames tables one after the other, with their hidden tables, in one atomic step.
 pub(super) async fn rename_all(
     session: &mut SessionState,
     pairs: Vec<(TableName, TableName)>,
@@ -207,18 +206,18 @@ fn renamed_names(definition: &Definition) -> Vec<String> {
     }
 }
 
-/// Tables on their way to other names.
+/// Renames in progress.
 #[derive(Default)]
 struct Renaming {
-    /// The tables that have another name so far, by that name.
+    /// Tables renamed so far, by their new names.
     renamed: FxHashMap<TableName, Renamed>,
-    /// Names that are free by now.
+    /// Names that have become free.
     free: FxHashSet<TableName>,
     definitions: Vec<Definition>,
     positions: BTreeMap<String, String>,
 }
 
-/// A table under a name that it did not begin with.
+/// A renamed table.
 struct Renamed {
     target: TargetTable,
     engine_name: String,
@@ -226,7 +225,7 @@ struct Renamed {
 
 impl Renaming {
     fn add(&mut self, session: &SessionState, from: TableName, to: TableName) -> Result<()> {
-        // Before it is told whether the other name is free.
+        // Rights are checked before the other name, so that no error reveals a table.
         if !self.renamed.contains_key(&from) {
             from.check(&session.identity, Verb::Rename)?;
         }
@@ -244,7 +243,7 @@ impl Renaming {
         let hidden = |name: &str| hidden_tables(&target.table, &TableStorage::Engine(name.into()));
         let pairs = hidden(&old_name).into_iter().zip(hidden(&new_name));
         let pairs = pairs.chain([(old_name.clone(), new_name.clone())]);
-        // Vacant where it is renamed: sources make tables too.
+        // Checked when the definition runs, because sources create tables too.
         self.definitions.push(Definition::Vacant(new_name.clone()));
         self.definitions.extend(pairs.map(|(from, to)| Definition::Rename { from, to }));
         let next = target.peek_value(session)?;
@@ -257,7 +256,7 @@ impl Renaming {
         Ok(())
     }
 
-    /// The table that is called so by now.
+    /// The table that has this name after the renames so far.
     fn take(&mut self, session: &SessionState, name: &TableName) -> Result<Renamed> {
         if let Some(renamed) = self.renamed.remove(name) {
             return Ok(renamed);

@@ -1,12 +1,12 @@
-//! Keys over expressions of followed tables, as the source declares them.
+//! Functional keys of followed tables, as the source declares them.
 //!
 //! As in local tables, a hidden column at the end of the definition holds the value of the expression. It is computed
-//! when a row reaches the engine: row images and copies have the source's columns alone. Members of JSON arrays are values
-//! of an indexed path instead. A key answers no query, and its reason is reported, if its expression may mean something
-//! else to another session or may fail for some row: such a row would be in no index.
+//! when a row reaches the engine, because row images and copies have the source's columns only. Keys over members of
+//! JSON arrays become an indexed path instead. A key is not used, and the reason is reported, if its expression may
+//! have another meaning in another session or may fail for a row: that row would be missing from the index.
 //!
-//! Stored rows lack the values of a key that is new or that reads other columns than before (by their numbers and
-//! types, not their names). So such a table is copied again beside its last state.
+//! Stored rows lack the values of a key that is new or that now reads other columns (compared by number and type, not
+//! by name). Such a table is copied again beside its last state.
 
 use std::{
     ops::ControlFlow,
@@ -32,12 +32,12 @@ use crate::{
     write::convert::{Converter, Slot, year_as_given},
 };
 
-/// Most columns of a table here.
+/// The most columns of a table.
 const MAX_COLUMNS: usize = 4_096;
-/// Most paths of a table here.
+/// The most indexed paths of a table.
 const MAX_PATHS: usize = 64;
 
-/// What the engine is told.
+/// The functions that the engine calls to complete definitions and rows.
 pub(crate) const COMPUTING: Computing = Computing { complete, computation };
 
 fn complete(schema: &mut Schema, previous: Option<&Schema>) -> Vec<String> {
@@ -62,7 +62,7 @@ fn complete(schema: &mut Schema, previous: Option<&Schema>) -> Vec<String> {
             };
             if let Err(why) = added {
                 left_out.push(format!("key {} is not used: {why}", key.name));
-                // What stands behind it could not be used without it.
+                // Later parts of the key would be useless without this one.
                 break;
             }
         }
@@ -93,8 +93,8 @@ fn add_path(schema: &mut Schema, path: PathDef) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds the index of a key in the place of one of the columns before its first expression, which is there if nobody else
-/// knows of expressions and which another key may have.
+/// Adds the index of a key. An index over only the plain columns before its first expression, which exists if the
+/// source's key was read without expressions, is replaced, unless another key needs it.
 fn add_index(schema: &mut Schema, table: &SqlTable, key: &Key, columns: Vec<IndexColumn>) {
     let plain = key.parts.iter().take_while(|part| part.column().is_some()).count();
     if let Some(before) = columns.get(..plain).filter(|_| plain < columns.len()) {
@@ -109,7 +109,7 @@ fn add_index(schema: &mut Schema, table: &SqlTable, key: &Key, columns: Vec<Inde
     schema.add_index(columns);
 }
 
-/// The hidden column of what an expression gives. It is virtual: that tells it from those of local tables, which sessions
+/// The hidden column of an expression. It is virtual, which distinguishes it from those of local tables, which sessions
 /// compute.
 fn hidden_column(table: &SqlTable, name: String, expression: &str) -> Result<ColumnDef, String> {
     let collation = table.options.collation;
@@ -132,10 +132,10 @@ fn hidden_column(table: &SqlTable, name: String, expression: &str) -> Result<Col
     })
 }
 
-/// A table as it was, whose rows are there.
+/// The previous definition, whose rows are stored.
 struct Before {
     table: Arc<SqlTable>,
-    /// The places of its hidden columns that no key has found yet.
+    /// The positions of hidden columns that are not matched yet.
     hidden: Vec<usize>,
 }
 
@@ -146,8 +146,8 @@ impl Before {
         Self { table, hidden }
     }
 
-    /// Takes the hidden column that has what an expression gives in another table, which has the same rows: by the numbers
-    /// of the columns that it reads, and by their types. Their names, and that of the key, may be others.
+    /// Takes the hidden column with the same values in the new definition. Columns are compared by number and type; the
+    /// names of columns and of the key may differ.
     fn take(&mut self, other: &SqlTable, kind: &TypeSpec, expression: &str) -> Option<u32> {
         let wanted = reading(other, expression)?;
         let is_same = |place: &usize| {
@@ -163,7 +163,7 @@ impl Before {
     }
 }
 
-/// What an expression is without the names of columns: with their numbers, and with their types behind it.
+/// An expression with column numbers instead of names, and the types of those columns.
 fn reading(table: &SqlTable, expression: &str) -> Option<(String, Vec<TypeSpec>)> {
     let Fixed { mut expr, .. } = fixed(table, expression).ok()?;
     let mut numbering = Numbering { table, kinds: Vec::new() };
@@ -173,7 +173,7 @@ fn reading(table: &SqlTable, expression: &str) -> Option<(String, Vec<TypeSpec>)
     Some((plain_text(&expr)?.1, numbering.kinds))
 }
 
-/// Gives columns their numbers as names.
+/// Replaces column names by numbers.
 struct Numbering<'t> {
     table: &'t SqlTable,
     kinds: Vec<TypeSpec>,
@@ -219,7 +219,7 @@ fn add(
     Ok(())
 }
 
-/// The table with one more column, as it will be read.
+/// The table with one more column.
 fn with_column(table: &SqlTable, column: &ColumnDef) -> Arc<SqlTable> {
     let mut schema = Schema::clone(&table.schema);
     schema.columns.push(column.clone());
@@ -236,17 +236,17 @@ fn formula(table: &SqlTable, expression: &str) -> Result<Formula, String> {
 
 /// A hidden column that is computed.
 struct Computed {
-    /// As messages call it.
+    /// Its name in messages.
     told: String,
     name: String,
     kind: TypeSpec,
-    /// What makes its values, and how those are told.
+    /// The compiled expression.
     formula: Formula,
     column: Column,
 }
 
 impl Computed {
-    /// `None` where an earlier version knew more, or if sessions compute it.
+    /// `None` if its expression is not supported here (any more), or if sessions compute it.
     fn of(table: &SqlTable, place: usize) -> Option<Self> {
         let name = table.schema.columns.get(place)?.name.clone();
         let spec = table.columns.get(place)?;
@@ -262,7 +262,7 @@ impl Computed {
         let failed = |why: String| format!("{}: {why}", self.told);
         let array = self.formula.evaluate(row).map_err(failed)?;
         match output::single(&array, &self.column) {
-            // What it gives is what queries compare, whether a column of its type would take it or not.
+            // The values that queries compare, even if a column of the type would not accept them.
             value @ (Value::Text(_) | Value::Bytes(_) | Value::Date(_) | Value::DateTime(_)) => {
                 Ok(value)
             }
@@ -279,13 +279,13 @@ fn computation(schema: &Arc<Schema>) -> Option<ComputeRow> {
     type Known = FxHashMap<usize, (Weak<Schema>, Option<ComputeRow>)>;
     static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
     let address = Arc::as_ptr(schema) as usize;
-    // As long as it is held here its address is no other's.
+    // While the schema is held, its address is not reused.
     if let Some((_, compute)) = KNOWN.read().get(&address) {
         return compute.clone();
     }
     let compute = made(schema);
     let mut known = KNOWN.write();
-    // One that nobody else holds any more leaves its place to others.
+    // Entries of schemas that are no longer held are dropped.
     known.retain(|_, (schema, _)| schema.strong_count() > 0);
     known.insert(address, (Arc::downgrade(schema), compute.clone()));
     compute
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
     use crate::catalog::Expressing;
 
-    /// A table as a source's definition makes it, with these keys and an index of its number.
+    /// A table as a source's definition makes it, with these keys and an index on its number.
     fn table(keys: &[&str]) -> Schema {
         let column = |id, name: &str, kind, declared: &str| ColumnDef {
             id,
@@ -416,7 +416,7 @@ mod tests {
         let mut had = table(&KEYS);
         complete(&mut had, None);
         had.columns[4].id = 40;
-        // One of the two keys is another now.
+        // One of the two keys has changed.
         let other = KEYS.map(|key| key.replace("as signed", "as unsigned"));
         let mut schema = table(&other.each_ref().map(String::as_str));
         complete(&mut schema, Some(&had));
@@ -426,7 +426,7 @@ mod tests {
         assert_eq!(columns(&schema).first(), Some(&(40, "#key.0.year", ColumnType::Int(64))));
     }
 
-    /// A table of two texts by these names, of the numbers 2 and 5, with a key.
+    /// A table of two texts with these names and the column numbers 2 and 5, and a key.
     fn of_two(names: [&str; 2], key: &str) -> Schema {
         let mut schema = table(&[KEYS[0], key]);
         let mut other = schema.columns[1].clone();
@@ -452,13 +452,13 @@ mod tests {
         let kept = |name: &str| Some((60, name.to_owned()));
         let of_b = "KEY `k` ((lower(`b`)))";
         assert_eq!(after(of_two(["a", "b"], of_b)), kept("#key.0.k"));
-        // Another name of the key, or of the column.
+        // The key or the column is renamed.
         assert_eq!(after(of_two(["a", "b"], &of_b.replace("`k`", "`l`"))), kept("#key.0.l"));
         assert_eq!(after(of_two(["a", "c"], &of_b.replace("`b`", "`c`"))), kept("#key.0.k"));
-        // The name is another column's.
+        // The name now belongs to another column.
         assert_eq!(after(of_two(["b", "a"], of_b)), None);
         assert_eq!(after(of_two(["b", "a"], &of_b.replace("`b`", "`a`"))), kept("#key.0.k"));
-        // Another expression, and the same over what is another text now.
+        // Another expression, and the same expression over a text of another character set.
         assert_eq!(after(of_two(["a", "b"], &of_b.replace("lower", "upper"))), None);
         let mut latin = of_two(["a", "b"], of_b);
         latin.columns[4].declared =
@@ -480,7 +480,7 @@ mod tests {
 
     #[test]
     fn what_a_text_is_made_into_is_kept_as_it_is() {
-        // In the character set of the column there is no such letter, and a column of its length has not the room.
+        // The column's character set lacks this letter, and a column of its length would be too short.
         for (kind, text, expected) in [
             ("varchar(3) CHARACTER SET latin1 COLLATE latin1_swedish_ci", "µ", ["\u{39c}", "µ"]),
             ("varchar(1)", "İ", ["İ", "i\u{307}"]),
@@ -602,7 +602,7 @@ mod tests {
             );
             assert_eq!(key.is_for(session(east(), mode)), !of_zone, "{expression}");
             assert_eq!(key.is_for(session(utc.clone(), loose)), !of_dates, "{expression}");
-            // What sessions computed is of their zones and modes, which nobody knows any more.
+            // Values that sessions computed depend on their zones and modes, which are not known any more.
             let hidden = schema.columns.last_mut().unwrap();
             let declared = hidden.declared.as_ref().unwrap();
             assert!(declared.contains(" VIRTUAL"), "{declared}");

@@ -1,4 +1,4 @@
-//! `ALTER TABLE t words='title,body' morphology='stem_en'` of a followed table: words are the only part of its
+//! `ALTER TABLE t words='title,body' morphology='stem_en'` on a followed table. Ranked search is the only part of its
 //! definition that belongs to this server.
 
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::{
     state::SessionState,
 };
 
-/// Runs the statement from behind the table's name, if the table is followed and nothing but its words is
-/// altered; `None` if it is another's.
+/// Runs the statement if the table is followed and only its ranked search is altered; otherwise `None`. `tokens` are
+/// after the table's name.
 ///
 /// # Errors
-/// 1142 if the table may not be altered, 1072 if a column is not there or no text, 1064 if settings do not go together,
-/// and what the host says.
+/// 1142 if the table may not be altered, 1072 if a column does not exist or is not text, 1064 if settings contradict
+/// each other, and the host's errors.
 pub(super) async fn alter(
     session: &mut SessionState,
     name: &TableName,
@@ -31,7 +31,7 @@ pub(super) async fn alter(
     if session.shared.host.source_of(&engine_name).is_none() {
         return Ok(None);
     }
-    // Before anything is told of the table.
+    // Rights are checked before anything about the table is revealed.
     name.check(&session.identity, Verb::Alter)?;
     let Ok(schema) = session.reader().schema(&engine_name) else { return Ok(None) };
     let table = SqlTable::of(&schema);
@@ -44,7 +44,7 @@ pub(super) async fn alter(
     Ok(Some(Outcome { info, ..Outcome::default() }))
 }
 
-/// The table's options with other settings of its words; `None` if the statement asks anything else.
+/// The table's options with the new settings; `None` if the statement changes anything else.
 fn altered(table: &SqlTable, tokens: &mut Tokens<'_>) -> Result<Option<TableOptions>> {
     let mut ahead = *tokens;
     let words = table.options.words.clone();
@@ -65,7 +65,7 @@ fn altered(table: &SqlTable, tokens: &mut Tokens<'_>) -> Result<Option<TableOpti
     Ok(Some(options))
 }
 
-/// The words that options declare: of the columns that they name, or of all texts of the table.
+/// The ranked search that options declare, over the columns they name or over all text columns.
 fn declared(table: &SqlTable, options: &TableOptions) -> Result<Option<TableWords>> {
     if options.words.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What foreign keys, which are stored but not enforced, require of other definitions of their table.
+//! Effects of foreign keys, which are stored but not enforced, on changes of definitions.
 
 use remora_engine::{Definition, Schema, Value};
 use remora_mysql::ErrorCode;
@@ -11,7 +11,7 @@ use crate::{
     state::SessionState,
 };
 
-/// Fails where a foreign key of the table loses a column or its last index: 1828, 1553.
+/// Error 1828 or 1553 if a foreign key of the table loses a column or its last index.
 pub(super) fn check_needed(session: &SessionState, table: &SqlTable, draft: &Draft) -> Result<()> {
     let is_checked = session.system_variable("foreign_key_checks")? != Value::Int(0);
     for line in draft.foreign.iter().take(draft.known_foreign) {
@@ -35,7 +35,7 @@ pub(super) fn check_needed(session: &SessionState, table: &SqlTable, draft: &Dra
     Ok(())
 }
 
-/// Renames a column, in the keys and the foreign keys of its table too.
+/// Renames a column, also in the keys and foreign keys of its table.
 pub(super) fn rename_column(draft: &mut Draft, place: usize, new: String) {
     let Some(column) = draft.columns.get_mut(place) else { return };
     let old = std::mem::replace(&mut column.name, new.clone());
@@ -59,20 +59,19 @@ pub(super) fn rename_column(draft: &mut Draft, place: usize, new: String) {
     }
 }
 
-/// A table whose name or whose columns' names become others, which foreign keys that reference it
-/// follow.
+/// A renamed table, or one with renamed columns, to which foreign keys that reference it are adapted.
 pub(super) struct Moved<'n> {
     /// Its name before.
     pub(super) from: &'n TableName,
     /// Its name after.
     pub(super) to: &'n TableName,
-    /// Columns, by their names before and after.
+    /// Renamed columns: old and new names.
     pub(super) columns: &'n [(String, String)],
 }
 
 impl Moved<'_> {
-    /// What a foreign key of a table in `database` says behind its columns; `None` where it
-    /// references another table.
+    /// The new text of a foreign key after its columns, for a table in `database`; `None` if it references another
+    /// table.
     fn references(&self, text: &str, database: &str) -> Option<String> {
         let written = |name: &TableName| match name.database == database {
             true => quoted_name(&name.table),
@@ -92,7 +91,7 @@ impl Moved<'_> {
         Some(format!(" REFERENCES {} {}{behind}", written(self.to), column_list(&columns)))
     }
 
-    /// The foreign keys of a draft of the table itself.
+    /// Adapts the foreign keys of the table itself.
     pub(super) fn follow_own(&self, draft: &mut Draft) {
         for line in &mut draft.foreign {
             let Line::Foreign { columns, text, .. } = line else { continue };
@@ -104,7 +103,7 @@ impl Moved<'_> {
         }
     }
 
-    /// The lines of another table's definition that change: what one begins with, and all of it.
+    /// The changed lines of another table's definition: the prefix that identifies each, and its new text.
     fn followed(&self, table: &SqlTable, database: &str) -> Vec<(String, String)> {
         let mut changed = Vec::new();
         for line in &table.foreign {
@@ -122,7 +121,7 @@ impl Moved<'_> {
     }
 }
 
-/// Quoted names with commas between, up to the closing parenthesis, and what stands behind it.
+/// Parses quoted names separated by commas up to the closing parenthesis; returns them with the rest of the text.
 fn names(text: &str) -> Option<(Vec<String>, &str)> {
     let (mut found, mut rest) = (Vec::new(), text);
     loop {
@@ -150,8 +149,8 @@ fn names(text: &str) -> Option<(Vec<String>, &str)> {
     }
 }
 
-/// What other tables' foreign keys say once these tables have their new names. `called` is what the
-/// engine calls a table by then.
+/// The new definitions of other tables whose foreign keys reference renamed tables. `called` gives the engine's name of
+/// a table after the renames.
 pub(super) fn follow(
     session: &SessionState,
     moved: &[Moved<'_>],

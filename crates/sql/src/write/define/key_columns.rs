@@ -1,4 +1,4 @@
-//! Keys over expressions. As in MySQL, a hidden column holds the value of the expression and is computed when a row is
+//! Functional keys. As in MySQL, a hidden column holds the value of the expression and is computed when a row is
 //! written, so such a key is checked and indexed like any other. The column has the type of the expression.
 
 use std::sync::Arc;
@@ -21,11 +21,10 @@ use crate::{
     write::rows::Query,
 };
 
-/// The table of no rows that expressions are asked of for their types.
+/// An empty table over which expressions are planned to learn their types.
 const ROWS: &str = "#rows";
 
-/// Adds the hidden columns of a finished draft's keys. Those that `previous` has of the same
-/// expressions stay.
+/// Adds the hidden columns of a finished draft's keys. Those of `previous` with the same expressions stay.
 pub(super) async fn add_key_columns(
     session: &mut SessionState,
     name: &TableName,
@@ -58,9 +57,9 @@ pub(super) async fn add_key_columns(
     Ok(())
 }
 
-/// The paths that a draft's sets and its keys over the members of arrays lead along.
+/// The paths that a draft's sets and multi-valued keys index.
 pub(super) fn array_paths(draft: &Draft) -> Vec<PathDef> {
-    // The numbers of sets are indexed without a key.
+    // Numbers of sets are indexed without a key.
     let columns = draft.columns.iter().enumerate();
     let sets = columns.filter(|(_, column)| column.spec.kind.multi().is_some());
     let mut paths: Vec<PathDef> =
@@ -77,8 +76,7 @@ pub(super) fn array_paths(draft: &Draft) -> Vec<PathDef> {
     paths
 }
 
-/// The path that a key over the members of arrays leads along, whose column stands where `place` says; `None` of any
-/// other expression.
+/// The path that a multi-valued key indexes. `place` gives the position of its column. `None` for other expressions.
 pub(super) fn path_of(
     expression: &str,
     place: impl FnOnce(&str) -> Option<usize>,
@@ -88,8 +86,8 @@ pub(super) fn path_of(
     Some(PathDef::new(place(&column)?, names))
 }
 
-/// The paths of a collection, which no key declares: those of `previous` that are kept or that its keys do not lead
-/// along, where their columns are in `columns`. They are kept from now on, whatever keys come and go along them.
+/// The paths of a collection that keys do not declare: those of `previous` that are kept, unique or not indexed by its
+/// keys, if their columns are in `columns`. They are marked as kept, so that later changes of keys do not drop them.
 pub(super) fn collection_paths(previous: &SqlTable, columns: &[ColumnDef]) -> Vec<PathDef> {
     let schema = &previous.schema;
     let declared = array_paths(&Draft::of(previous));
@@ -104,7 +102,7 @@ pub(super) fn collection_paths(previous: &SqlTable, columns: &[ColumnDef]) -> Ve
     kept.collect()
 }
 
-/// Whether a key is over the members of arrays: those are a path's values, and no column.
+/// Whether a key is multi-valued: then its values are those of a path, not of a column.
 fn is_of_arrays(expression: &str) -> Result<bool> {
     read(expression, |tokens| {
         while !tokens.at_end() {
@@ -117,7 +115,7 @@ fn is_of_arrays(expression: &str) -> Result<bool> {
     })
 }
 
-/// Whether the draft still has every column that a key's expression names; 3837.
+/// Error 3837 if a functional key names a column that the draft no longer has.
 pub(super) fn check_named_columns(old: &SqlTable, draft: &Draft) -> Result<()> {
     let gone = old.visible().filter(|(_, column, _)| draft.column(&column.name).is_none());
     for (_, column, _) in gone {
@@ -137,7 +135,7 @@ pub(super) fn check_named_columns(old: &SqlTable, draft: &Draft) -> Result<()> {
     Ok(())
 }
 
-/// Whether an expression names a column. What is called is a function.
+/// Whether an expression names a column. A name before a parenthesis is a function.
 fn names(expression: &str, column: &str) -> Result<bool> {
     read(expression, |tokens| {
         while !tokens.at_end() {
@@ -153,7 +151,7 @@ fn names(expression: &str, column: &str) -> Result<bool> {
     })
 }
 
-/// The hidden columns of a table's keys: their numbers and expressions.
+/// The hidden columns of a table's keys: column numbers and expressions.
 fn hidden_columns(table: &SqlTable) -> Vec<(u32, &str)> {
     let columns = table.schema.columns.iter().zip(&table.columns);
     let hidden = columns.filter(|(column, _)| column.name.starts_with(HIDDEN_PREFIX));
@@ -163,7 +161,7 @@ fn hidden_columns(table: &SqlTable) -> Vec<(u32, &str)> {
     pairs.collect()
 }
 
-/// The expressions as columns of a query over a table of this definition.
+/// The result columns of a query that selects the expressions from an empty table of this definition.
 async fn types(
     session: &mut SessionState,
     name: &TableName,
@@ -193,7 +191,7 @@ async fn types(
     Ok(columns)
 }
 
-/// The declaration of the hidden column of an expression of this type, in a table of this collation.
+/// The declaration of a hidden column of this type, in a table with this collation.
 pub(super) fn spec(column: &Column, table: Collation, expression: &str) -> Result<ColumnSpec> {
     let mut spec = ColumnSpec::of_result(column, table);
     if matches!(spec.kind.sql, SqlType::Json | SqlType::Geometry) {

@@ -37,7 +37,7 @@ use crate::{
     transaction::{TableStorage, read_only_transaction},
 };
 
-/// Runs a definition. All but those of temporary tables end the open transaction.
+/// Runs a definition. All except those of temporary tables commit the open transaction.
 pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     let source = &statement.source;
     let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
@@ -48,7 +48,7 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
     };
     if !temporary {
         session.commit().await?;
-        // What was said of the next transaction was said of this one.
+        // SET TRANSACTION applied to this implicit transaction.
         session.transaction.next_read_only = None;
         session.transaction.next_sees_committed = None;
     }
@@ -68,12 +68,12 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
         return view::create(session, &mut tokens, alters).await;
     }
     let shared = Arc::clone(&session.shared);
-    // A temporary table's name is nobody else's.
+    // Temporary tables need no lock on names: no other session sees them.
     let _alone = if temporary { None } else { Some(session.wait_for(shared.naming.lock()).await?) };
     run_alone(session, statement, &mut tokens).await
 }
 
-/// Takes CREATE or ALTER where a view's definition stands behind it; says whether it is ALTER.
+/// Consumes CREATE or ALTER if a view's definition follows; returns whether it is ALTER.
 fn takes_view(tokens: &mut Tokens<'_>) -> Option<bool> {
     let mut ahead = *tokens;
     let alters = ahead.accept("ALTER");
@@ -84,8 +84,8 @@ fn takes_view(tokens: &mut Tokens<'_>) -> Option<bool> {
     Some(alters)
 }
 
-/// Runs any definition but CREATE TABLE and CREATE VIEW, which may wait for a query; no other definition finds out
-/// what there is meanwhile.
+/// Runs any definition except CREATE TABLE and CREATE VIEW, which may wait for a query. No other definition runs
+/// meanwhile.
 async fn run_alone(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -123,7 +123,7 @@ async fn run_alone(
     Err(Error::unsupported(statement.source.shown()))
 }
 
-/// What drops a table, with all that belongs to it.
+/// The definitions that drop a table and everything that belongs to it.
 fn dropping(target: &TargetTable) -> (Vec<Definition>, Vec<(String, String)>) {
     let Some(name) = target.engine_name() else { return (Vec::new(), Vec::new()) };
     let mut definitions = vec![Definition::Drop(name.to_string())];
@@ -142,7 +142,7 @@ fn hidden_tables(table: &SqlTable, place: &TableStorage) -> Vec<String> {
     names.collect()
 }
 
-/// Changes definitions in one step, away from the threads that other sessions need.
+/// Changes definitions in one step, in a thread that may block.
 async fn define(
     session: &SessionState,
     definitions: Vec<Definition>,
@@ -159,7 +159,7 @@ async fn define(
     })
 }
 
-/// 1050.
+/// Error 1050.
 fn table_exists(table: &str) -> Error {
     Error::new(ErrorCode::TableExists, format!("Table '{table}' already exists"))
 }

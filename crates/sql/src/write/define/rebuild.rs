@@ -20,11 +20,11 @@ use crate::{
     },
 };
 
-/// Rows that are written at once.
+/// Rows in a batch.
 const ROWS_AT_ONCE: usize = 10_000;
 
-/// Makes the table anew: every row is converted, checked and written under a hidden name, which
-/// then takes the old one's.
+/// Rebuilds the table: every row is converted, checked and written under a hidden name, which then replaces the old
+/// table.
 pub(super) async fn rebuild(
     session: &mut SessionState,
     target: &TargetTable,
@@ -65,7 +65,7 @@ pub(super) async fn rebuild(
     Ok(records)
 }
 
-/// Drops what an interrupted copy left.
+/// Drops the leftovers of an interrupted rebuild.
 async fn drop_leftover(
     session: &SessionState,
     copy: &Arc<Schema>,
@@ -112,7 +112,7 @@ async fn copy_rows(
             converted.push(converted_row(session, target, draft, &new, &mut maker, &row, number)?);
         }
         computed.complete(session, &new, &maker, &mut converted).await?;
-        // The engine finds a key that is there twice: no memory is needed for the keys.
+        // The engine finds duplicate keys, so the keys need not be held in memory.
         if !write(session, &uniques, place, inserts(&new, &uniques, &converted)).await? {
             return Err(duplicate(session, &new, (&uniques, place), &converted)?);
         }
@@ -133,7 +133,7 @@ fn inserts(new: &TargetTable, uniques: &[UniqueKey], rows: &[Row]) -> Vec<Vec<Ch
     entries.chain([inserted]).collect()
 }
 
-/// The error for the first of these rows that has a key of one before it.
+/// The error for the first of these rows whose key duplicates an earlier one.
 fn duplicate(
     session: &SessionState,
     new: &TargetTable,
@@ -164,7 +164,7 @@ fn duplicate(
     Ok(Error::new(ErrorCode::DuplicateKey, "Two rows have the same key".to_owned()))
 }
 
-/// Writes changes; false if one of them inserts a key that is there.
+/// Writes changes; false if one of them inserts an existing key.
 async fn write(
     session: &SessionState,
     uniques: &[UniqueKey],
@@ -186,7 +186,7 @@ async fn write(
     }
 }
 
-/// A row of the old table as a row of the new one.
+/// A row of the old table, converted for the new one.
 pub(super) fn converted_row(
     session: &mut SessionState,
     target: &TargetTable,
@@ -220,7 +220,7 @@ pub(super) fn converted_row(
         given.push(Given::Value(value.clone()));
     }
     let mut made = maker.row(session, new, &columns, &given, number)?;
-    // A hidden row number stays what it was.
+    // A hidden row number keeps its value.
     let was = target.table.row_number.and_then(|place| row.get(place));
     if let (Some(was), Some(place)) = (was, new.table.row_number)
         && let Some(slot) = made.get_mut(place)

@@ -1,11 +1,11 @@
-//! Checks expressions that a definition stores: conditions, computed columns, defaults. They are evaluated for whoever
-//! writes a row, with that account's rights, so they may read only the row.
+//! Checks expressions that a definition stores: CHECK conditions, generated columns, defaults. They are evaluated with
+//! the rights of whoever writes a row, so they may read only the row.
 
 use remora_mysql::{ErrorCode, LexMode, Token, TokenKind};
 
 use crate::{Error, Result, parse::tokens};
 
-/// Functions that ask for a session or change one.
+/// Functions that read or change the session.
 const OF_SESSIONS: [&str; 15] = [
     "aes_decrypt",
     "aes_encrypt",
@@ -24,7 +24,7 @@ const OF_SESSIONS: [&str; 15] = [
     "wait_for_executed_gtid_set",
 ];
 
-/// Functions that are another value each time, which defaults may be.
+/// Non-deterministic functions, which only defaults may use.
 const VARYING: [&str; 27] = [
     "connection_id",
     "curdate",
@@ -55,12 +55,12 @@ const VARYING: [&str; 27] = [
     "version",
 ];
 
-/// Whose expression it is.
+/// The part of the definition that has the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner<'n> {
-    /// The condition of this name.
+    /// The CHECK condition of this name.
     Check(&'n str),
-    /// The computed column of this name.
+    /// The generated column of this name.
     Generated(&'n str),
     /// The default of the column of this name.
     Default(&'n str),
@@ -68,7 +68,7 @@ pub(super) enum Owner<'n> {
     Index(&'n str),
 }
 
-/// What an expression holds that it may not.
+/// The kinds of forbidden content.
 #[derive(Debug)]
 enum Foreign {
     Query,
@@ -76,7 +76,7 @@ enum Foreign {
     Function(String),
 }
 
-/// Refuses queries, variables, and functions that are more than values of their arguments.
+/// Refuses subqueries, variables, and functions whose value does not depend on their arguments only.
 pub(super) fn check_stored(expression: &str, owner: Owner<'_>) -> Result<()> {
     let text = expression.as_bytes();
     let tokens = tokens(text, LexMode::default())?;
@@ -91,7 +91,7 @@ fn foreign(text: &[u8], tokens: &[Token], owner: Owner<'_>) -> Option<Foreign> {
     tokens.iter().enumerate().find_map(|(at, token)| match token.kind {
         TokenKind::UserVariable | TokenKind::SystemVariable => Some(Foreign::Variable),
         TokenKind::Word if token.is_word(text, "SELECT") => Some(Foreign::Query),
-        // `VALUES ROW(…)`, `TABLE t` and `WITH …` begin queries too, within parentheses of their own.
+        // `VALUES ROW(…)`, `TABLE t` and `WITH …` also begin subqueries, in parentheses of their own.
         TokenKind::Word
             if at > 0
                 && is(at - 1, "(")

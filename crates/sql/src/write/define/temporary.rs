@@ -18,10 +18,10 @@ use crate::{
     },
 };
 
-/// What the name of the new table begins with until it takes the old one's place.
+/// The prefix of the new table's name until it replaces the old one.
 const HIDDEN: &str = "#alter.";
 
-/// Gives a temporary table its new definition. Gives how many rows it has.
+/// Gives a temporary table its new definition and returns the number of its rows.
 pub(super) async fn alter(
     session: &mut SessionState,
     target: &TargetTable,
@@ -53,7 +53,7 @@ pub(super) async fn alter(
     }
 }
 
-/// No number that the old table gave is given again.
+/// Keeps counters, so that no number is given twice.
 fn keep_counters(
     session: &mut SessionState,
     (before, after): (&SqlTable, &SqlTable),
@@ -74,7 +74,7 @@ fn keep_counters(
     }
 }
 
-/// Gives a temporary table another name; 1050 if the session has one of that name.
+/// Renames a temporary table; error 1050 if the session has one of the new name.
 pub(super) fn rename(session: &mut SessionState, from: &TableName, to: &TableName) -> Result<()> {
     super::create::check_name(session, to)?;
     if session.transaction.temporary(to).is_some() {
@@ -86,7 +86,7 @@ pub(super) fn rename(session: &mut SessionState, from: &TableName, to: &TableNam
     Ok(())
 }
 
-/// An empty table with those of its unique keys.
+/// Adds an empty table with the hidden tables of its unique keys.
 fn put_empty(session: &mut SessionState, name: &TableName, schema: &Arc<Schema>) {
     let place = TableStorage::Temporary(name.clone());
     let tables =
@@ -101,7 +101,7 @@ fn put_empty(session: &mut SessionState, name: &TableName, schema: &Arc<Schema>)
     }
 }
 
-/// Puts the old table's rows, as they are in the new one.
+/// Copies the rows of the old table, converted for the new one.
 async fn fill(
     session: &mut SessionState,
     (target, new): (&TargetTable, &TargetTable),
@@ -127,7 +127,7 @@ async fn fill(
     Ok(number)
 }
 
-/// The names of a temporary table and of those of its unique keys.
+/// The names of a temporary table and of its hidden tables.
 fn names(table: &SqlTable, name: &TableName) -> Vec<TableName> {
     let place = TableStorage::Temporary(name.clone());
     let hidden = UniqueKey::of(table, &place).into_iter().filter_map(|unique| match unique.place {

@@ -20,7 +20,7 @@ use crate::{
     write::rows::table_name,
 };
 
-/// Runs CREATE VIEW or ALTER VIEW from the word behind CREATE or ALTER on.
+/// Runs CREATE VIEW or ALTER VIEW. `tokens` are after CREATE or ALTER.
 pub(super) async fn create(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -53,13 +53,13 @@ pub(super) async fn create(
     if let Some(outcome) = taken(session, &name, &made.head, alters)? {
         return Ok(outcome);
     }
-    // Vacant where it is made: sources make tables too.
+    // Checked when the definition runs, because sources create tables too.
     let vacant = Definition::Vacant(name.engine_name(&session.shared));
     define(session, vec![vacant], vec![made.to_keep()]).await?;
     Ok(Outcome::default())
 }
 
-/// What is wrong with what the name means so far; an outcome where nothing is to be done.
+/// The error if the name is taken or missing; an outcome if there is nothing to do.
 fn taken(
     session: &SessionState,
     name: &TableName,
@@ -83,7 +83,7 @@ fn taken(
     }
 }
 
-/// 1050, or a note of it.
+/// Error 1050, or a note with IF NOT EXISTS.
 fn already(session: &SessionState, name: &TableName, lenient: bool) -> Result<Option<Outcome>> {
     let error = table_exists(&name.table);
     if !lenient {
@@ -93,7 +93,7 @@ fn already(session: &SessionState, name: &TableName, lenient: bool) -> Result<Op
     Ok(Some(Outcome::default()))
 }
 
-/// 1290 for a view that follows a source.
+/// Error 1290 for a view that follows a source.
 fn check_local(view: &View) -> Result<()> {
     let Some(source) = &view.declared.source else { return Ok(()) };
     let message = format!(
@@ -103,7 +103,7 @@ fn check_local(view: &View) -> Result<()> {
     Err(Error::new(ErrorCode::OptionPreventsStatement, message))
 }
 
-/// The SELECT as a statement of its own; 1350 and 1351 for what no view has.
+/// The SELECT as a statement of its own; errors 1350 and 1351 for clauses that a view may not have.
 fn select_source(tokens: &Tokens<'_>, select: std::ops::Range<usize>) -> Result<Source> {
     let mode = tokens.mode();
     let mut made = split(tokens.slice(select), false, mode)?;
@@ -133,7 +133,7 @@ fn select_source(tokens: &Tokens<'_>, select: std::ops::Range<usize>) -> Result<
     Ok(source)
 }
 
-/// The text of the SELECT that is kept.
+/// The stored text of the SELECT.
 fn kept_select(
     session: &SessionState,
     source: &Arc<Source>,
@@ -149,15 +149,14 @@ fn kept_select(
         return Err(Error::unsupported("FOR UPDATE or FOR SHARE in a view"));
     }
     let catalog = SessionCatalog::new(session, source).for_view(name.clone());
-    // As MySQL has it, a view that is being made is not there yet.
+    // As in MySQL, a view does not exist while it is being created.
     frozen(query, source, &catalog, columns).map_err(|error| match error.code {
         ErrorCode::ViewRecursion => name.missing(),
         _ => error,
     })
 }
 
-/// What else is wrong with the SELECT is found where it is planned. 1166 for a column without a name that a
-/// column may have.
+/// Plans the SELECT, which finds its other errors. Error 1166 for an invalid column name.
 async fn check_plan(
     session: &mut SessionState,
     name: &TableName,
@@ -175,7 +174,7 @@ async fn check_plan(
     Ok(())
 }
 
-/// Runs DROP VIEW from the word behind VIEW on.
+/// Runs DROP VIEW. `tokens` are after VIEW.
 pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     let lenient = tokens.accept_all("IF EXISTS");
     let mut names = vec![table_name(tokens, session)?];
@@ -213,7 +212,7 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
     Ok(Outcome::default())
 }
 
-/// The view that RENAME TABLE means by a name, if it means one.
+/// The view of this name for RENAME TABLE, if there is one.
 pub(super) fn renamed(session: &SessionState, name: &TableName) -> Result<Option<View>> {
     let reader = session.shared.database.reader();
     let is_table = session.transaction.temporary(name).is_some()
@@ -221,7 +220,7 @@ pub(super) fn renamed(session: &SessionState, name: &TableName) -> Result<Option
     if is_table { Ok(None) } else { View::find(&reader, name) }
 }
 
-/// Gives a view another name in its database.
+/// Renames a view within its database.
 pub(super) async fn rename(session: &mut SessionState, view: View, to: TableName) -> Result<()> {
     view.name.check(&session.identity, Verb::Rename)?;
     check_spelling(&to)?;

@@ -1,7 +1,5 @@
-//! Computed columns and CHECK conditions of rows that are about to be written.
-//!
-//! The rows become a temporary table of the session, under the table's own name for the expression,
-//! and one SELECT over it gives its value for all of them.
+//! Generated columns and CHECK conditions of rows before they are written. The rows become a temporary table of the
+//! session under the name that expressions use, and one SELECT evaluates an expression for all of them.
 
 use std::sync::Arc;
 
@@ -17,13 +15,13 @@ use crate::{
     write::convert::{Slot, year_as_given},
 };
 
-/// What the names of a new row's columns begin with, where the row that is there is read beside it.
+/// The prefix of a new row's columns, where the existing row is read beside it.
 pub(crate) const NEW_COLUMN: &str = "#new.";
 
-/// The table of rows that expressions are evaluated over.
+/// The name of the temporary table of rows.
 const ROWS: &str = "#rows";
 
-/// The columns and conditions of a table that need a SELECT.
+/// The generated columns and conditions of a table that need a SELECT.
 pub(crate) struct Computed {
     columns: Vec<(usize, String)>,
     checks: Vec<(String, String)>,
@@ -41,8 +39,8 @@ impl Computed {
         Self { columns: columns.collect(), checks: checks.collect() }
     }
 
-    /// Fills computed columns and checks conditions. Gives which rows may be written: all, unless
-    /// what fails is let through with a warning.
+    /// Computes generated columns and checks conditions. Returns which rows may be written: all, unless violations are
+    /// only warnings.
     pub(crate) async fn complete(
         &self,
         session: &mut SessionState,
@@ -54,7 +52,7 @@ impl Computed {
         if self.columns.is_empty() && self.checks.is_empty() || rows.is_empty() {
             return Ok(kept);
         }
-        // A computed column may use those before it, so each has a turn.
+        // One after the other, because a generated column may read earlier ones.
         for (position, expression) in &self.columns {
             let values = self.over(session, target, rows, expression).await?;
             let Some(spec) = target.table.columns.get(*position) else { continue };
@@ -62,7 +60,7 @@ impl Computed {
             let is_hidden = target.table.schema.is_computed(*position);
             for ((row, value), number) in rows.iter_mut().zip(values).zip(1..) {
                 let slot = Slot { name, kind: &spec.kind, row: number };
-                // What a key is over is compared with what queries compute, and not shown.
+                // The hidden column of a key is compared with what queries compute, and is never shown.
                 let value = match spec.kind.sql == SqlType::Year && is_hidden {
                     true => year_as_given(value),
                     false => maker.converter.fit(slot, value)?,
@@ -89,7 +87,7 @@ impl Computed {
         Ok(kept)
     }
 
-    /// Sets the columns that an UPDATE sets to the current moment, where it does not name them.
+    /// Sets the columns with ON UPDATE CURRENT_TIMESTAMP, unless the UPDATE assigns them.
     pub(crate) fn touch(
         &self,
         target: &TargetTable,
@@ -110,7 +108,7 @@ impl Computed {
         Ok(())
     }
 
-    /// An expression's value for each row.
+    /// Evaluates an expression for each row.
     async fn over(
         &self,
         session: &mut SessionState,
@@ -122,8 +120,8 @@ impl Computed {
         values_over(session, target, &target.name.table, rows, &[], &expression).await
     }
 
-    /// The value of an expression over one row each of some tables, which are all made like the
-    /// target; the names of all but the first one's columns begin with [`NEW_COLUMN`].
+    /// Evaluates an expression over one row each of some tables with the target's definition. In all but the first
+    /// table, column names begin with [`NEW_COLUMN`].
     pub(crate) async fn expression(
         &self,
         session: &mut SessionState,
@@ -154,7 +152,7 @@ impl Computed {
     }
 }
 
-/// A user variable that has a value for each of some rows.
+/// A user variable with a value for each row.
 pub(crate) struct Beside {
     /// Its name.
     pub name: String,
@@ -163,13 +161,13 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// What the column is called that it becomes.
+    /// The name of its column.
     pub(crate) fn column(&self) -> String {
         format!("#@{}", self.name)
     }
 }
 
-/// An expression's value for each of some rows of a table, which is called so there.
+/// Evaluates an expression for each of some rows of a table, under this name.
 pub(crate) async fn values_over(
     session: &mut SessionState,
     target: &TargetTable,
@@ -208,7 +206,7 @@ fn is_true(value: &Value) -> bool {
     matches!(value, Value::Int(1) | Value::Uint(1) | Value::Bool(true))
 }
 
-/// The rows as a temporary table whose key is their number, with texts as further columns.
+/// The rows as a temporary table whose key is their number, with variables as additional columns.
 fn numbered(table: &SqlTable, rows: &[Row], prefix: &str, beside: &[Beside]) -> TemporaryTable {
     let mut schema = Schema::clone(&table.schema);
     let number = match table.row_number {

@@ -1,4 +1,4 @@
-//! DELETE from one table or from several: a SELECT finds the keys, then the rows are taken away one by one.
+//! DELETE from one table or from several: a SELECT finds the keys, then the rows are deleted one by one.
 //!
 //! ```text
 //! delete := "DELETE" word* ["IGNORE"] ("FROM" table [["AS"] alias] rest
@@ -53,7 +53,7 @@ pub(super) async fn delete(
     Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
 }
 
-/// How DELETE finds its rows.
+/// The SELECT by which DELETE finds its rows.
 pub(super) fn explained_delete(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -64,7 +64,7 @@ pub(super) fn explained_delete(
     Ok(Explained { verb: "DELETE", targets: changed(&named, &targets), query })
 }
 
-/// The tables of a DELETE, those of them whose rows go, and the tokens from behind FROM on.
+/// The tables of a DELETE, those of them whose rows are deleted, and the tokens after FROM.
 fn read_delete(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -83,7 +83,7 @@ fn read_delete(
     Ok((named, targets, from))
 }
 
-/// The SELECT of the keys of the rows that go.
+/// The SELECT of the keys to delete.
 fn deleted_query(named: &[Named], targets: &[Option<TargetTable>], from: &Query) -> Query {
     let mut query = Query::new("SELECT ");
     let items = named.iter().zip(targets).flat_map(|(named, target)| {
@@ -98,7 +98,7 @@ fn deleted_query(named: &[Named], targets: &[Option<TargetTable>], from: &Query)
     query
 }
 
-/// Takes away the rows of these keys.
+/// Deletes the rows with these keys.
 fn delete_keys(session: &mut SessionState, target: &TargetTable, keys: &[Key]) -> Result<Outcome> {
     let mut deleted = 0;
     for key in keys {
@@ -111,11 +111,10 @@ fn delete_keys(session: &mut SessionState, target: &TargetTable, keys: &[Key]) -
     Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
 }
 
-/// A table as a list names it.
+/// A listed table: database and name.
 pub(super) type Listed = (Option<String>, String);
 
-/// The tables that rows are deleted from, where they are listed apart, and the tokens of the tables
-/// that are read.
+/// The tables to delete from, if they are listed separately, and the tokens of the tables that are read.
 pub(super) fn deleted_tables(
     session: &SessionState,
     tokens: &mut Tokens<'_>,

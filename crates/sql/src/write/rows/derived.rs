@@ -1,5 +1,5 @@
-//! Rows that UPDATE reads and cannot change: those of queries in parentheses and of JSON_TABLE. A column's name that
-//! they have too is ambiguous, and one that they alone have is not assigned.
+//! Relations in an UPDATE that cannot be changed: derived tables and JSON_TABLE. A column name that they share with a
+//! table is ambiguous, and a column that only they have cannot be assigned.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{Error, Result, catalog::quoted_name, parse::Tokens, state::SessionState};
 
-/// Checks what is assigned, from behind SET on, where not all rows are of tables: 1052, 1054, 1288.
+/// Checks the assignments of an UPDATE with such relations: errors 1052, 1054, 1288. `tokens` are after SET.
 pub(super) async fn check_assigned(
     session: &mut SessionState,
     tokens: &Tokens<'_>,
@@ -26,7 +26,7 @@ pub(super) async fn check_assigned(
     }
     let read = Read { tokens, parameters, tables };
     let paths = assigned_paths(*tokens, parameters)?;
-    // One plan for all. Which is wrong, and how, only one by one tells.
+    // All names are checked with one plan first. Only if that fails is each checked alone.
     let are_found = read.has_all(session, &paths).await;
     for path in paths {
         if !are_found {
@@ -42,7 +42,7 @@ pub(super) async fn check_assigned(
     Ok(())
 }
 
-/// The names of the columns that are assigned, in parts.
+/// The names of the assigned columns, as lists of parts.
 fn assigned_paths(mut ahead: Tokens<'_>, parameters: &Parameters<'_>) -> Result<Vec<Vec<String>>> {
     let mut paths = Vec::new();
     loop {
@@ -61,21 +61,21 @@ fn assigned_paths(mut ahead: Tokens<'_>, parameters: &Parameters<'_>) -> Result<
     }
 }
 
-/// What UPDATE reads.
+/// The FROM clause of an UPDATE.
 struct Read<'r, 't> {
     tokens: &'r Tokens<'t>,
     parameters: &'r Parameters<'r>,
     tables: Range<usize>,
 }
 
-/// A column's name as a statement has it.
+/// A quoted column name.
 fn quoted_path(path: &[String]) -> String {
     let quoted: Vec<String> = path.iter().map(|part| quoted_name(part)).collect();
     quoted.join(".")
 }
 
 impl Read<'_, '_> {
-    /// Whether it is known that a SELECT may name all these columns.
+    /// Whether a SELECT can name all these columns.
     async fn has_all(&self, session: &mut SessionState, paths: &[Vec<String>]) -> bool {
         let columns: Vec<String> = paths.iter().map(|path| quoted_path(path)).collect();
         let mut query = Query::new(&format!("SELECT {} FROM ", columns.join(", ")));
@@ -83,7 +83,7 @@ impl Read<'_, '_> {
         query.check(session).await.is_ok()
     }
 
-    /// What is wrong with a column's name, as a SELECT says it.
+    /// The error of a column name, as a SELECT reports it.
     async fn find(&self, session: &mut SessionState, path: &[String]) -> Result<()> {
         let mut query = Query::new(&format!("SELECT {} FROM ", quoted_path(path)));
         query.push_tokens(self.tokens, self.tables.clone(), self.parameters);
@@ -91,7 +91,7 @@ impl Read<'_, '_> {
         query.rows(session).await.map(|_| ())
     }
 
-    /// Which of these has a column of that name.
+    /// The alias of the relation that has a column of this name.
     async fn alias_of<'a>(
         &self,
         session: &mut SessionState,
@@ -111,7 +111,7 @@ impl Read<'_, '_> {
     }
 }
 
-/// What queries in parentheses and JSON_TABLEs of a FROM clause are called.
+/// The aliases of derived tables and JSON_TABLEs in a FROM clause.
 fn aliases(tokens: &Tokens<'_>, range: Range<usize>) -> Result<Vec<String>> {
     let end = range.end;
     let mut ahead = tokens.within(range);
@@ -132,7 +132,7 @@ fn aliases(tokens: &Tokens<'_>, range: Range<usize>) -> Result<Vec<String>> {
             ahead.parenthesised()?;
             continue;
         }
-        // Parentheses around joined tables have a table behind them.
+        // Parentheses around joins begin with a table.
         let opens = ahead.is("(");
         let joins = ahead.is(",") || ahead.is_word("JOIN") || ahead.is_word("STRAIGHT_JOIN");
         ahead.next();

@@ -1,8 +1,8 @@
 //! ON DUPLICATE KEY UPDATE.
 //!
-//! Its expressions see the existing row under the table's name, and the new row as `VALUES(column)` or under the alias:
-//! both are one-row temporary tables of the session meanwhile. The commonest expressions, a constant or the new value
-//! of a column, need no evaluation.
+//! Its expressions see the existing row under the table's name, and the new row as `VALUES(column)` or under its alias.
+//! Both are one-row temporary tables of the session meanwhile. The most common expressions, a constant or a column of
+//! the new row, need no evaluation.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use crate::{
     write::rows::computed::{Computed, NEW_COLUMN},
 };
 
-/// The name of the new row where the statement gives none.
+/// The name of the new row if it has no alias.
 const NEW_ROW: &str = "#new";
 
 /// The assignments.
@@ -38,16 +38,16 @@ struct Assignment {
 }
 
 enum From {
-    /// What is given.
+    /// A literal.
     Given(Given),
-    /// The new row's column.
+    /// A column of the new row.
     New(usize),
     /// An expression.
     Query(String, Vec<Value>),
 }
 
 impl OnDuplicate {
-    /// Reads the assignments if they are there.
+    /// Reads the assignments, if there are any.
     pub(super) fn parse(
         session: &SessionState,
         tokens: &mut Tokens<'_>,
@@ -111,7 +111,7 @@ impl OnDuplicate {
         }
     }
 
-    /// Takes `VALUES(column)` or `alias.column`, or a column's own alias.
+    /// Consumes `VALUES(column)` or `alias.column`, or a column alias.
     fn new_column(&self, tokens: &mut Tokens<'_>, target: &TargetTable) -> Option<usize> {
         let mut ahead = *tokens;
         if ahead.accept("VALUES") && ahead.take("(") {
@@ -139,7 +139,7 @@ impl OnDuplicate {
     }
 }
 
-/// VALUES() is on its way out in MySQL.
+/// Warns that VALUES() is deprecated in MySQL.
 fn warn_of_values(session: &SessionState, tokens: &Tokens<'_>, range: Range<usize>) {
     let end = range.end;
     let mut ahead = tokens.within(range);
@@ -156,7 +156,7 @@ fn warn_of_values(session: &SessionState, tokens: &Tokens<'_>, range: Range<usiz
     }
 }
 
-/// Updates the row that stands against a new one. Gives what MySQL counts: 2 if it changed.
+/// Updates the existing row. Returns the affected rows as MySQL counts them: 2 if it changed.
 #[expect(clippy::too_many_arguments, reason = "all that a row's insertion knows")]
 pub(super) async fn update_duplicate(
     session: &mut SessionState,

@@ -1,4 +1,4 @@
-//! Expressions of writes are evaluated as SELECTs: their meaning is a SELECT's.
+//! Expressions in statements that write are evaluated as SELECTs, so they have the same meaning.
 
 use std::{ops::Range, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     transaction::Key,
 };
 
-/// A SELECT in the making: its text, and the values of its `?`.
+/// The text of a SELECT, and the values of its `?`.
 #[derive(Default)]
 pub(crate) struct Query {
     text: Vec<u8>,
@@ -21,7 +21,7 @@ pub(crate) struct Query {
 }
 
 impl Query {
-    /// Begins with this text.
+    /// Starts with this text.
     pub(crate) fn new(text: &str) -> Self {
         Self { text: text.as_bytes().to_vec(), parameters: Vec::new() }
     }
@@ -44,19 +44,19 @@ impl Query {
         self.parameters.extend_from_slice(parameters.within(range));
     }
 
-    /// Appends another one.
+    /// Appends another query.
     pub(crate) fn push_query(&mut self, other: &Self) {
         self.text.extend_from_slice(&other.text);
         self.parameters.extend_from_slice(&other.parameters);
     }
 
-    /// Appends values of `?` that the text holds.
+    /// Appends values of `?`.
     pub(crate) fn bind(&mut self, parameters: &[Value]) {
         self.parameters.extend_from_slice(parameters);
     }
 
-    /// The keys of the rows that it has, in their order, if its condition does no more than to name
-    /// them; of a SELECT of nothing but a table's key.
+    /// The keys that its condition names, in key order, if the condition does nothing else. For a SELECT of a table's
+    /// key only.
     pub(crate) fn keys(
         &self,
         session: &SessionState,
@@ -82,7 +82,7 @@ impl Query {
         (self.text, self.parameters)
     }
 
-    /// Makes it ready without running it: what is wrong with it, or is not for this user.
+    /// Plans it without running it. Reports its errors, including missing rights.
     pub(crate) async fn check(self, session: &mut SessionState) -> Result<()> {
         let sources = split(&self.text, false, session.lex_mode())?;
         let Some(source) = sources.into_iter().next() else { return Ok(()) };
@@ -90,7 +90,7 @@ impl Query {
         Box::pin(execute::columns(session, &statement)).await.map(|_| ())
     }
 
-    /// Its rows; where warnings are refused the first of them, as an error.
+    /// Its rows. If warnings are refused, the first one is an error.
     pub(crate) async fn rows(self, session: &mut SessionState) -> Result<Vec<Vec<Value>>> {
         self.table(session).await.map(|(_, rows)| rows)
     }

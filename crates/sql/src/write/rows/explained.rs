@@ -1,4 +1,4 @@
-//! EXPLAIN of statements that write: the SELECT by which they find their rows is explained, and none runs.
+//! EXPLAIN of statements that write: explains the SELECT by which they find their rows. Nothing is run.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::{
     state::SessionState,
 };
 
-/// What EXPLAIN tells of a statement that writes.
+/// What EXPLAIN needs of a statement that writes.
 pub(super) struct Explained {
     /// INSERT, REPLACE, UPDATE or DELETE.
     pub verb: &'static str,
-    /// What the tables are called whose rows it changes.
+    /// The names or aliases of the tables that it changes.
     pub targets: Vec<String>,
-    /// The SELECT that finds its rows, unless they stand in its text.
+    /// The SELECT that finds its rows; `None` if its text holds them.
     pub query: Option<Query>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) async fn explain<R: Reply>(
     execute::explain_write(session, asked.format, &writing, reply).await
 }
 
-/// Reads a statement and checks it as if it were to run.
+/// Parses and checks a statement without running it.
 async fn tell(session: &mut SessionState, statement: &Statement<'_>) -> Result<Explained> {
     let source = &statement.source;
     let parameters = parameters(statement);

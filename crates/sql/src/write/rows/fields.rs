@@ -1,8 +1,6 @@
-//! What LOAD DATA makes of the fields of a line: columns, user variables, and SET of expressions of
-//! both.
-//!
-//! The lines of a batch become rows of a temporary table that has the user variables as columns
-//! beside its own, so that one SELECT evaluates an expression for all of them.
+//! Assigns the fields of LOAD DATA's lines to columns and user variables, and evaluates its SET clause. The lines of a
+//! batch become rows of a temporary table with the user variables as additional columns, so that one SELECT evaluates
+//! an expression for all of them.
 
 use remora_engine::Value;
 use remora_mysql::TokenKind;
@@ -22,10 +20,10 @@ use crate::{
     write::rows::computed::{Beside, values_over},
 };
 
-/// The fields of a line, each of which may be missing or NULL.
+/// The fields of a line. Each may be NULL.
 pub(super) type Line = Vec<Option<Vec<u8>>>;
 
-/// Where the fields of a line go, and what is set beside.
+/// The targets of a line's fields, and the SET clause.
 pub(super) struct Fields {
     fields: Vec<Field>,
     assignments: Vec<(usize, Given)>,
@@ -74,12 +72,12 @@ impl Fields {
         Ok(Self { fields, assignments })
     }
 
-    /// How many fields of a line are looked at.
+    /// The number of fields of a line that are used.
     pub(super) fn count(&self) -> usize {
         self.fields.len()
     }
 
-    /// The rows of some lines, of which `before` came before.
+    /// The rows of some lines. `before` is the number of earlier lines.
     pub(super) async fn rows(
         &self,
         session: &mut SessionState,
@@ -111,7 +109,7 @@ impl Fields {
         Ok(GivenRows { columns, rows })
     }
 
-    /// The columns that are given, each once.
+    /// The columns that get values, without duplicates.
     fn columns(&self) -> Vec<usize> {
         let of_field = |field: &Field| match field {
             Field::Column(place) => Some(*place),
@@ -127,7 +125,7 @@ impl Fields {
         columns
     }
 
-    /// The names of the variables, each once.
+    /// The names of the variables, without duplicates.
     fn variables(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for field in &self.fields {
@@ -141,7 +139,7 @@ impl Fields {
     }
 }
 
-/// Takes a user variable; its name in lower case.
+/// Consumes a user variable and returns its name in lower case.
 fn variable(tokens: &mut Tokens<'_>) -> Option<String> {
     let token = tokens.peek().filter(|token| token.kind == TokenKind::UserVariable)?;
     let name = String::from_utf8_lossy(tokens.bytes(token)).to_lowercase();
@@ -149,7 +147,7 @@ fn variable(tokens: &mut Tokens<'_>) -> Option<String> {
     Some(name.trim_start_matches('@').trim_matches(['`', '\'', '"']).to_owned())
 }
 
-/// What a line gives: missing fields are defaults, those beyond the columns are left out.
+/// The values of a line. Missing fields become defaults; surplus fields are dropped.
 fn given_fields(line: Line, fields: usize) -> Vec<Given> {
     let given = |field: Option<Vec<u8>>| match field.map(String::from_utf8) {
         None => Given::Value(Value::Null),
@@ -165,9 +163,9 @@ fn given_fields(line: Line, fields: usize) -> Vec<Given> {
 struct Loading<'l> {
     target: &'l TargetTable,
     columns: &'l [usize],
-    /// What is given for the columns, row by row.
+    /// The values for the columns, row by row.
     given: Vec<Vec<Given>>,
-    /// The whole rows as expressions see them.
+    /// The whole rows, as expressions see them.
     rows: Vec<Vec<Value>>,
     variables: Vec<Beside>,
 }
@@ -207,7 +205,7 @@ impl<'l> Loading<'l> {
         Ok(())
     }
 
-    /// Gives a row a column's value, as the column holds it.
+    /// Sets a column of a row, converted to its type.
     fn put(
         &mut self,
         maker: &RowMaker,
@@ -263,7 +261,7 @@ impl<'l> Loading<'l> {
         Ok(())
     }
 
-    /// An expression with the variables that fields went to as the columns that they are.
+    /// An expression with its variables replaced by their columns.
     fn expression(
         &self,
         tokens: &Tokens<'_>,

@@ -1,4 +1,4 @@
-//! Assignments of an UPDATE that use columns which the same UPDATE assigned before. They see the new value, so they are
+//! Assignments of an UPDATE that read columns assigned earlier in the same UPDATE. They see the new values, so they are
 //! evaluated one after the other.
 
 use std::{ops::Range, sync::Arc};
@@ -13,19 +13,18 @@ use super::{
 };
 use crate::{Result, parse::Tokens, state::SessionState, write::rows::computed::values_over};
 
-/// Rows that are changed at once.
+/// Rows in a batch.
 const ROWS_AT_ONCE: usize = 1_000;
 
-/// A place in an expression where a column of the changed table is named.
+/// A mention of a column of the changed table in an expression.
 pub(super) struct Mention {
-    /// The tokens of the name, with what stands before its points.
+    /// The tokens of the name, with its qualifiers.
     pub tokens: Range<usize>,
     /// The column.
     pub column: usize,
 }
 
-/// Where an expression names columns of a table, or what could be such: names within subqueries may
-/// mean others.
+/// The mentions of a table's columns in an expression. A name inside a subquery may belong to another table.
 pub(super) fn mentions(
     tokens: &Tokens<'_>,
     range: Range<usize>,
@@ -56,7 +55,7 @@ pub(super) fn mentions(
     found
 }
 
-/// Which assignments are evaluated behind the others.
+/// Which assignments are evaluated after the others.
 pub(super) fn evaluated_in_turn(
     tokens: &Tokens<'_>,
     named: &Named,
@@ -78,10 +77,10 @@ pub(super) fn evaluated_in_turn(
     in_turn
 }
 
-/// A row as it is, and the values that were found with it.
+/// A row, and the values that were found with it.
 type Old<'f> = (Arc<Row>, &'f [Value]);
 
-/// The rows of one table, their new values, and what is assigned behind the others.
+/// The changed rows of one table, and the assignments that are evaluated after the others.
 pub(super) struct InTurn<'u, 't> {
     pub tokens: &'u Tokens<'t>,
     pub parameters: &'u Parameters<'u>,
@@ -92,8 +91,8 @@ pub(super) struct InTurn<'u, 't> {
 }
 
 impl InTurn<'_, '_> {
-    /// Changes the rows that were found, each by its key and the values of the assignments that are
-    /// not evaluated in turn. Gives how many there are, and how many of them changed.
+    /// Changes the rows that were found. Each is given by its key and the values of the other assignments. Returns how
+    /// many there are, and how many changed.
     pub(super) async fn change(
         &self,
         session: &mut SessionState,
@@ -114,7 +113,7 @@ impl InTurn<'_, '_> {
         Ok((matched, changed))
     }
 
-    /// The rows as they are, and the values that were found with each.
+    /// The current rows, and the values that were found with each.
     fn old_rows<'f>(
         &self,
         session: &SessionState,

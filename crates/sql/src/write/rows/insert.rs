@@ -24,25 +24,25 @@ use crate::{
     write::rows::computed::Computed,
 };
 
-/// What happens to a row whose key is there.
+/// What happens to a row with an existing key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
-    /// 1062.
+    /// Error 1062.
     Refuse,
-    /// It is left out, with a warning.
+    /// It is skipped with a warning.
     Ignore,
-    /// It replaces what is there.
+    /// It replaces the existing row.
     Replace,
 }
 
-/// Rows that were put, for the reply.
+/// Counts for the reply.
 #[derive(Default)]
 pub(super) struct Tally {
-    /// Rows that came.
+    /// Rows given.
     pub records: u64,
-    /// Rows whose key was there.
+    /// Rows with an existing key.
     pub duplicates: u64,
-    /// What MySQL counts as affected.
+    /// Affected rows as MySQL counts them.
     pub affected: u64,
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn run(
     Ok(inserter.outcome(session, several))
 }
 
-/// Where INSERT or REPLACE has its rows from.
+/// The SELECT from which INSERT or REPLACE takes its rows.
 pub(super) fn explained(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -83,7 +83,7 @@ pub(super) fn explained(
     Ok(Explained { verb, targets: vec![target.name.table], query })
 }
 
-/// The expressions of rows that read tables, as a SELECT of no table.
+/// Expressions of rows with subqueries, as a SELECT without tables.
 fn queries_of(
     tokens: &Tokens<'_>,
     parameters: &Parameters<'_>,
@@ -102,7 +102,7 @@ fn queries_of(
     reads.then_some(query)
 }
 
-/// What stands before the rows of INSERT and REPLACE.
+/// The part of INSERT and REPLACE before the rows.
 struct Head {
     policy: Policy,
     ignore: bool,
@@ -137,9 +137,9 @@ impl Head {
 struct Source {
     rows: Rows,
     alias: Option<Alias>,
-    /// Whether it counts its records for the reply.
+    /// Whether the reply reports the number of records.
     several: bool,
-    /// Whether it is a query.
+    /// Whether they come from a query.
     from_query: bool,
 }
 
@@ -147,12 +147,12 @@ struct Source {
 enum Rows {
     /// In its text.
     Given(GivenRows),
-    /// By a query, for these columns.
+    /// From a query, for these columns.
     Read(Query, Vec<usize>),
 }
 
 impl Rows {
-    /// What is given for the columns; of a query what it finds.
+    /// Runs the query, if there is one, and returns the rows.
     async fn given(self, session: &mut SessionState) -> Result<GivenRows> {
         let (query, columns) = match self {
             Self::Given(given) => return Ok(given),
@@ -172,7 +172,7 @@ impl Rows {
 pub(super) struct Alias {
     /// The name of the new row.
     pub name: String,
-    /// The names of its columns, if they have others than the table's.
+    /// The names of its columns, if they are renamed.
     pub columns: Vec<String>,
     /// Positions of the columns.
     pub positions: Vec<usize>,
@@ -212,7 +212,7 @@ fn read_source(
     Ok(Source { rows, alias: None, several: true, from_query: true })
 }
 
-/// Columns that are named by none: all that `*` shows.
+/// The default column list: all visible columns.
 fn all_columns(target: &TargetTable) -> Vec<usize> {
     let visible = target.table.visible().filter(|(_, _, spec)| !spec.invisible);
     visible.map(|(position, ..)| position).collect()
@@ -249,7 +249,7 @@ fn check_once(columns: &[usize], target: &TargetTable) -> Result<()> {
     }
 }
 
-/// A column of the target, which may be named with its table.
+/// A column of the target table, qualified or not.
 pub(super) fn column(tokens: &mut Tokens<'_>, target: &TargetTable) -> Result<usize> {
     let mut name = tokens.name()?;
     while tokens.take(".") {
@@ -301,7 +301,7 @@ fn rows(
                 tokens.need(",")?;
             }
         }
-        // `()` gives every column its default.
+        // `()` means the default for every column.
         if row.is_empty() {
             row = vec![Given::Default; columns];
         }
@@ -338,7 +338,7 @@ fn alias(tokens: &mut Tokens<'_>, columns: &[usize]) -> Result<Option<Alias>> {
     Ok(Some(Alias { name, columns: names, positions: columns.to_vec() }))
 }
 
-/// Puts rows into a table.
+/// Inserts rows into a table.
 pub(super) struct Inserter {
     target: TargetTable,
     policy: Policy,
@@ -348,11 +348,11 @@ pub(super) struct Inserter {
     pub on_duplicate: Option<OnDuplicate>,
     /// Whether the rows come from a query.
     pub from_query: bool,
-    /// The first AUTO_INCREMENT value that was made for a row that was put.
+    /// The first AUTO_INCREMENT value that was generated for an inserted row.
     first_made: Option<u64>,
-    /// The AUTO_INCREMENT value of the last row that had one already.
+    /// The AUTO_INCREMENT value of the last row that was given one.
     last_counted: Option<u64>,
-    /// What was done.
+    /// Counts for the reply.
     pub tally: Tally,
 }
 
@@ -377,12 +377,12 @@ impl Inserter {
         })
     }
 
-    /// What makes its rows.
+    /// Its row maker.
     pub(super) fn maker(&self) -> &RowMaker {
         &self.maker
     }
 
-    /// Makes the rows and puts them.
+    /// Makes the rows and inserts them.
     pub(super) async fn insert(
         &mut self,
         session: &mut SessionState,
@@ -411,7 +411,7 @@ impl Inserter {
         Ok(())
     }
 
-    /// Puts a row; `made` and `given` are its AUTO_INCREMENT value, whoever gave it.
+    /// Inserts a row. `made` and `given` are its AUTO_INCREMENT value, generated or given.
     async fn put(
         &mut self,
         session: &mut SessionState,
@@ -461,7 +461,7 @@ impl Inserter {
         Ok(())
     }
 
-    /// The AUTO_INCREMENT value of a row that is there.
+    /// The AUTO_INCREMENT value of an existing row.
     fn counted_of(&self, session: &SessionState, key: &Key) -> Result<Option<u64>> {
         let Some(column) = self.target.table.auto_increment() else { return Ok(None) };
         let row = self.target.row(session, key)?;
@@ -472,7 +472,7 @@ impl Inserter {
         })
     }
 
-    /// What the client is told.
+    /// The reply to the client.
     pub(super) fn outcome(&self, session: &mut SessionState, several: bool) -> Outcome {
         let Tally { records, duplicates, affected } = self.tally;
         let mut outcome = Outcome { affected_rows: affected, ..Outcome::default() };
@@ -495,14 +495,14 @@ impl Inserter {
     }
 }
 
-/// 1054 if nothing was found.
+/// Error 1054 if nothing was found.
 pub(super) fn check_found<T>(found: Option<T>, name: &str) -> Result<T> {
     found.ok_or_else(|| {
         Error::new(ErrorCode::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
     })
 }
 
-/// Puts the rows of a query into a table that was just made.
+/// Inserts the rows of a query into a table that was just created.
 pub(super) async fn fill(
     session: &mut SessionState,
     target: &TargetTable,

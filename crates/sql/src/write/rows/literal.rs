@@ -11,14 +11,14 @@ use crate::{
     write::convert::text_of,
 };
 
-/// What is given for a column.
+/// The value given for a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Given {
     /// A value.
     Value(Value),
-    /// `x'…'` or `b'…'`: a number for a number's column, bytes for any other.
+    /// `x'…'` or `b'…'`: a number in a numeric column, bytes in any other.
     Digits(Vec<u8>),
-    /// `()` or `(1, 2)`: what a set has. One value alone in parentheses is an expression.
+    /// `()` or `(1, 2)`: a set. A single value in parentheses is an expression.
     List(Vec<Value>),
     /// DEFAULT.
     Default,
@@ -27,10 +27,10 @@ pub(crate) enum Given {
 }
 
 impl Given {
-    /// The value for a column of a type; expressions and DEFAULT are none.
+    /// The value for a column of a type; NULL for expressions and DEFAULT.
     ///
     /// # Errors
-    /// 1241 for a list where the column holds no sets.
+    /// 1241 for a list if the column is not a set.
     pub(crate) fn value(&self, kind: &TypeSpec) -> Result<Value> {
         Ok(match self {
             Self::Value(value) => value.clone(),
@@ -56,7 +56,7 @@ impl Given {
     }
 }
 
-/// Digits of hexadecimal or binary literals as a number; those above 64 bits stay bytes.
+/// The bytes of a hexadecimal or binary literal as a number. More than 64 bits stay bytes.
 fn number_of(bytes: &[u8]) -> Value {
     let significant: Vec<u8> = bytes.iter().copied().skip_while(|byte| *byte == 0).collect();
     match significant.len() {
@@ -67,9 +67,8 @@ fn number_of(bytes: &[u8]) -> Value {
     }
 }
 
-/// Takes the value for a column: what stands before the next `,` or `)` or whatever `stop` says.
-/// `parameters` are the values of `?` from the first in the statement on, of which those before
-/// were `passed`.
+/// Parses the value for a column, which ends before `,` or `)` or where `stop` says. `parameters` are the values of the
+/// statement's `?`.
 pub(crate) fn given(
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
@@ -97,17 +96,17 @@ pub(crate) fn given(
 pub(crate) struct Parameters<'p> {
     /// In order.
     pub values: &'p [Value],
-    /// Places of the `?` among the tokens.
+    /// The token positions of the `?`.
     pub places: Vec<usize>,
 }
 
 impl<'p> Parameters<'p> {
-    /// The value of the `?` at this place among the tokens.
+    /// The value of the `?` at a token position.
     fn at(&self, place: usize) -> Option<&'p Value> {
         self.values.get(self.places.binary_search(&place).ok()?)
     }
 
-    /// The values of the `?` within these tokens.
+    /// The values of the `?` in these tokens.
     pub(crate) fn within(&self, tokens: std::ops::Range<usize>) -> &'p [Value] {
         let first = self.places.partition_point(|place| *place < tokens.start);
         let last = self.places.partition_point(|place| *place < tokens.end);
@@ -115,7 +114,7 @@ impl<'p> Parameters<'p> {
     }
 }
 
-/// `()`, or two and more literals in parentheses.
+/// `()`, or two or more literals in parentheses.
 fn list(tokens: &mut Tokens<'_>, parameters: &Parameters<'_>) -> Option<Vec<Value>> {
     let mut values = Vec::new();
     if !tokens.take("(") {
@@ -253,7 +252,7 @@ fn number(text: &str, kind: TokenKind, negative: bool) -> Option<Value> {
         TokenKind::Decimal => decimal(&format!("{sign}{text}")),
         TokenKind::Float => {
             let number: f64 = text.parse().ok()?;
-            // One that is too large is an error, which planning it tells.
+            // A number that is too large is an error, which planning reports.
             number.is_finite().then_some(Value::Float(if negative { -number } else { number }))
         }
         _ => None,

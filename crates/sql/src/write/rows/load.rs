@@ -1,4 +1,4 @@
-//! LOAD DATA: lines of a file of the client or of the server become rows.
+//! LOAD DATA: inserts the lines of a file from the client.
 //!
 //! ```text
 //! load := "LOAD" "DATA" word* ["LOCAL"] "INFILE" text ["REPLACE" | "IGNORE"] "INTO" "TABLE" table
@@ -20,10 +20,10 @@ use super::{
 };
 use crate::{Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState};
 
-/// Lines that are put at once.
+/// Lines in a batch.
 const LINES_AT_ONCE: usize = 1_000;
 
-/// How lines are taken apart.
+/// The separators of a file.
 #[derive(Clone, Debug, PartialEq)]
 struct Format {
     field_end: Vec<u8>,
@@ -109,8 +109,7 @@ pub(super) async fn run(
     Ok(outcome)
 }
 
-/// The file's bytes: only the client's are read, and only those that its wire has fetched; 1290,
-/// 3948.
+/// The file's bytes, which must come from the client. Errors 1290 and 3948.
 fn content(session: &SessionState, local: bool) -> Result<Arc<[u8]>> {
     let refused = match local {
         true => Error::new(
@@ -156,7 +155,7 @@ impl Format {
                 }
             }
         }
-        // As in MySQL: lines without an end of their own end as fields do.
+        // As in MySQL: without LINES TERMINATED BY, lines end as fields do.
         if format.line_end.is_empty() {
             format.line_end.clone_from(&format.field_end);
         }
@@ -178,11 +177,11 @@ fn lines_to_skip(tokens: &mut Tokens<'_>) -> Result<u64> {
     Ok(lines)
 }
 
-/// The lines of a file, taken apart.
+/// The lines of a file, split into fields.
 struct Lines<'l> {
     format: &'l Format,
     rest: &'l [u8],
-    /// Fields of a line that anybody asks for; those behind them are passed over.
+    /// The number of fields that are used; the others are skipped.
     most_fields: usize,
 }
 
@@ -212,7 +211,7 @@ impl Iterator for Lines<'_> {
 }
 
 impl Lines<'_> {
-    /// The next field, and whether it was the last of its line.
+    /// The next field, and whether it is the last of its line.
     fn field(&mut self) -> (Option<Vec<u8>>, bool) {
         let format = self.format;
         let mut field = Vec::new();
@@ -220,7 +219,7 @@ impl Lines<'_> {
         let mut at = usize::from(enclosed);
         let mut open = enclosed;
         let mut is_null = false;
-        // `\N`, and NULL without quotes where there are quotes, are no text.
+        // `\N` means NULL, and so does NULL without quotes if fields are enclosed.
         let is_missing = |field: &[u8], escaped: bool| {
             let bare = format.enclosure.is_some() && !enclosed && field == b"NULL";
             escaped && field == b"N" || bare

@@ -1,5 +1,5 @@
-//! SELECT … FOR UPDATE and FOR SHARE: the rows read are protected until the commit, which fails if somebody changed one
-//! of them (1213).
+//! SELECT … FOR UPDATE and FOR SHARE: the rows read are protected until the commit, which fails (1213) if another
+//! session changed one of them.
 
 use super::{
     evaluate::Query,
@@ -9,17 +9,17 @@ use super::{
 };
 use crate::{Result, catalog::Verb, parse::Tokens, state::SessionState, transaction::TableStorage};
 
-/// Words that end the tables of a FROM clause.
+/// Words that end a FROM clause.
 const CLAUSES: [&str; 7] = ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "WINDOW", "INTO"];
 
-/// Whether a SELECT keeps its rows.
+/// Whether a SELECT has a locking clause.
 pub(super) fn locks(tokens: &Tokens<'_>) -> bool {
     let mut ahead = *tokens;
     let found = ahead.skip_until(begins_lock);
     found.is_ok() && begins_lock(&ahead)
 }
 
-/// Keeps the rows of the tables in FROM that satisfy WHERE.
+/// Protects the rows of the tables in FROM that satisfy WHERE.
 pub(super) async fn protect(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -38,7 +38,7 @@ pub(super) async fn protect(
     let grouped = |tokens: &Tokens<'_>| {
         ["GROUP", "HAVING", "WINDOW", "INTO"].iter().any(|word| tokens.is_word(word))
     };
-    // What is grouped is not what is read: then all rows are kept that WHERE lets through.
+    // With GROUP BY all rows that satisfy WHERE are protected.
     let rest = tokens.skip_until(|tokens| grouped(tokens) || begins_lock(tokens))?;
     let rest = start..rest.end;
     for one in &named {

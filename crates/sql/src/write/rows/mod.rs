@@ -1,7 +1,7 @@
 //! Statements that change rows: INSERT, REPLACE, UPDATE, DELETE, LOAD DATA.
 //!
-//! Each finds the rows it concerns (by a SELECT, or from its own text), makes the new rows, and puts them over the
-//! session's snapshot. The commit hands them to the engine.
+//! Each finds its rows (by a SELECT, or from its own text), makes the new rows, and puts them over the session's
+//! snapshot. The commit hands them to the engine.
 
 pub(crate) mod computed;
 mod delete;
@@ -36,7 +36,7 @@ use crate::{
     state::SessionState,
 };
 
-/// Keeps the rows of a SELECT … FOR UPDATE or FOR SHARE from others, if a transaction is open.
+/// Protects the rows of a SELECT … FOR UPDATE or FOR SHARE, if a transaction is open.
 pub(crate) async fn protect(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
     let source = &statement.source;
     let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
@@ -53,7 +53,7 @@ fn parameters<'p>(statement: &'p Statement<'_>) -> literal::Parameters<'p> {
     literal::Parameters { values: statement.parameters, places }
 }
 
-/// Runs the statement over what is open.
+/// Runs the statement in the open transaction.
 pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     let source = &statement.source;
     let parameters = parameters(statement);
@@ -72,7 +72,7 @@ pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
     done
 }
 
-/// Puts the rows of a query into a table that was just made, by position.
+/// Inserts the rows of a query into a table that was just created, by position.
 pub(crate) async fn fill(
     session: &mut SessionState,
     target: &TargetTable,

@@ -1,7 +1,6 @@
-//! Checks of a prepared statement that changes rows: the tables it names exist, and the user may read and write their
-//! rows.
+//! Checks a prepared statement that changes rows: its tables exist, and the user may read and write their rows.
 //!
-//! Other errors are reported when it runs. Its subqueries are planned only for users with limited rights; for others
+//! Other errors are reported when it runs. Its subqueries are planned only for accounts with limited rights; for others
 //! that would find nothing more.
 
 use std::ops::Range;
@@ -20,7 +19,7 @@ use crate::{
     state::SessionState,
 };
 
-/// 1142, 1146, and what is wrong with the names of columns.
+/// Errors 1142, 1146, and those of column names.
 pub(crate) async fn check(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
     let source = &statement.source;
     let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
@@ -44,7 +43,7 @@ fn check_target(session: &SessionState, name: &TableName, verb: Verb) -> Result<
     table_of(session, name, verb).map(|_| ())
 }
 
-/// INSERT and REPLACE. Gives what is read.
+/// INSERT and REPLACE. Returns the SELECT of their reads.
 fn inserted(session: &SessionState, tokens: &mut Tokens<'_>, verb: Verb) -> Result<Option<Query>> {
     while tokens.accept_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE"]) {}
     tokens.accept("INTO");
@@ -71,14 +70,14 @@ fn inserted(session: &SessionState, tokens: &mut Tokens<'_>, verb: Verb) -> Resu
     Ok(Some(query))
 }
 
-/// UPDATE. Gives what is read.
+/// UPDATE. Returns the SELECT of its reads.
 fn updated(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Query>> {
     while tokens.accept_any(&["LOW_PRIORITY", "IGNORE"]) {}
     let tables = tokens.skip_until(|tokens| tokens.is_word("SET"))?;
     let named = named_tables(session, tokens, tables.clone())?;
     tokens.expect("SET")?;
     if let [one] = &named[..] {
-        // Whether it may be written comes before what it looks like.
+        // The right to write is checked before anything about the table is revealed.
         check_target(session, &one.name, Verb::Update)?;
     }
     let mut query = Query::new("SELECT 1");
@@ -107,7 +106,7 @@ fn updated(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Que
     Ok(Some(query))
 }
 
-/// DELETE. Gives what is read.
+/// DELETE. Returns the SELECT of its reads.
 fn deleted(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Query>> {
     while tokens.accept_any(&["LOW_PRIORITY", "QUICK", "IGNORE"]) {}
     let (listed, tables) = deleted_tables(session, tokens)?;
@@ -124,7 +123,7 @@ fn deleted(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Que
     Ok(Some(query))
 }
 
-/// Appends the tables and the conditions of the rows.
+/// Appends the tables and the conditions.
 fn push_rows(query: &mut Query, tokens: &mut Tokens<'_>, tables: Range<usize>) -> Result<()> {
     query.push(" FROM ");
     query.push_tokens(tokens, tables, &nothing());
@@ -133,7 +132,7 @@ fn push_rows(query: &mut Query, tokens: &mut Tokens<'_>, tables: Range<usize>) -
     Ok(())
 }
 
-/// The values of `?` are not there yet.
+/// No parameters: their values are unknown yet.
 fn nothing() -> Parameters<'static> {
     Parameters { values: &[], places: Vec::new() }
 }

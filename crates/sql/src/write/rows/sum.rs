@@ -1,4 +1,4 @@
-//! `column + number` in SET, as counters and balances use it: needs no plan.
+//! `column + number` in SET, as for counters and balances, evaluated without a plan.
 
 use std::ops::Range;
 
@@ -10,15 +10,15 @@ use super::{
 };
 use crate::{SqlType, meaning::decimal::Dec, parse::Tokens};
 
-/// A column, to which something may be added.
+/// A column, to which a number may be added.
 pub(super) struct Sum {
     column: usize,
-    /// Whether it is subtracted, and what.
+    /// Whether it is subtracted, and the number.
     added: Option<(bool, Value)>,
 }
 
 impl Sum {
-    /// The sum that these tokens are; `None` if they are anything else. `alias` may stand before the
+    /// Parses these tokens as a sum; `None` if they are anything else. `alias` is the permitted qualifier of the
     /// column.
     pub(super) fn of(
         tokens: &Tokens<'_>,
@@ -52,7 +52,7 @@ impl Sum {
         (tokens.place() == range.end).then_some(Self { column, added: Some((subtracted, added)) })
     }
 
-    /// The sum in a row; `None` where planning it may tell an error or a warning.
+    /// The value in a row; `None` if planning might report an error or a warning.
     pub(super) fn value(&self, row: &[Value]) -> Option<Value> {
         let value = row.get(self.column)?;
         let Some((subtracted, added)) = &self.added else { return Some(value.clone()) };
@@ -101,7 +101,7 @@ fn exact(value: &Value) -> Option<Dec> {
     }
 }
 
-/// A number that is added as a double: one, or a text that spells one and nothing else.
+/// A number as a double, also from a text that is exactly a number.
 fn double(value: &Value) -> Option<f64> {
     match value {
         Value::Float(number) => Some(*number),

@@ -1,4 +1,4 @@
-//! A table that a statement changes: finding it, and putting rows into it and out of it.
+//! The target table of a statement that changes rows.
 
 use std::sync::Arc;
 
@@ -15,28 +15,28 @@ use crate::{
     write::unique::{UniqueKey, shown_key},
 };
 
-/// A table that a statement changes.
+/// The target table of a statement.
 #[derive(Clone)]
 pub(crate) struct TargetTable {
     /// Its name.
     pub name: TableName,
-    /// Where its rows are.
+    /// Where its rows are stored.
     pub place: TableStorage,
-    /// What is declared of it.
+    /// Its declaration.
     pub table: Arc<SqlTable>,
     unique: Vec<UniqueKey>,
 }
 
-/// A row that stands against another.
+/// An existing row that conflicts with a new one.
 #[derive(Clone, Debug)]
 pub(crate) struct Duplicate {
     /// Its primary key.
     pub key: Key,
-    /// 1062.
+    /// Error 1062.
     pub error: Error,
 }
 
-/// Reads a table's name; `database` is for names without one.
+/// Parses a table's name. The default database is the session's.
 pub(crate) fn table_name(tokens: &mut Tokens<'_>, session: &SessionState) -> Result<TableName> {
     let first = tokens.name()?;
     if tokens.take(".") {
@@ -46,7 +46,7 @@ pub(crate) fn table_name(tokens: &mut Tokens<'_>, session: &SessionState) -> Res
 }
 
 impl TargetTable {
-    /// The table of a name, to do this to it.
+    /// The table of this name, if the session may do `verb` to it.
     pub(crate) fn find(session: &SessionState, name: &TableName, verb: Verb) -> Result<Self> {
         if let Some(temporary) = session.transaction.temporary(name) {
             let table = SqlTable::of(&temporary.schema);
@@ -67,7 +67,7 @@ impl TargetTable {
         Ok(target)
     }
 
-    /// 1288 for a distributed table: its rows are those of others.
+    /// Error 1288 for a distributed table, which has no rows of its own.
     pub(crate) fn check_rows_of_its_own(&self, what: &str) -> Result<()> {
         let schema = &self.table.schema;
         let parts = [schema.parts(), schema.agents()].concat();
@@ -82,7 +82,7 @@ impl TargetTable {
         Err(Error::new(ErrorCode::NotUpdatable, message))
     }
 
-    /// A table that is being made.
+    /// A table that is being created.
     pub(crate) fn at(name: TableName, place: TableStorage, table: Arc<SqlTable>) -> Self {
         Self::new(name, place, table)
     }
@@ -97,7 +97,7 @@ impl TargetTable {
         Key::of(&self.table.schema, row)
     }
 
-    /// The first row that stands against this one; `own` is the key of the row that it replaces.
+    /// The first row that conflicts with this one. `own` is the key of the row that it replaces.
     pub(crate) fn duplicate(
         &self,
         session: &SessionState,
@@ -121,14 +121,14 @@ impl TargetTable {
         Ok(None)
     }
 
-    /// 1062.
+    /// Error 1062.
     pub(crate) fn duplicate_error(&self, shown: &str, key: &str) -> Error {
         let shown: String = shown.chars().take(64).collect();
         let message = format!("Duplicate entry '{shown}' for key '{}.{key}'", self.name.table);
         Error::new(ErrorCode::DuplicateKey, message)
     }
 
-    /// Puts a row that nothing stands against; 1114 in a temporary table that has become too large.
+    /// Inserts a row that conflicts with none. Error 1114 if a temporary table becomes too large.
     pub(crate) fn insert(&self, session: &mut SessionState, row: Row) -> Result<()> {
         let key = self.key(&row);
         for unique in &self.unique {
@@ -141,7 +141,7 @@ impl TargetTable {
         session.transaction.check_room(&self.place)
     }
 
-    /// Takes a row away.
+    /// Deletes a row.
     pub(crate) fn delete(&self, session: &mut SessionState, row: &[Value]) {
         for unique in &self.unique {
             if let Some(value) = unique.value(row) {
@@ -151,7 +151,7 @@ impl TargetTable {
         session.transaction.set(&self.place, self.key(row), None);
     }
 
-    /// Puts a row in the place of another; 1062 if a third stands against it.
+    /// Replaces a row by another. Error 1062 if it conflicts with a third.
     pub(crate) fn update(
         &self,
         session: &mut SessionState,
@@ -190,13 +190,13 @@ impl TargetTable {
         }
     }
 
-    /// The column whose values come from a counter: AUTO_INCREMENT, or the hidden row number.
+    /// The column with a counter: AUTO_INCREMENT, or the hidden row number.
     pub(crate) fn counted(&self) -> Option<usize> {
         let counts = !self.table.schema.is_distributed();
         self.table.auto_increment().or(self.table.row_number).filter(|_| counts)
     }
 
-    /// The next value of a column's counter, which is then past it.
+    /// Takes the next value of a column's counter.
     pub(crate) fn next_value(&self, session: &mut SessionState, column: usize) -> Result<u64> {
         match &self.place {
             TableStorage::Temporary(name) => {
@@ -218,7 +218,7 @@ impl TargetTable {
         }
     }
 
-    /// Moves a column's counter past a value that was given.
+    /// Moves a column's counter past a given value.
     pub(crate) fn pass_value(
         &self,
         session: &mut SessionState,
@@ -247,8 +247,7 @@ impl TargetTable {
         self.table.row_number == Some(column) && self.table.auto_increment().is_some()
     }
 
-    /// What a column's counter is kept under: the table's name, but for a hidden row number beside
-    /// an AUTO_INCREMENT column.
+    /// The name of a column's counter: the table's name, with a suffix for a hidden row number beside AUTO_INCREMENT.
     fn counter(&self, table: &str, column: usize) -> String {
         if self.is_beside(column) { format!("{table}{ROW_NUMBER}") } else { table.to_owned() }
     }
@@ -268,7 +267,7 @@ impl TargetTable {
         }
     }
 
-    /// Sets the AUTO_INCREMENT counter, but not below what the table holds.
+    /// Sets the AUTO_INCREMENT counter, but not below existing values.
     pub(crate) fn raise_counter(&self, session: &mut SessionState, next: u64) -> Result<()> {
         let Some(column) = self.counted() else { return Ok(()) };
         let TableStorage::Engine(table) = &self.place else {
@@ -290,7 +289,7 @@ impl TargetTable {
     }
 }
 
-/// 1290 for a table that follows a source.
+/// Error 1290 for a table that follows a source.
 pub(crate) fn check_local(session: &SessionState, engine_name: &str) -> Result<()> {
     match session.shared.host.source_of(engine_name) {
         None => Ok(()),
@@ -304,7 +303,7 @@ pub(crate) fn check_local(session: &SessionState, engine_name: &str) -> Result<(
     }
 }
 
-/// What a statement is told that would do this to what is no table: 1146, or what is not done to views.
+/// The error for a statement on a name that is not a table: 1146, or the error for views.
 fn no_table(session: &SessionState, name: &TableName, verb: Verb) -> Error {
     if !View::is_there(&session.reader(), name) {
         return name.missing();
@@ -315,7 +314,7 @@ fn no_table(session: &SessionState, name: &TableName, verb: Verb) -> Error {
         Verb::Delete => (ErrorCode::NotUpdatable, "DELETE", "updatable"),
         Verb::Rename => return Error::unsupported("RENAME of a view together with others"),
         Verb::Alter | Verb::Index => return not_a_table(name),
-        // Those who drop a table do not mean a view.
+        // These statements do not accept a view.
         Verb::Drop | Verb::Create | Verb::CreateView | Verb::Select | Verb::Show => {
             return name.missing();
         }
@@ -324,8 +323,7 @@ fn no_table(session: &SessionState, name: &TableName, verb: Verb) -> Error {
     Error::new(code, message)
 }
 
-/// What is declared of a table that a statement names to do this to it or to one beside it; 1142 if it
-/// may not be read.
+/// The declaration of a table that a statement names, if the session may do `verb` to it; error 1142 otherwise.
 pub(crate) fn table_of(
     session: &SessionState,
     name: &TableName,
@@ -338,7 +336,7 @@ pub(crate) fn table_of(
     let engine_name = name.engine_name(&session.shared);
     let schema = session.reader().schema(&engine_name);
     let schema = schema.map_err(|_| no_table(session, name, verb))?;
-    // What is defined like it is defined by what it declares; columns are those that its servers tell.
+    // CREATE TABLE … LIKE needs the columns that the agents report. ALTER needs only the table's own declaration.
     if schema.agents().is_empty() || verb == Verb::Alter {
         return Ok(SqlTable::of(&schema));
     }
@@ -346,9 +344,9 @@ pub(crate) fn table_of(
     Ok(SqlTable::of(&gathered))
 }
 
-/// 1235 for a table with rows in other servers, where those of a transaction are kept from others.
+/// Error 1235 for a locking read of a table with rows in other servers.
 pub(crate) fn check_lockable(session: &SessionState, name: &TableName) -> Result<()> {
-    // Who may not read it is told so by what reads it.
+    // The reader itself reports missing rights.
     let may_read = name.check(&session.identity, Verb::Select).is_ok();
     let schema = session.reader().schema(&name.engine_name(&session.shared));
     match may_read && schema.is_ok_and(|schema| !schema.agents().is_empty()) {

@@ -31,7 +31,7 @@ use crate::{
     write::rows::computed::Computed,
 };
 
-/// A table of a statement, and what it is called there.
+/// A table and its alias in a statement.
 #[derive(Clone)]
 pub(super) struct Named {
     pub(super) name: TableName,
@@ -58,7 +58,7 @@ pub(super) async fn update(
     update.change(&named, &targets, &assignments, found).await
 }
 
-/// How UPDATE finds its rows.
+/// The SELECT by which UPDATE finds its rows.
 pub(super) async fn explained_update(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
@@ -71,13 +71,13 @@ pub(super) async fn explained_update(
     Ok(Explained { verb: "UPDATE", targets: changed(&named, &targets), query: Some(query) })
 }
 
-/// What the tables are called whose rows change.
+/// The names or aliases of the changed tables.
 pub(super) fn changed(named: &[Named], targets: &[Option<TargetTable>]) -> Vec<String> {
     let pairs = named.iter().zip(targets);
     pairs.filter(|(_, target)| target.is_some()).map(|(named, _)| named.alias.clone()).collect()
 }
 
-/// What an UPDATE says.
+/// A parsed UPDATE.
 struct ReadUpdate {
     ignore: bool,
     named: Vec<Named>,
@@ -115,7 +115,7 @@ impl ReadUpdate {
     }
 }
 
-/// The tokens of the queries in an expression.
+/// The tokens of the subqueries in an expression.
 pub(super) fn queries_within(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
     const BEGIN: [&str; 4] = ["SELECT", "WITH", "VALUES", "TABLE"];
     let mut ahead = tokens.within(range.clone());
@@ -133,7 +133,7 @@ pub(super) fn queries_within(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Ra
     found
 }
 
-/// Whether a FROM clause is a table and nothing else.
+/// Whether a FROM clause is a single table.
 fn is_one_table(tokens: &Tokens<'_>, range: Range<usize>) -> bool {
     let places = range.clone();
     let at = |place: usize| tokens.within(place..range.end);
@@ -148,12 +148,12 @@ struct Update<'u, 't> {
     tokens: &'u Tokens<'t>,
     parameters: &'u Parameters<'u>,
     ignore: bool,
-    /// Which assignments are evaluated behind the others.
+    /// Which assignments are evaluated after the others.
     in_turn: Vec<bool>,
 }
 
 impl Update<'_, '_> {
-    /// Keys of the changed tables and values of the assignments' expressions, row by row.
+    /// Finds the keys of the rows to change and the values of the assigned expressions, row by row.
     async fn find(
         &mut self,
         named: &[Named],
@@ -169,7 +169,7 @@ impl Update<'_, '_> {
         self.query(named, targets, assignments, tables, rest).rows(self.session).await
     }
 
-    /// The SELECT of what [`Update::find`] finds.
+    /// The SELECT for [`Update::find`].
     fn query(
         &self,
         named: &[Named],
@@ -183,7 +183,7 @@ impl Update<'_, '_> {
         for (named, target) in named.iter().zip(targets) {
             items.extend(target.iter().flat_map(|target| key_items(named, target)));
         }
-        // A later assignment sees what an earlier one made of a column.
+        // A later assignment sees the columns that earlier ones assigned.
         let mut made: Vec<(usize, usize, Query)> = Vec::new();
         for (assignment, in_turn) in assignments.iter().zip(&self.in_turn) {
             if *in_turn {
@@ -212,7 +212,7 @@ impl Update<'_, '_> {
         query
     }
 
-    /// What [`Update::find`] finds, where the rows are named by their keys and nothing needs a plan.
+    /// The same as [`Update::find`], if the condition names keys and no expression needs a plan.
     fn find_by_key(
         &self,
         named: &[Named],
@@ -240,7 +240,7 @@ impl Update<'_, '_> {
         Ok(Some(found))
     }
 
-    /// The expressions that are assigned, but for those that are evaluated in turn, if all are sums
+    /// The assigned expressions, except those evaluated later, if all of them are sums.
     /// of columns.
     fn sums(
         &self,
@@ -258,8 +258,7 @@ impl Update<'_, '_> {
         Some(sums)
     }
 
-    /// An expression with the columns that were assigned before replaced by what they were
-    /// assigned.
+    /// An expression with columns that were assigned earlier replaced by their new values.
     fn substituted(
         &self,
         range: Range<usize>,
@@ -272,7 +271,7 @@ impl Update<'_, '_> {
         if let ([named], [Some(target)]) = (named, targets) {
             let queries = queries_within(self.tokens, range.clone());
             for mention in mentions(self.tokens, range.clone(), named, target) {
-                // A name in there may mean a column of another table.
+                // Inside a subquery the name may belong to another table.
                 if queries.iter().any(|query| query.contains(&mention.tokens.start)) {
                     continue;
                 }
@@ -353,12 +352,12 @@ impl Changer {
         Ok(Self { target: target.clone(), maker, computed, ignore, seen, number: 0 })
     }
 
-    /// Whether a row of this key was not seen before.
+    /// Whether this key was not changed before.
     pub(super) fn is_new(&mut self, key: &Key) -> bool {
         self.seen.insert(key.clone())
     }
 
-    /// Gives whether the row changed.
+    /// Changes a row; returns whether it changed.
     async fn change(
         &mut self,
         session: &mut SessionState,
@@ -385,7 +384,7 @@ impl Changer {
         self.put(session, &old, row, &assigned).await
     }
 
-    /// Assigns a column of a row: what was evaluated, or what is given.
+    /// Assigns a column of a row.
     pub(super) async fn set(
         &mut self,
         session: &mut SessionState,
@@ -402,7 +401,7 @@ impl Changer {
         Ok(())
     }
 
-    /// Puts a row in the place of an old one; gives whether it changed.
+    /// Replaces an old row; returns whether it changed.
     pub(super) async fn put(
         &mut self,
         session: &mut SessionState,
@@ -490,7 +489,7 @@ pub(super) fn is_rest(tokens: &Tokens<'_>) -> bool {
     ["WHERE", "ORDER", "LIMIT"].iter().any(|word| tokens.is_word(word))
 }
 
-/// Takes all that is left.
+/// Consumes the rest of the statement.
 pub(super) fn rest(tokens: &mut Tokens<'_>) -> Result<Range<usize>> {
     if !tokens.at_end() && !is_rest(tokens) {
         return Err(tokens.syntax_error());
@@ -500,7 +499,7 @@ pub(super) fn rest(tokens: &mut Tokens<'_>) -> Result<Range<usize>> {
     Ok(rest)
 }
 
-/// The tables of a FROM clause that are no subqueries, with their aliases.
+/// The tables of a FROM clause and their aliases, without derived tables.
 pub(super) fn named_tables(
     session: &SessionState,
     tokens: &Tokens<'_>,
@@ -564,7 +563,7 @@ pub(super) fn named_tables(
     Ok(named)
 }
 
-/// What stands behind a query in parentheses or a JSON_TABLE, of which no row is changed.
+/// The tokens after a derived table or a JSON_TABLE, if one comes next.
 pub(super) fn behind_rows<'t>(tokens: &Tokens<'t>) -> Result<Option<Tokens<'t>>> {
     const BEGIN: [&str; 3] = ["SELECT", "WITH", "VALUES"];
     let mut inner = *tokens;
@@ -592,7 +591,7 @@ fn key_length(target: &Option<TargetTable>) -> usize {
     target.as_ref().map_or(0, |target| target.table.schema.primary_key.len())
 }
 
-/// The key that stands in a row; `None` where an outer join has no row.
+/// The key at a position of a result row; `None` for a row of NULLs from an outer join.
 pub(super) fn key_of(row: &[Value], at: usize, length: usize) -> Option<Key> {
     let parts = row.get(at..at + length)?;
     let present = parts.iter().all(|part| !part.is_null());
@@ -627,7 +626,7 @@ fn assignments(
             .and_then(Option::as_ref)
             .and_then(|target| target.table.columns.get(column).map(|spec| &spec.kind));
         if let (Given::List(_), Some(kind)) = (&given, kind) {
-            // An error even where no row is found.
+            // Reported even if no row is found.
             given.value(kind)?;
         }
         assignments.push(Assignment { table, column, given });
@@ -637,7 +636,7 @@ fn assignments(
     }
 }
 
-/// Which table's column a name means.
+/// The table whose column is assigned.
 pub(super) fn assigned_column(
     session: &SessionState,
     path: &[String],

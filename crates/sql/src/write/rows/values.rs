@@ -17,19 +17,19 @@ use crate::{
     write::convert::{Converter, Slot},
 };
 
-/// Expressions that are evaluated by one SELECT.
+/// Expressions evaluated by one SELECT.
 const EXPRESSIONS_AT_ONCE: usize = 500;
 
-/// What is inserted: columns, and what is given for them, row by row.
+/// The given rows: columns and their values, row by row.
 pub(crate) struct GivenRows {
     /// Positions of the columns.
     pub columns: Vec<usize>,
-    /// As many for each row.
+    /// Each has as many values as there are columns.
     pub rows: Vec<Vec<Given>>,
 }
 
 impl GivenRows {
-    /// The columns for which every row has a value.
+    /// The columns that have a value in every row.
     pub(super) fn valued(&self) -> Vec<usize> {
         let has_default =
             |at: usize| self.rows.iter().any(|row| matches!(row.get(at), Some(Given::Default)));
@@ -65,19 +65,19 @@ impl GivenRows {
     }
 }
 
-/// Makes rows of a table.
+/// Makes rows for a table.
 pub(crate) struct RowMaker {
-    /// How values are converted.
+    /// Converts values.
     pub converter: Converter,
     defaults: Vec<Option<Value>>,
-    /// Values of expressions as defaults, by column: one for each row that is to come.
+    /// Values of default expressions, by column: one for each row to come.
     computed: FxHashMap<usize, Vec<Value>>,
     lenient: bool,
-    /// Whether the statement has one row, written out.
+    /// Whether the statement has a single row in its text.
     pub single: bool,
-    /// The AUTO_INCREMENT value that was made for the last row.
+    /// The AUTO_INCREMENT value that was generated for the last row.
     pub made: Option<u64>,
-    /// The AUTO_INCREMENT value that the last row gave itself.
+    /// The AUTO_INCREMENT value that the last row was given.
     pub given: Option<u64>,
 }
 
@@ -92,7 +92,7 @@ impl RowMaker {
         let mut defaults = Vec::with_capacity(target.table.columns.len());
         for (position, spec) in target.table.columns.iter().enumerate() {
             let name = column_name(target, position);
-            // What an expression gives may be another value for each row.
+            // An expression may have another value for each row.
             let default = match spec.default {
                 DefaultSpec::Expression(_) => None,
                 _ => default_value(session, &converter, spec, name).await?,
@@ -103,8 +103,7 @@ impl RowMaker {
         Ok(Self { converter, defaults, computed, lenient, single: false, made: None, given: None })
     }
 
-    /// Evaluates the expressions that are defaults of other columns than these, once for each of
-    /// so many rows.
+    /// Evaluates the default expressions of columns that are not given, once for each of this many rows.
     pub(crate) async fn expect_rows(
         &mut self,
         session: &mut SessionState,
@@ -137,7 +136,7 @@ impl RowMaker {
         self.lenient
     }
 
-    /// A row of what was given for some columns. `number` is its place in the statement, from 1.
+    /// Makes a row of the values given for some columns. `number` is its number in the statement, from 1.
     pub(crate) fn row(
         &mut self,
         session: &mut SessionState,
@@ -177,7 +176,7 @@ impl RowMaker {
                 false => self.complete(target, position, value.take())?,
             });
         }
-        // A counter gives its value last: what is refused takes none.
+        // Counters come last, so that a refused row takes no number.
         for position in counted.into_iter().flatten() {
             let value = row.get_mut(position).and_then(Option::take);
             let value = self.counted(session, target, position, value)?;
@@ -188,7 +187,7 @@ impl RowMaker {
         Ok(made)
     }
 
-    /// A value as its column holds it.
+    /// A value converted for its column.
     pub(crate) fn fit(
         &self,
         target: &TargetTable,
@@ -202,7 +201,7 @@ impl RowMaker {
         fitted.map_err(|error| named_in_full(error, target))
     }
 
-    /// 1048, or what the column holds instead of NULL where that is let through.
+    /// Error 1048, or the column's value instead of NULL if that is permitted.
     pub(crate) fn null_for(
         &self,
         target: &TargetTable,
@@ -219,7 +218,7 @@ impl RowMaker {
         Ok(spec.map_or(Value::Null, |spec| self.converter.implicit(&spec.kind)))
     }
 
-    /// 3105.
+    /// Error 3105.
     pub(crate) fn generated_error(&self, target: &TargetTable, position: usize) -> Error {
         let message = format!(
             "The value specified for generated column '{}' in table '{}' is not allowed.",
@@ -229,12 +228,12 @@ impl RowMaker {
         Error::new(ErrorCode::GeneratedColumnValue, message)
     }
 
-    /// Whether NULL is an error in a NOT NULL column: it is in a single row, whatever the mode.
+    /// Whether NULL in a NOT NULL column is an error. In a single row it always is, without IGNORE.
     fn refuses_null(&self) -> bool {
         self.converter.is_strict() || self.single && !self.lenient
     }
 
-    /// The value of a column that no counter gives, whether one was given or not.
+    /// The value of a column without a counter, given or not.
     fn complete(
         &mut self,
         target: &TargetTable,
@@ -273,7 +272,7 @@ impl RowMaker {
         self.converter.complain(ErrorCode::NoDefault, message, implicit)
     }
 
-    /// A value of the AUTO_INCREMENT column: NULL and 0 ask for the next one.
+    /// The value of the AUTO_INCREMENT column: NULL and 0 mean the next one.
     fn counted(
         &mut self,
         session: &mut SessionState,
@@ -329,7 +328,7 @@ impl RowMaker {
     }
 }
 
-/// Errors about JSON name the column with its table.
+/// Errors about JSON qualify the column with its table.
 fn named_in_full(mut error: Error, target: &TargetTable) -> Error {
     if error.code == ErrorCode::InvalidJson {
         let table = format!("for column '{}.", target.name.table);
@@ -343,7 +342,7 @@ pub(crate) fn column_name(target: &TargetTable, position: usize) -> &str {
     target.table.schema.columns.get(position).map_or("", |column| column.name.as_str())
 }
 
-/// What a column's DEFAULT is for the rows of a statement; `None` where none is declared.
+/// A column's DEFAULT for the rows of a statement; `None` if none is declared.
 pub(crate) async fn default_value(
     session: &mut SessionState,
     converter: &Converter,

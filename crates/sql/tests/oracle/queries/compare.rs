@@ -1,15 +1,14 @@
-//! Whether two servers answered a random query alike. Types are compared by the golden files; here the
-//! rows are.
+//! Compares two servers' results of a random query. Only rows are compared here; golden files compare the types.
 
 use super::generate::Query;
 use crate::golden::Answer;
 
-/// How two answers stand to each other.
+/// The outcome of a comparison.
 #[derive(Debug, PartialEq)]
 pub enum Verdict {
     Same,
-    /// One of them met a number out of range that the other did not calculate. See "The order of
-    /// conditions" in docs/sql-differences.md.
+    /// One server reported a number out of range that the other did not compute. See "The order of conditions" in
+    /// docs/sql-differences.md.
     OutOfRange,
     /// Remora could not plan or run it, and said so. See "Plans that cannot be made" in docs/sql-differences.md.
     Refused,
@@ -17,12 +16,12 @@ pub enum Verdict {
 }
 
 const OUT_OF_RANGE: u16 = 1690;
-/// What no plan could be made of.
+/// Remora's error code for statements without a plan.
 const UNKNOWN: u16 = 1105;
-/// MySQL refuses a window that is sorted by an integer as it stands.
+/// MySQL refuses a window that is ordered by an integer literal.
 const SORTED_BY_PLACE: u16 = 3592;
 
-/// Compares what MySQL answered with what Remora did.
+/// Compares MySQL's result with Remora's.
 pub fn compare(query: &Query, expected: &Answer, found: &Answer) -> Verdict {
     let different = || Verdict::Different(format!("  wanted {expected:?}\n  found  {found:?}"));
     match (expected, found) {
@@ -46,7 +45,7 @@ pub fn compare(query: &Query, expected: &Answer, found: &Answer) -> Verdict {
     }
 }
 
-/// Rows in an order of their own, numbers without the zeros at their end.
+/// Sorted rows, with numbers written without trailing zeros.
 fn sorted(rows: &[Vec<String>]) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|value| plain(value)).collect()).collect();
@@ -70,7 +69,7 @@ fn rows_alike(rows: &[Vec<String>], others: &[Vec<String>], divides: bool) -> bo
         })
 }
 
-/// Digits inside of divisions are fewer than MySQL's, and doubles differ in their last digits.
+/// Divisions compute fewer digits than MySQL's, and doubles differ in their last digits.
 fn alike(value: &str, other: &str, divides: bool) -> bool {
     if plain(value) == plain(other) {
         return true;

@@ -1,4 +1,4 @@
-//! Random expressions over the columns that are in reach.
+//! Random expressions over the columns in scope.
 
 use super::{
     generate::{Generator, TABLES},
@@ -12,7 +12,7 @@ pub struct Column {
     pub kind: Kind,
 }
 
-/// Most queries within a query, and those within them.
+/// Most subqueries of a query, including nested ones.
 const MAX_WITHIN: usize = 2;
 
 const NUMBERS: [&str; 21] = [
@@ -54,7 +54,7 @@ const DATES: [&str; 7] = [
 const COMPARED: [&str; 7] = ["=", "<>", "<", "<=", ">", ">=", "<=>"];
 
 impl Generator {
-    /// An expression of a kind.
+    /// A random expression of a kind.
     pub fn value(&mut self, kind: Kind, columns: &[Column], depth: usize) -> Part {
         match kind {
             Kind::Text => self.text(columns, depth),
@@ -78,12 +78,12 @@ impl Generator {
         Part::words(kind, words)
     }
 
-    /// A number that is a column, where there is one.
+    /// A column with numbers, if there is one.
     fn column(&mut self, columns: &[Column]) -> Part {
         self.leaf_column(Kind::Number, columns)
     }
 
-    /// A column of a kind, where there is one.
+    /// A column of a kind, if there is one.
     fn leaf_column(&mut self, kind: Kind, columns: &[Column]) -> Part {
         let of_kind: Vec<&Column> = columns.iter().filter(|column| column.kind == kind).collect();
         if columns.is_empty() {
@@ -233,7 +233,7 @@ impl Generator {
         self.formed(Kind::Truth, &form, columns, inner)
     }
 
-    /// A form in which `{}` is a number, `#` a text, `@` a date and `?` a condition.
+    /// An expression from a template: `{}` is a number, `#` a text, `@` a date and `?` a condition.
     fn formed(&mut self, kind: Kind, form: &str, columns: &[Column], depth: usize) -> Part {
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -255,7 +255,7 @@ impl Generator {
         Part::of(kind, &plain, parts)
     }
 
-    /// A query that gives one value.
+    /// A scalar subquery.
     fn scalar(&mut self, kind: Kind, columns: &[Column]) -> Part {
         if self.within >= MAX_WITHIN {
             return self.leaf(kind, columns);
@@ -263,7 +263,7 @@ impl Generator {
         let (table, inner, all) = self.inner(columns);
         self.within += 1;
         let part = if kind == Kind::Number && self.below(2) == 0 {
-            // What an aggregate has is of its own query.
+            // An aggregate's argument uses columns of its own query only.
             let value = self.number(&inner, 1);
             let fold = self.pick(&["COUNT", "SUM", "MIN", "MAX", "COUNT(DISTINCT", "AVG"]);
             let close = if fold.contains('(') { "))" } else { ")" };
@@ -272,7 +272,7 @@ impl Generator {
             let form = format!("(SELECT {fold}{open}{{}}{close} FROM {table} WHERE {{}})");
             Part::of(kind, &form, vec![Part::of(Kind::Whole, "{}", vec![value]), within(condition)])
         } else {
-            // At most one row has a key.
+            // At most one row has a given key.
             let alias = table.rsplit(' ').next().unwrap_or_default().to_owned();
             let value = self.leaf_column(kind, &inner);
             let key = self.number(columns, 1);
@@ -295,7 +295,7 @@ impl Generator {
         on
     }
 
-    /// A condition that asks a query.
+    /// A condition with a subquery.
     fn of_query(&mut self, columns: &[Column]) -> Part {
         if self.within >= MAX_WITHIN {
             return Part::words(Kind::Truth, "1 = 1");
@@ -331,11 +331,11 @@ impl Generator {
         part
     }
 
-    /// A table for a query within: how FROM names it, its columns, and those with the outer ones.
+    /// A table for a subquery: its text in FROM, its columns, and those together with the outer ones.
     fn inner(&mut self, outer: &[Column]) -> (String, Vec<Column>, Vec<Column>) {
         let (table, inner) = self.table(TABLES.len());
         let mut all = inner.clone();
-        // Columns of its own are meant more often.
+        // Its own columns are used more often.
         let named = inner.len().min(outer.len());
         all.extend((0..named).map(|_| outer[self.below(outer.len())].clone()));
         (table, inner, all)

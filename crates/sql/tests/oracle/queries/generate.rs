@@ -5,7 +5,7 @@ use super::{
     tree::{Kind, Part},
 };
 
-/// The tables and those of their columns that queries name.
+/// The tables, with the columns that queries use.
 pub const TABLES: [(&str, &[(&str, Kind)]); 6] = [
     (
         "staff",
@@ -55,19 +55,19 @@ pub const TABLES: [(&str, &[(&str, Kind)]); 6] = [
     ("dates", &[("id", Kind::Number), ("dt", Kind::Date), ("dm", Kind::Date), ("ts", Kind::Date)]),
 ];
 
-/// A query, and how its rows are compared.
+/// A query and how to compare its rows.
 pub struct Query {
     pub part: Part,
-    /// Whether the order of its rows is the only one.
+    /// Whether its rows have only one possible order.
     pub is_ordered: bool,
 }
 
-/// Makes queries, the same for the same seed.
+/// Generates queries; a seed always gives the same ones.
 pub struct Generator {
     state: u64,
-    /// Aliases that were given.
+    /// The number of aliases so far.
     aliases: usize,
-    /// Queries within the one that is made.
+    /// Subqueries of the current query so far.
     pub within: usize,
 }
 
@@ -88,7 +88,7 @@ impl Generator {
         of[self.below(of.len())]
     }
 
-    /// One of the first tables under a new alias, and its columns.
+    /// One of the first tables with a new alias, and its columns.
     pub fn table(&mut self, first: usize) -> (String, Vec<Column>) {
         let (table, columns) = TABLES[self.below(first)];
         self.aliases += 1;
@@ -114,7 +114,7 @@ impl Generator {
         }
     }
 
-    /// Tables, joined or one, and the columns of all.
+    /// A FROM clause of one table or a join, and its columns.
     fn from(&mut self) -> (Part, Vec<Column>) {
         let (first, mut columns) = self.table(TABLES.len());
         let mut from = Part::words(Kind::Whole, first);
@@ -133,7 +133,7 @@ impl Generator {
         (from, columns)
     }
 
-    /// WHERE, or nothing.
+    /// A WHERE clause, or nothing.
     fn condition(&mut self, columns: &[Column]) -> Part {
         match self.below(4) {
             0 => Part::words(Kind::Clause, ""),
@@ -164,7 +164,7 @@ impl Generator {
     fn plain(&mut self) -> Query {
         let (from, columns) = self.from();
         let is_ordered = self.below(2) == 0;
-        // Texts that are equal are not always the same.
+        // Equal texts are not always identical.
         let of: &[Kind] = match is_ordered {
             true => &[Kind::Number, Kind::Truth],
             false => &[Kind::Number, Kind::Text, Kind::Date, Kind::Truth],
@@ -293,7 +293,7 @@ impl Generator {
     }
 
     fn united(&mut self) -> Query {
-        // What EXCEPT and INTERSECT give has the types of the first part.
+        // The results of EXCEPT and INTERSECT have the types of the first part.
         let (sets, kinds) = match self.below(2) {
             0 => (["EXCEPT", "INTERSECT"], self.kinds(&[Kind::Number])),
             _ => (["UNION", "UNION ALL"], self.kinds(&[Kind::Number, Kind::Number, Kind::Date])),
@@ -315,7 +315,7 @@ impl Generator {
         Query { part, is_ordered: false }
     }
 
-    /// A query over a query, which may be a common table expression.
+    /// A query over a derived table or a common table expression.
     fn derived(&mut self) -> Query {
         let (from, columns) = self.from();
         let kinds = self.kinds(&[Kind::Number]);
@@ -346,7 +346,7 @@ impl Generator {
         Query { part: Part::of(Kind::Whole, &form, parts), is_ordered: false }
     }
 
-    /// Groups of a join with what has groups of its own.
+    /// Groups of a join with a grouped subquery.
     fn grouped_twice(&mut self) -> Query {
         let (table, columns) = self.table(TABLES.len());
         let key = self.number_column(&columns);
@@ -380,14 +380,14 @@ impl Generator {
         Query { part: Part::of(Kind::Whole, &form, vec![inner, on]), is_ordered: true }
     }
 
-    /// The name of a column that holds numbers.
+    /// The name of a column with numbers.
     fn number_column(&mut self, columns: &[Column]) -> String {
         let numbers: Vec<&Column> =
             columns.iter().filter(|column| column.kind == Kind::Number).collect();
         numbers[self.below(numbers.len())].name.clone()
     }
 
-    /// Expressions without a table, or of one row.
+    /// Expressions without a table, or over one row.
     fn constant(&mut self) -> Query {
         let kinds = self.kinds(&[Kind::Number, Kind::Text, Kind::Date, Kind::Truth]);
         let items = self.items(&kinds, &[]);

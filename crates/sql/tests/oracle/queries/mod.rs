@@ -1,4 +1,4 @@
-//! Random queries with joins, queries within queries, groups, windows and extreme values.
+//! Random queries with joins, subqueries, groups, windows and extreme values.
 
 mod compare;
 mod expressions;

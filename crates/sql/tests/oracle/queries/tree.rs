@@ -1,6 +1,6 @@
-//! A statement as a tree of parts that may be made smaller while it stays a statement.
+//! A statement as a tree of parts, which can be reduced to a smaller valid statement.
 
-/// What a part is: one may stand where another of its kind does.
+/// The kind of a part; parts of the same kind can replace each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A number.
@@ -11,14 +11,14 @@ pub enum Kind {
     Date,
     /// A condition.
     Truth,
-    /// What may be left out.
+    /// A clause that can be left out.
     Clause,
-    /// Anything else: only what is in it is made smaller.
+    /// Anything else: only its parts can be reduced.
     Whole,
 }
 
 impl Kind {
-    /// The smallest parts of this kind.
+    /// The smallest texts of this kind.
     fn smallest(self) -> &'static [&'static str] {
         match self {
             Self::Number => &["1", "NULL"],
@@ -45,7 +45,7 @@ enum Piece {
 }
 
 impl Part {
-    /// A part in which each `{}` of the form stands for the next of these.
+    /// A part made from a template, in which each `{}` is the next of `parts`.
     pub fn of(kind: Kind, form: &str, parts: Vec<Part>) -> Self {
         let mut pieces = Vec::new();
         let mut parts = parts.into_iter();
@@ -58,18 +58,18 @@ impl Part {
         Self { kind, pieces }
     }
 
-    /// A part that is only words.
+    /// A part that is plain text.
     pub fn words(kind: Kind, words: impl Into<String>) -> Self {
         Self { kind, pieces: vec![Piece::Words(words.into())] }
     }
 
-    /// Parts with commas between them.
+    /// Parts separated by commas.
     pub fn list(parts: Vec<Part>) -> Self {
         let form = vec!["{}"; parts.len()].join(", ");
         Self::of(Kind::Whole, &form, parts)
     }
 
-    /// As it is sent.
+    /// The text of the statement.
     pub fn text(&self) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Words(words) => words.clone(),
@@ -78,7 +78,7 @@ impl Part {
         self.pieces.iter().map(piece).collect()
     }
 
-    /// A smaller statement of which the same holds; each step is tried with `holds`.
+    /// Reduces the statement as long as `holds` returns true.
     pub fn shrunk(mut self, mut holds: impl FnMut(&Part) -> bool) -> Self {
         loop {
             let smaller = self.smaller().into_iter().find(|smaller| holds(smaller));
@@ -89,7 +89,7 @@ impl Part {
         }
     }
 
-    /// Everything that is one step smaller, the largest steps first.
+    /// All statements that are one step smaller, the largest steps first.
     fn smaller(&self) -> Vec<Part> {
         let text = self.text();
         let mut smaller: Vec<Part> = Vec::new();
@@ -110,7 +110,7 @@ impl Part {
         smaller
     }
 
-    /// The parts of a kind directly below, through whatever is between.
+    /// The nearest parts of a kind below this one.
     fn collect<'p>(&'p self, kind: Kind, found: &mut Vec<&'p Part>) {
         if kind == Kind::Whole || kind == Kind::Clause {
             return;
@@ -118,7 +118,7 @@ impl Part {
         for piece in &self.pieces {
             match piece {
                 Piece::Part(part) if part.kind == kind => found.push(part),
-                // What is within a query may name what only that query has.
+                // A subquery may use columns that only it has.
                 Piece::Part(part) if part.kind != Kind::Whole => part.collect(kind, found),
                 _ => {}
             }

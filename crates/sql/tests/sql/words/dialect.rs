@@ -1,4 +1,4 @@
-//! Sphinx's dialect: what is expected was asked of Sphinx 2.2.11 with the same rows, where nothing else is said.
+//! Sphinx's dialect: unless noted, the expected results are those of Sphinx 2.2.11 with the same rows.
 
 use remora_sql::Session;
 
@@ -67,7 +67,7 @@ const ROWS: &[(&str, &str)] = &[
     ("SELECT id, WEIGHT() w FROM t WHERE MATCH('alpha') AND w > 2000", "12|2481 2|2478"),
     ("SELECT id, n*2 AS m FROM t WHERE m BETWEEN 10 AND 14 AND g = 2", "9|10"),
     ("SELECT id, n*2 AS m, h AS g FROM t WHERE m BETWEEN 10 AND 14 AND g = 2", ""),
-    // By 0 there is nothing: Sphinx has an infinity of `/`, and crashes at `%`.
+    // Division by 0 is NULL: in Sphinx `/` gives infinity, and `%` crashes.
     ("SELECT id, n/0, n%0, n DIV 0 FROM t WHERE n=2", "3|0.0000|0|0"),
     ("SELECT 1+1", "2"),
 ];
@@ -178,7 +178,7 @@ async fn the_dialect_is_a_sessions_and_leaves_mysqls_alone() {
         ],
     )
     .await;
-    // Rows of the system's tables are all shown.
+    // Rows of system tables are all returned.
     let reply =
         run(&mut session, "SELECT VARIABLE_NAME FROM performance_schema.global_variables").await;
     assert!(reply.unwrap().sets[0].rows.len() > 20);
@@ -193,7 +193,7 @@ async fn all_that_is_found_is_counted() {
     let server = Server::new();
     let mut session = server.session();
     numbered(&mut session).await;
-    // Each SELECT, and the totals in MySQL's dialect and in Sphinx's.
+    // Each SELECT, with its totals in MySQL's dialect and in Sphinx's.
     for (statement, mysql, sphinx) in [
         ("SELECT id, n + 1 FROM t WHERE MATCH('alpha') LIMIT 2", "2 7", "7 7"),
         ("SELECT id, n + 1 FROM t WHERE MATCH('alpha') AND n > 3 LIMIT 1", "1 4", "4 4"),
@@ -220,7 +220,7 @@ async fn all_that_is_found_is_counted() {
             );
         }
     }
-    // Sphinx tells of a SELECT without keywords too.
+    // Sphinx reports totals of a SELECT without MATCH too.
     for (statement, meta) in [
         ("SELECT id FROM t WHERE n > 3 LIMIT 2", "total|8 total_found|8"),
         ("SELECT id FROM t GROUP BY g LIMIT 1", "total|3 total_found|3"),
@@ -331,7 +331,7 @@ async fn excerpts_are_made_in_a_select() {
             "SELECT SNIPPET('alpha beta gamma delta epsilon', 'beta', 'limit=20', 'around=1') FROM t LIMIT 1",
             "alpha <b>beta</b> gamma  ... ",
         ),
-        // Fields are texts here.
+        // Here, fields are strings.
         (
             "SELECT id, SNIPPET(title, 'beta') AS x FROM t WHERE MATCH('beta') AND id < 3",
             "1|alpha <b>beta</b> gamma 2|<b>beta</b> alpha",

@@ -1,5 +1,5 @@
-//! Distributed tables, and several tables as one: the oracle is one table with the same rows, of a key that several have
-//! the last's.
+//! Distributed tables, and several tables searched as one. The oracle is one table with the same rows; of rows with the
+//! same key, it has the last table's.
 
 use remora_sql::{Access, Identity, Right, Session};
 
@@ -33,7 +33,7 @@ const RANKERS: [&str; 9] = [
     "expr('sum(lcs*user_weight)*1000+bm25+10000*bm25a(1.2,0.75)+doc_word_count')",
 ];
 
-/// Of any table.
+/// Statements over any rows.
 const PLAIN: [&str; 12] = [
     "SELECT COUNT(*), SUM(n), MIN(id), MAX(s) FROM {}",
     "SELECT * FROM {} ORDER BY id LIMIT 500",
@@ -48,7 +48,7 @@ const PLAIN: [&str; 12] = [
     "CALL KEYWORDS('alpha beta nothing', '{}', 1)",
     "CALL SUGGEST('alphq', '{}')",
 ];
-/// Of the rows that a query by keywords, `?`, finds.
+/// Statements over the rows that match the query `?`.
 const FOUND: [&str; 8] = [
     "SELECT id, WEIGHT() FROM {} WHERE MATCH('?') LIMIT 400",
     "SELECT id, WEIGHT() w, n FROM {} WHERE MATCH('?') AND n > 3 ORDER BY n DESC, id ASC LIMIT 3, 8",
@@ -73,7 +73,7 @@ fn row(random: &mut Random) -> String {
     format!("({id}, {n}, {g}, {s}, '{}', '{}')", text(random, 5), text(random, 12))
 }
 
-/// Some changes of a part.
+/// Makes some random changes to a part.
 async fn change(session: &mut Session, random: &mut Random, part: &str) {
     for _ in 0..1 + random.below(4) {
         let id = random.below(120);
@@ -89,10 +89,10 @@ async fn change(session: &mut Session, random: &mut Random, part: &str) {
     }
 }
 
-/// What SHOW META tells of how it was found: times, and what lay in which segments.
+/// The lines of SHOW META that depend on how the rows were found: times and segments.
 const WAYS: [&str; 5] = ["time|", "index_time|", "filter_time|", "segments|", "texts_read|"];
 
-/// What a statement gives, and what SHOW META tells of it then, but for the way.
+/// A statement's result and SHOW META after it, without those lines.
 async fn told(session: &mut Session, statement: &str) -> String {
     let answer = sets(session, statement).await;
     let meta = rows(session, "SHOW META").await;
@@ -100,7 +100,7 @@ async fn told(session: &mut Session, statement: &str) -> String {
     format!("{answer}\n{}", meta.collect::<Vec<_>>().join("\n"))
 }
 
-/// Each of these is answered by all of the tables as by the last, the second time too.
+/// A statement has the same result over each of the tables, at the second run too.
 async fn compare(session: &mut Session, statement: &str, tables: &[&str]) {
     for _ in 0..2 {
         let mut answers = Vec::new();
@@ -115,7 +115,7 @@ async fn compare(session: &mut Session, statement: &str, tables: &[&str]) {
 }
 
 fn found(query: &str) -> Vec<String> {
-    // Nothing is marked where nothing is sought.
+    // An empty query has nothing to highlight.
     let asked =
         FOUND.iter().filter(|statement| !query.is_empty() || !statement.contains("SNIPPET"));
     asked.map(|statement| statement.replace('?', query)).collect()
@@ -178,7 +178,7 @@ async fn several_tables_are_one_with_their_rows() {
     }
 }
 
-/// The rows of a part weigh as often as much as its weight says, those of a key that several have as those of the last.
+/// Weights of rows are multiplied by their part's weight; of rows with the same key, the last part's counts.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_of_parts_are_weighed_by_their_weights() {
     let mut random = Random::seeded();
@@ -232,7 +232,7 @@ async fn rows_of_parts_are_weighed_by_their_weights() {
     }
 }
 
-/// The weight of a name is that of the table once, where a part in another database is called like it.
+/// The table's own weight applies once, even if a part in another database has the same name.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_part_of_the_tables_name_is_weighed_once() {
     let server = Server::new();
@@ -296,7 +296,7 @@ async fn a_distributed_table_is_made_shown_altered_and_dropped() {
     assert_eq!(rows(&mut session, "SHOW TABLES LIKE '_'").await, "a|local\nb|local\nd|distributed");
     let desc = rows(&mut session, "DESC d").await;
     assert_eq!(desc, rows(&mut session, "DESC a").await);
-    // Of a key that is listed twice the last stands; a distributed table in a list is its parts.
+    // Of rows with the same key, the last table's counts; a distributed table in a list stands for its parts.
     for (list, expected) in [("a, b", "7"), ("b, a", "2"), ("d, b", "7"), ("b, d", "2")] {
         let statement = format!("SELECT n FROM {list} WHERE id = 2");
         assert_eq!(rows(&mut session, &statement).await, expected, "{list}");
@@ -364,7 +364,7 @@ async fn what_a_distributed_table_is_not_is_refused() {
     let locals: String = (0..65).map(|part| format!(" local='p{part}'")).collect();
     let many = format!("CREATE TABLE e type='distributed'{locals}");
     refuse(&mut session, &many, "up to 64 parts").await;
-    // What is not there yet, as where a dump is loaded.
+    // Parts may be missing, as while a dump is loaded.
     all(&mut session, &["CREATE TABLE e type='distributed' local='a' local='later'"]).await;
     let warned = rows(&mut session, "SHOW WARNINGS").await;
     assert!(warned.contains("'test.later' is not there"), "{warned}");
@@ -377,7 +377,7 @@ async fn what_a_distributed_table_is_not_is_refused() {
     all(&mut session, &[&later, "INSERT INTO later VALUES (7, 1, 1, 'x', 'alpha', '')"]).await;
     assert_eq!(rows(&mut session, "SELECT id FROM e ORDER BY id").await, "1\n2\n7");
     all(&mut session, &["DROP TABLE e", "DROP TABLE later"]).await;
-    // Nobody asks other servers for a database within a program; what is told of such a table asks none.
+    // A database in a program contacts no other servers; such tables can only be described.
     all(&mut session, &["CREATE TABLE e type='distributed' local='a' agent='h:1:i'"]).await;
     refuse(&mut session, "SELECT COUNT(*) FROM e", "agents").await;
     refuse(&mut session, "INSERT INTO e VALUES (9, 1, 1, 'x', '', '')", "distributed over").await;
@@ -385,7 +385,7 @@ async fn what_a_distributed_table_is_not_is_refused() {
     assert!(shown.contains("local='a' agent='h:1:test.i'"), "{shown}");
     all(&mut session, &["SHOW TABLE STATUS", "SELECT * FROM information_schema.COLUMNS"]).await;
     all(&mut session, &["DROP TABLE e"]).await;
-    // What a transaction has changed of a part is not in it.
+    // The parts do not contain a transaction's own changes.
     all(&mut session, &["BEGIN", "UPDATE a SET n = 50 WHERE id = 1"]).await;
     refuse(&mut session, "SELECT n FROM d WHERE id = 1", "commit first").await;
     all(&mut session, &["COMMIT"]).await;
@@ -407,7 +407,7 @@ async fn reading_it_needs_the_right_to_read_each_part() {
     };
     let mut both = who(&["a", "b", "d"]);
     for statement in ["SELECT n FROM d WHERE id = 2", "SELECT MAX(n) FROM d"] {
-        // A plan that another may use is kept.
+        // A plan that another session may use is cached.
         assert_eq!(rows(&mut both, statement).await, "7");
         assert_eq!(rows(&mut both, statement).await, "7");
         for (tables, denied) in [(["a", "d"], "'b'"), (["b", "d"], "'a'"), (["a", "b"], "'d'")] {

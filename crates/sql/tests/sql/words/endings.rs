@@ -1,4 +1,4 @@
-//! Searches by keywords and excerpts end while they work, by KILL and by time limits, and nothing of them runs on.
+//! Keyword searches and excerpts are ended by KILL and by time limits while they work, and no work goes on afterwards.
 
 use std::{
     sync::atomic::Ordering::Relaxed,
@@ -12,7 +12,7 @@ use super::{
     support::{Answers, Server, run},
 };
 
-/// A query whose every row takes long to find and to weigh.
+/// A query whose rows are slow to find and to rank.
 fn slow() -> String {
     let near = |apart: usize| format!("\"alpha gamma beta delta\"~{apart}");
     (5..25).map(near).collect::<Vec<_>>().join(" | ")
@@ -31,7 +31,7 @@ async fn filled(session: &mut Session) {
     .await;
 }
 
-/// How long it takes.
+/// The time of the whole statement.
 async fn whole(session: &mut Session, statement: &str) -> Duration {
     let mut whole = Duration::MAX;
     for _ in 0..2 {
@@ -44,10 +44,10 @@ async fn whole(session: &mut Session, statement: &str) -> Duration {
     whole
 }
 
-/// A machine that is busy may take any time: what ends early does so in one of so many attempts.
+/// On a busy machine any attempt may be slow: one of this many must end early.
 const ATTEMPTS: usize = 30;
 
-/// Whether nothing of a statement runs any more after so long.
+/// Whether all work of a statement has ended after this time.
 async fn is_quiet(server: &Server, most: Duration) -> bool {
     let until = Instant::now() + most;
     let mut was_quiet = true;
@@ -58,7 +58,7 @@ async fn is_quiet(server: &Server, most: Duration) -> bool {
     was_quiet
 }
 
-/// What comes of a statement that is killed when a third of its time is over, and how long it then takes.
+/// The result of a statement that is killed after a third of its time, and how long it then takes.
 async fn killed(
     session: &mut Session,
     statement: &str,
@@ -76,7 +76,7 @@ async fn killed(
     (ended, took)
 }
 
-/// KILL ends a statement, and all that runs of it, long before it would have ended.
+/// KILL ends a statement and all its work long before it would have finished.
 async fn check_killed(server: &Server, session: &mut Session, statement: &str, whole: Duration) {
     let said = statement.get(..30).unwrap_or(statement);
     for _ in 0..ATTEMPTS {
@@ -91,7 +91,7 @@ async fn check_killed(server: &Server, session: &mut Session, statement: &str, w
     panic!("{said} is not ended before its end, after {whole:?}");
 }
 
-/// So does a time limit, which the session or the statement has.
+/// So does a time limit of the session or the statement.
 async fn check_limited(server: &Server, session: &mut Session, statement: &str, whole: Duration) {
     for _ in 0..ATTEMPTS {
         let begin = Instant::now();
@@ -107,7 +107,7 @@ async fn check_limited(server: &Server, session: &mut Session, statement: &str, 
     panic!("{statement} is not ended before its end, after {whole:?}");
 }
 
-/// All forms of a search, and what is asked behind one.
+/// All forms of a search, and statements that follow one.
 #[tokio::test(flavor = "multi_thread")]
 async fn searches_by_keywords_end_while_they_run() {
     let server = Server::new();
@@ -170,7 +170,7 @@ async fn what_is_counted_for_meta_ends_and_can_be_counted_again() {
     assert!(meta.contains(&found), "{meta:?}");
 }
 
-/// What is told to end while it makes one excerpt does not make it.
+/// A statement that is ended while it builds an excerpt does not finish the excerpt.
 #[tokio::test(flavor = "multi_thread")]
 async fn excerpts_are_interrupted_within_a_text() {
     let server = Server::new();
@@ -182,7 +182,8 @@ async fn excerpts_are_interrupted_within_a_text() {
     all(&mut session, &[create, &format!("INSERT INTO wide VALUES (1, '{text}')")]).await;
     for statement in [
         format!("CALL SNIPPETS('{text}', 'wide', '{query}')"),
-        // It runs aside: the client is told at once, so that the end of the work says whether it was ended.
+        // These run on another thread and the client gets its error at once; only the end of the work shows that it was
+        // interrupted.
         format!("SELECT SNIPPET(body, '{query}') FROM wide"),
         format!("SELECT HIGHLIGHT({{}}, body, '{query}') FROM wide"),
     ] {

@@ -1,5 +1,5 @@
-//! Groups with their best rows: what is expected was asked of Sphinx 2.2.11 with the same rows, which has no `GROUP 1 BY`
-//! but means it by GROUP BY.
+//! Groups with their best rows: the expected results are those of Sphinx 2.2.11 with the same rows. It has no `GROUP 1
+//! BY`; its GROUP BY means the same.
 
 use remora_engine::{Change, ChangeBatch, ColumnType, Database, Row, TableChanges, Value};
 use remora_sql::{Cell, Column, Outcome, Reply, Result, Session};
@@ -9,7 +9,7 @@ use super::{
     support::{self, Answers, Server, run},
 };
 
-/// The table of the answers with numbers to group by, and texts that differ in case.
+/// The table of the results, with numbers to group by and texts that differ in case.
 pub async fn numbered(session: &mut Session) {
     filled(session, "").await;
     all(
@@ -117,7 +117,7 @@ async fn groups_show_their_best_rows() {
     numbered(&mut session).await;
     for (statement, expected) in BEST_ROWS {
         assert_eq!(sets(&mut session, statement).await, *expected, "{statement}");
-        // What is known of it by now may be used.
+        // The second run may use a cached plan.
         assert_eq!(sets(&mut session, statement).await, *expected, "again: {statement}");
     }
 }
@@ -136,7 +136,7 @@ async fn best_rows_go_together_with_everything_else() {
     )
     .await;
     for (statement, expected) in [
-        // A row that has NULL, another that has not; texts that are equal by their collation.
+        // Rows with and without NULL; texts that are equal in their collation.
         (
             "SELECT g, k, COUNT(*) FROM t JOIN o ON o.t = t.id GROUP 1 BY g ORDER BY g",
             "0|x|1 1|y|2 2|NULL|1",
@@ -145,7 +145,7 @@ async fn best_rows_go_together_with_everything_else() {
             "SELECT k, t.id, COUNT(*) FROM t JOIN o ON o.t = t.id WHERE k IS NOT NULL GROUP BY k WITHIN GROUP ORDER BY t.id DESC",
             "y|2|1 X|12|2",
         ),
-        // Within another query, of which each has its own.
+        // Within subqueries, each with its own groups.
         (
             "SELECT SUM(n), COUNT(*) FROM (SELECT n FROM t WHERE MATCH('alpha') GROUP 2 BY g) best",
             "21|6",
@@ -188,7 +188,7 @@ async fn best_rows_go_together_with_everything_else() {
     }
 }
 
-/// Best rows of random rows are what they are by a query for each group.
+/// The best rows of random groups are those that a query for each group returns.
 #[tokio::test(flavor = "multi_thread")]
 async fn best_rows_are_those_that_a_query_of_each_group_finds() {
     let server = Server::new();
@@ -250,8 +250,7 @@ async fn facets_show_what_the_best_rows_of_groups_have() {
     assert_eq!(sets(&mut session, "SELECT id FROM t WHERE id = 1; SELECT 2").await, "1 ; 2");
 }
 
-/// Puts a row whenever a result set has ended.
-/// Each part of it takes less than the time of the statement, both together take more.
+/// Each part of the statement takes less than its time limit, both together take more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_statement_and_its_facets_have_their_time_together() {
     let server = Server::new();
@@ -271,10 +270,11 @@ async fn a_statement_and_its_facets_have_their_time_together() {
         let error = run(&mut session, &statement).await.unwrap_err();
         assert_eq!(error.code.number(), 3024, "{statement}: {error}");
     }
-    // Statements of one text have it each.
+    // Each statement of a multi-statement text has its own time limit.
     assert_eq!(sets(&mut session, &format!("{slow}; {slow}")).await, "1 ; 1");
 }
 
+/// Inserts a row whenever a result set has ended.
 struct Writing<'s> {
     database: &'s Database,
     answers: Answers,

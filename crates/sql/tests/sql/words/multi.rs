@@ -60,7 +60,7 @@ const ASKED_OF_SPHINX: &[(&str, &str)] = &[
     ),
 ];
 
-/// What it has no words for, or counts wrong.
+/// Statements that Sphinx has no syntax for, or counts wrongly.
 const BEYOND_SPHINX: &[(&str, &str)] = &[
     (
         "SELECT id, GROUPBY() gb, COUNT(*) c FROM a GROUP 2 BY tags WITHIN GROUP ORDER BY id DESC \
@@ -115,7 +115,7 @@ async fn a_row_is_in_the_group_of_each_of_its_numbers() {
             "SELECT t.tags, COUNT(*) FROM a t JOIN a u ON u.g = t.g GROUP BY t.tags ORDER BY t.tags",
             "1|3 2|4 3|6 9|1",
         ),
-        // What an outer join adds has no number.
+        // Rows that an outer join fills with NULL have no numbers.
         ("SELECT t.tags, COUNT(*) FROM a u LEFT JOIN a t ON t.id = u.id + 100 GROUP BY t.tags", ""),
         (
             "SELECT t.tags, COUNT(*) FROM a u LEFT JOIN a t ON t.id = u.id + 3 GROUP BY t.tags \
@@ -158,7 +158,7 @@ async fn facets_are_of_columns_with_their_tables_or_without() {
         assert_eq!(sets(session, statement).await, expected, "{statement}");
     }
     for (statement, message) in [
-        // What another SELECT computes is no column.
+        // An expression of another SELECT is not a column.
         ("SELECT id, g * 2 AS p FROM a LIMIT 1 FACET p", "Unknown column 'p' in 'group statement'"),
         ("SELECT GROUPBY() AS p, COUNT(*) FROM a GROUP BY p", "Unknown column 'p'"),
         ("SELECT GROUPBY() AS p, COUNT(*) FROM a GROUP BY 1", "Can't group on 'p'"),
@@ -168,7 +168,7 @@ async fn facets_are_of_columns_with_their_tables_or_without() {
     }
 }
 
-/// Of several columns it is a number of which the columns' values can be told apart.
+/// GROUPBY() of several columns is a number that identifies the combination of their values.
 #[tokio::test(flavor = "multi_thread")]
 async fn groupby_of_several_columns_is_sphinxs_number() {
     let server = Server::new();
@@ -252,7 +252,7 @@ async fn groupby_takes_several_columns_by_their_names() {
 /// A row of a table: what it is grouped by besides, and its numbers.
 type Numbered = BTreeMap<u64, (u64, BTreeSet<i64>)>;
 
-/// How many rows have each number, the sum of what they are grouped by and how many values of that there are.
+/// For each number the count of its rows, and the sum and distinct count of their grouping values.
 fn counted(table: &Numbered) -> String {
     let mut groups: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
     for (g, numbers) in table.values() {
@@ -324,7 +324,7 @@ async fn random_sets_are_counted_by_each_number() {
     }
 }
 
-/// More numbers than are made at once.
+/// More numbers than one batch holds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_sets_are_grouped_too() {
     let server = Server::new();

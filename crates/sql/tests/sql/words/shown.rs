@@ -43,15 +43,15 @@ const HIGHLIGHTS: &[(&str, &str, &str)] = &[
              into the room. <b>One</b> of the <b>robots</b> followed as well. Bander gestured the \
              other <b>robots</b> away and entered itself. The door closed behind it.",
     ),
-    // A text is no field: limits to fields say nothing, and what has no match is shown from its beginning.
+    // A string is not a field: limits to fields have no effect, and a text without a match is shown from its beginning.
     ("HIGHLIGHT({}, title)", "MATCH('one')", "Book <b>one</b> Book five"),
     ("HIGHLIGHT({}, note)", "MATCH('@title one')", "<b>one</b> note"),
     ("HIGHLIGHT({}, note)", "MATCH('five')", ""),
-    // Another query than that of the search.
+    // A query other than the search's.
     ("HIGHLIGHT({}, 'title', 'five')", "MATCH('robots') ORDER BY id", {
         "Book one Book <b>five</b>"
     }),
-    // What stands in another field than it is sought in is no match.
+    // A word in another field than the query requires is no match.
     ("HIGHLIGHT({}, 'content', '@title one')", "id = 2", {
         "Bander ushered all three into the room. One of the robots followed as well. Bander \
              gestured the other robots away and entered itself. The door closed behind it."
@@ -62,7 +62,7 @@ const HIGHLIGHTS: &[(&str, &str, &str)] = &[
         "MATCH('four')",
         "Book <7>four",
     ),
-    // Numbers begin anew in each field, as in Manticore.
+    // Numbering restarts in each field, as in Manticore.
     (
         "HIGHLIGHT({before_match='<%SNIPPET_ID%>', after_match=''}, 'title,content')",
         "MATCH('one|robots') ORDER BY id",
@@ -76,7 +76,7 @@ const HIGHLIGHTS: &[(&str, &str, &str)] = &[
         "MATCH('one robots') AND id = 1",
         "1",
     ),
-    // A phrase is marked as one.
+    // A phrase is highlighted as one.
     ("HIGHLIGHT({}, 'content')", "MATCH('\"love to\"')", {
         "Trevize whispered, It gets infantile pleasure out of display. I`d <b>love to</b> \
              knock it down."
@@ -228,7 +228,7 @@ const FACTORS: &[(&str, &str, &str)] = &[
          exact_order=1, lccs=1, wlccs=0.062982, atc=0.000000), word0=(tf=1, idf=0.062982), \
          word1=(tf=2, idf=0.062982)",
     ),
-    // What the query does not find has none.
+    // A row that the query does not match has no factors.
     ("PACKEDFACTORS()", "(MATCH('four') OR id = 1) AND id = 1 OPTION ranker=expr('1')", ""),
 ];
 
@@ -303,7 +303,7 @@ async fn factors_are_made_of_rows_that_are_shown_alone() {
                 };
                 let whole = rows(&mut session, &asked("")).await;
                 assert!(whole.lines().count() > 256 && whole.contains("bm25"), "{whole}");
-                // The second is more than what is made at once.
+                // The second range is larger than one batch.
                 for (skip, take) in [(3, 20), (0, 299)] {
                     let limit = format!("LIMIT {skip}, {take}");
                     let expected: Vec<&str> = whole.lines().skip(skip).take(take).collect();

@@ -1,4 +1,4 @@
-//! Binlog files of real servers, whole and mutilated.
+//! Binlog files of real servers, intact and damaged.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn events(file: &[u8]) -> Vec<Vec<u8>> {
     events
 }
 
-/// Every step, in few words; the last is the error, if there is one.
+/// A short description of each event; the last may be the error.
 fn told(events: &[Vec<u8>], summed: bool) -> Vec<String> {
     let mut history = History::default();
     let mut told = Vec::new();
@@ -79,7 +79,7 @@ fn compare(told: &[String], expected: &str) {
     assert_eq!(told, expected, "\n{}\n", told.join("\n"));
 }
 
-/// The first event with a byte that differs from the file ends the history as damaged.
+/// The first event with a changed byte ends the history as damaged.
 #[test]
 fn every_flipped_byte_is_noticed() {
     for file in [MYSQL, MARIADB] {
@@ -181,7 +181,7 @@ fn harm(events: &mut Vec<Vec<u8>>, harm: &Harm) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Without checksums the harm reaches the parsers: they refuse it or read something, no more.
+    /// Without checksums the parsers see damaged bytes: they return an error or some result, without panicking.
     #[test]
     fn mutilated_histories_never_panic(
         mysql in any::<bool>(),

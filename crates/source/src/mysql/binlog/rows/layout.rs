@@ -1,5 +1,5 @@
-//! How a table's row images are read: its map and its definition together, compared where both
-//! say something.
+//! The layout of a table's row images, from its table map and its definition. Where both describe a column, they must
+//! agree.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Digits that a DECIMAL can have.
+/// The most digits of a DECIMAL.
 const MAX_DECIMAL_DIGITS: u8 = 65;
 
 /// A column of a row image.
@@ -25,9 +25,9 @@ pub(super) struct ImageColumn {
     name: String,
     length: CellLength,
     is_document: bool,
-    /// Whether it says until when the row was current.
+    /// Whether it is the end of the row's period (system versioning).
     is_period_end: bool,
-    /// Place in the engine's rows and how it is read, if it is followed.
+    /// Its position in the engine's rows, and its reader, if the column is followed.
     followed: Option<(usize, Cell)>,
 }
 
@@ -40,12 +40,12 @@ impl ImageColumn {
         self.length
     }
 
-    /// Whether it is JSON of MySQL, of which there may be differences.
+    /// Whether it is a JSON column of MySQL, which may come as differences.
     pub(super) fn is_document(&self) -> bool {
         self.is_document
     }
 
-    /// Whether it says until when the row was current.
+    /// Whether it is the end of the row's period (system versioning).
     pub(super) fn is_period_end(&self) -> bool {
         self.is_period_end
     }
@@ -54,12 +54,12 @@ impl ImageColumn {
         self.followed.as_ref().map(|&(place, _)| place)
     }
 
-    /// Whether bytes of the column are to be a text and are none.
+    /// Whether the column is text and these bytes are invalid in its character set.
     pub(super) fn is_no_text(&self, bytes: &[u8]) -> bool {
         self.followed.as_ref().is_some_and(|(_, cell)| cell.is_no_text(bytes))
     }
 
-    /// The value; of a column that is not followed, it is passed over and NULL.
+    /// Reads the value. A column that is not followed is skipped and gives NULL.
     pub(super) fn read(&self, reader: &mut Reader<'_>) -> Result<Value, Malformed> {
         match &self.followed {
             Some((_, cell)) => cell.read(reader),
@@ -68,7 +68,7 @@ impl ImageColumn {
     }
 }
 
-/// The columns of the images, or which of them is another than the table's.
+/// The columns of the images, or an error that names the column that does not match the definition.
 pub(super) fn columns(source: &SourceTable, map: &TableMap) -> Result<Vec<ImageColumn>> {
     let refused = |reason| Error::TableRefused { table: source.full_name(), reason };
     if map.columns.is_empty() {
@@ -112,7 +112,7 @@ pub(super) fn columns(source: &SourceTable, map: &TableMap) -> Result<Vec<ImageC
     Ok(columns)
 }
 
-/// The end of a period is a moment with microseconds or the number of a transaction.
+/// Checks that the end of a period is a timestamp with microseconds or a transaction number.
 fn check_period(columns: &[ImageColumn], period_end: Option<usize>) -> Result<(), String> {
     let Some(ordinal) = period_end else { return Ok(()) };
     match columns.get(ordinal).map(ImageColumn::length) {
@@ -145,7 +145,7 @@ fn check_collation(column: &SourceColumn, mapped: &MappedColumn) -> Result<(), S
     }
 }
 
-/// How many bytes a column of this type takes; `None` if the type is not known.
+/// The length of values of a column; `None` if its type is unknown.
 fn length(mapped: &MappedColumn) -> Option<CellLength> {
     let metadata = usize::from(mapped.metadata);
     let fraction = metadata.min(6).div_ceil(2);
@@ -188,14 +188,14 @@ fn decimal_bytes(metadata: u16) -> Option<usize> {
     Some(bytes(precision.checked_sub(scale)?) + bytes(scale))
 }
 
-/// How the column is read, if the binlog's type is that of its definition.
+/// The reader of a column, if the binlog's type matches the definition.
 fn cell(column: &SourceColumn, mapped: &MappedColumn, length: CellLength) -> Result<Cell, String> {
     let found = match &column.kind {
         SourceType::Int { bits, unsigned } => integer(*bits, *unsigned, mapped),
         SourceType::Decimal { precision, scale } => {
             let [digits, decimals] = mapped.metadata.to_be_bytes();
-            // MySQL defines a column that it makes of a long number with more digits than numbers
-            // have; its rows have what they say.
+            // In CREATE … SELECT of a long number MySQL declares more digits than a DECIMAL can have; the rows have the
+            // valid number.
             let same = digits == *precision || *precision > MAX_DECIMAL_DIGITS;
             is(mapped, FieldType::NewDecimal)
                 .filter(|_| same && decimals == *scale)
@@ -330,7 +330,7 @@ fn bytes(declared: &SourceType, mapped: &MappedColumn, length: CellLength) -> Op
     })
 }
 
-/// The labels as the event's map names them, which is nearer to the event than the definition.
+/// The labels from the event's map, which is more current than the definition.
 fn labels(declared: &Labels, mapped: &MappedColumn) -> Arc<[Arc<str>]> {
     match &mapped.labels {
         Some(labels) => labels.iter().map(|label| declared.charset.text(label)).collect(),

@@ -1,4 +1,4 @@
-//! Row images: what a rows event says about each row.
+//! Row images: the rows of a rows event.
 //!
 //! ```text
 //! body    := table_id:u48 flags:u16 extra? columns:packed present present? row*
@@ -10,9 +10,8 @@
 //! partial := a bit for each JSON column of the table: it holds differences
 //! image   := nulls value*        a bit for each present column, values of those that are not null
 //! ```
-//! MariaDB logs the history of a table with system versioning as rows of it: an update also inserts the old row, and a
-//! delete is an update that ends the row's period. Only changes of current rows are visited: those whose period has no
-//! end.
+//! MariaDB logs the history of a system-versioned table as rows of it: an update also inserts the old row, and a delete
+//! is an update that ends the row's period. Only changes of current rows, whose period has no end, are visited.
 
 mod layout;
 mod unreadable;
@@ -31,44 +30,43 @@ use crate::{
 use layout::ImageColumn;
 pub(crate) use unreadable::no_text;
 
-/// What happened to one row. Rows are in the engine's column order.
+/// A change of one row. Values are in the engine's column order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowChange {
     /// A new row.
     Insert(Row),
-    /// A row that is now another.
+    /// A changed row.
     Update {
-        /// What it was. Only the columns by which the row is known are sure to be there
-        /// ([`SourceTable::identity`]), and those that [`RowDecoder::look_back`] names; the others
-        /// may be NULL.
+        /// The row before. Only the identifying columns ([`SourceTable::identity`]) and those named by
+        /// [`RowDecoder::look_back`] are certainly present; others may be NULL.
         before: Row,
-        /// What it is.
+        /// The row after.
         after: Row,
     },
-    /// A row that is gone, with the same restriction.
+    /// A deleted row, with the same restriction.
     Delete(Row),
 }
 
-/// Reads the row images of one table, as long as the source's layout of it stays the same.
+/// Decodes the row images of one table, for one layout at the source.
 #[derive(Clone, Debug)]
 pub struct RowDecoder {
     table: String,
     columns: Vec<ImageColumn>,
-    /// Whether the columns are the engine's, in its order.
+    /// Whether the columns are those of the engine, in the same order.
     in_order: bool,
-    /// Columns of the engine's rows.
+    /// The number of columns of the engine's rows.
     width: usize,
-    /// Places of the columns by which a row is known, in the engine's rows.
+    /// The positions of the identifying columns in the engine's rows.
     identity: Vec<usize>,
-    /// The image's column that says until when the row was current, if there is one.
+    /// The image's column with the end of the row's period, if there is one.
     period_end: Option<usize>,
-    /// Places of the followed columns in the images, by their places in the engine's rows.
+    /// For each column of the engine's rows, its position in the images.
     images: Vec<usize>,
-    /// Which columns of rows that are no more are read, by their places in the images.
+    /// Which columns of before images are read, by their positions in the images.
     looked_at: Vec<bool>,
 }
 
-/// What went wrong with an image, before it has the table's name.
+/// An error in an image, before the table's name is added.
 enum Problem {
     Malformed,
     Column(usize),
@@ -87,25 +85,25 @@ impl From<Short> for Problem {
     }
 }
 
-/// One image of a row.
+/// An image of a row.
 struct Image<'a> {
     row: Row,
-    /// Whether every followed column was there.
+    /// Whether every followed column was present.
     complete: bool,
-    /// Whether it is a row of the table, and not of its history.
+    /// Whether it is a current row, and not one of the table's history.
     is_current: bool,
-    /// The bytes of the JSON columns, for differences to them.
+    /// The bytes of the JSON columns, to which differences are applied.
     documents: Vec<Option<&'a [u8]>>,
 }
 
 impl Image<'_> {
-    /// The row, if it is one of the table and not of its history.
+    /// The row, if it is current and not history.
     fn current(self) -> Option<Row> {
         self.is_current.then_some(self.row)
     }
 }
 
-/// How an event's images are laid out.
+/// The layout of an event's images.
 struct Images<'a> {
     before: &'a [u8],
     after: &'a [u8],
@@ -115,8 +113,7 @@ impl RowDecoder {
     /// A decoder for events with this map.
     ///
     /// # Errors
-    /// [`Error::TableRefused`] says which column is another than the table's: then the definition
-    /// is older or newer than the event.
+    /// [`Error::TableRefused`] names the column that does not match: the definition is older or newer than the event.
     pub fn new(source: &SourceTable, map: &TableMap) -> Result<Self> {
         let columns = layout::columns(source, map)?;
         let places = columns.iter().enumerate();
@@ -136,9 +133,8 @@ impl RowDecoder {
         Ok(Self { table, columns, in_order, width, identity, period_end, images, looked_at })
     }
 
-    /// Of rows that are no more only what they are known by and these columns are asked for, by
-    /// their places in the engine's rows: the others need not be read where an image says what the
-    /// row is now.
+    /// Declares that before images are only needed for the identifying columns and these ones, given by their positions
+    /// in the engine's rows. The others are skipped where an after image follows.
     pub fn look_back(&mut self, places: &[usize]) {
         self.looked_at.fill(false);
         for place in self.identity.iter().chain(places) {
@@ -150,13 +146,11 @@ impl RowDecoder {
         }
     }
 
-    /// Reads the body of a rows event (after its header, without checksum) and visits its changes
-    /// in order.
+    /// Decodes the body of a rows event (without header and checksum) and visits its changes in order.
     ///
     /// # Errors
-    /// [`Error::TableRefused`] if the event does not fit the table's columns, lacks one of them, or
-    /// holds a text that is none in its character set; and the first error of `visit`. The changes
-    /// before it were visited.
+    /// [`Error::TableRefused`] if the event does not match the table's columns, lacks one of them, or has a text that
+    /// is invalid in its character set; else the first error of `visit`. Earlier changes have been visited.
     pub fn decode(
         &self,
         kind: RowsKind,
@@ -245,7 +239,7 @@ impl RowDecoder {
         (0..self.columns.len()).all(|index| bit(present, index))
     }
 
-    /// Reads the image of a row that is no more: the columns that are looked at.
+    /// Reads a before image: only the needed columns.
     fn image_before<'a>(
         &self,
         reader: &mut Reader<'a>,
@@ -277,7 +271,7 @@ impl RowDecoder {
         Ok(Image { row, complete, is_current, documents: Vec::new() })
     }
 
-    /// The bits that say which JSON columns hold differences; none of them without.
+    /// The bits that tell which JSON columns are differences; empty if there are none.
     fn partial<'a>(&self, reader: &mut Reader<'a>) -> Result<&'a [u8], Problem> {
         if reader.packed()? & 1 == 0 {
             return Ok(&[]);
@@ -286,8 +280,8 @@ impl RowDecoder {
         Ok(reader.bytes(documents.div_ceil(8))?)
     }
 
-    /// Reads one image. Columns that are not there are NULL. An image after an update comes with
-    /// the one before and the bits of the columns that are differences to it.
+    /// Reads one image. Missing columns are NULL. An after image gets the before image and the bits of the columns that
+    /// are differences to it.
     fn image<'a>(
         &self,
         reader: &mut Reader<'a>,
@@ -348,7 +342,7 @@ impl RowDecoder {
         Ok(image)
     }
 
-    /// An image that holds every column in the engine's order.
+    /// Reads an image that has all columns in the engine's order.
     fn whole_image<'a>(
         &self,
         reader: &mut Reader<'a>,
@@ -376,7 +370,7 @@ impl RowDecoder {
         Ok(())
     }
 
-    /// Takes from the image before what the one after leaves out.
+    /// Takes columns that the after image lacks from the before image.
     fn complete(
         &self,
         after: &mut Image<'_>,
@@ -420,7 +414,7 @@ impl RowDecoder {
         }
     }
 
-    /// The error with the row, where a text is none.
+    /// The error of an invalid text, with the row's key.
     #[cold]
     fn explained(
         &self,
@@ -455,7 +449,7 @@ impl RowDecoder {
     }
 }
 
-/// What an update means for the current rows.
+/// The effect of an update on the current rows.
 fn updated(before: Image<'_>, after: Image<'_>) -> Option<RowChange> {
     match (before.is_current, after.is_current) {
         (true, true) => Some(RowChange::Update { before: before.row, after: after.row }),
@@ -465,8 +459,8 @@ fn updated(before: Image<'_>, after: Image<'_>) -> Option<RowChange> {
     }
 }
 
-/// Whether the value that stands next is an end of a period that has none: the last moment that a
-/// TIMESTAMP(6) can hold, which was another before MariaDB 11.5, or the number of no transaction.
+/// Whether the next value is the end of an open period: the greatest value of a TIMESTAMP(6), which changed in MariaDB
+/// 11.5, or the greatest transaction number.
 fn has_no_end(column: &ImageColumn, mut at: Reader<'_>) -> Result<bool, Problem> {
     const LAST_MICROS: [u8; 3] = [0x0f, 0x42, 0x3f];
     Ok(match column.length().take(&mut at)? {

@@ -1,4 +1,4 @@
-//! Events as real servers wrote them.
+//! Events recorded from real servers.
 
 use remora_engine::{Date, DateTime, Decimal, Value, ZERO_TIMESTAMP_MICROS};
 use remora_mysql::Charset;
@@ -21,7 +21,7 @@ const MYSQL_INSERT: &str = "7b0000000000110002000effff0000fbffff01dcc87fed2978fc
     80a2cc1965e079f01ed27ffffece0261620200c3a9040093fa967bfc3fffff7f0162";
 const MYSQL_DELETE: &str = "7b0000000000110002000efffffc3fffff7f0162";
 const JSON_MAP: &str = "790000000000010001740002666a000203f5010402010100";
-/// `n` becomes a text and the first of `list` 7.5.
+/// `n` becomes a text, and the first element of `list` becomes 7.5.
 const JSON_PARTIAL_UPDATE: &str = "7900000000001100020002ffff0001000000620000000003006100190001001a00040\
     01e0004000501000222000c2c006e6c6973747465787402000a0005010005020034736f6d65206c6f6e6765722074657874\
     2c20736f207468617420746865726520697320736f6d657468696e6720746f2073617665010100010000001c00000000092\
@@ -220,7 +220,7 @@ fn another_definition_is_named() {
 
 #[test]
 fn images_that_are_not_full_lack_a_column_by_name() {
-    // The first of two rows without its last column.
+    // The first of two rows lacks its last column.
     let mut insert = bytes(MYSQL_INSERT);
     insert[12] = 0x1f;
     let map = bytes(MYSQL_MAP);
@@ -268,7 +268,7 @@ fn damage_is_an_error_or_another_value_but_no_panic() {
     }
 }
 
-/// What cannot be understood of a layout is its table's matter, not the stream's.
+/// A table map that is not understood stops its table, not the stream.
 #[test]
 fn a_layout_that_is_not_understood_is_refused_by_its_table() {
     let whole = bytes(MYSQL_MAP);
@@ -280,7 +280,7 @@ fn a_layout_that_is_not_understood_is_refused_by_its_table() {
             other => panic!("{other:?}"),
         }
     };
-    // The list of collations names a column that is not there.
+    // The list of collations names a column that does not exist.
     let mut foreign = whole.clone();
     foreign.extend([2, 3, 63, 99, 8]);
     assert!(refusal(&foreign).contains("is not understood"));

@@ -1,19 +1,19 @@
-//! Explains why a value of a row cannot be read: which row, which column, which bytes. Rows are read a second time for
-//! that, so that the normal path costs nothing.
+//! Explains why a row cannot be read: which row, which column, which bytes. Rows are decoded a second time for that, so
+//! that the normal path costs nothing.
 
 use std::fmt::Write;
 
 use super::{Images, RowDecoder, RowsKind, bit};
 use crate::mysql::bytes::Reader;
 
-/// Most bytes of a value that are shown.
+/// The most bytes of a value in a message.
 const SHOWN_BYTES: usize = 16;
 
-/// What a text holds that is none, as a reason why its table is not followed.
+/// The reason for stopping a table with an invalid text.
 pub(crate) fn no_text(column: &str, key: &[String], bytes: &[u8]) -> String {
     let mut shown = String::from("0x");
     for byte in bytes.iter().take(SHOWN_BYTES) {
-        // Writing to a String cannot fail.
+        // Writing to a String never fails.
         let _ = write!(shown, "{byte:02X}");
     }
     if bytes.len() > SHOWN_BYTES {
@@ -28,7 +28,7 @@ pub(crate) fn no_text(column: &str, key: &[String], bytes: &[u8]) -> String {
 }
 
 impl RowDecoder {
-    /// Why the value of a column in one of the images from here on cannot be read, if it is a text.
+    /// The error of a column in one of the following images, if it is an invalid text.
     pub(super) fn no_text(
         &self,
         index: usize,
@@ -44,7 +44,7 @@ impl RowDecoder {
         }
     }
 
-    /// Reads an image again up to its end, if it has one.
+    /// Reads an image again up to its end, if that can be found.
     fn look(
         &self,
         index: usize,

@@ -1,4 +1,4 @@
-//! Table maps: the layout of the rows that follow.
+//! Table maps: the layout of the following rows.
 //!
 //! ```text
 //! map      = table_id (u48, in very old files u32) flags:u16
@@ -15,46 +15,44 @@ use remora_mysql::FieldType;
 use super::FormatDescription;
 use crate::mysql::bytes::{Reader, Short};
 
-/// The number of table map events.
+/// The event code of table maps.
 const EVENT: u8 = 19;
 
 /// The layout of a table's rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableMap {
-    /// The id that rows events name.
+    /// The id in rows events.
     pub table_id: u64,
     /// The table's database.
     pub database: String,
     /// The table's name.
     pub table: String,
-    /// The columns in the order of the row images; none if what the source says of them is not
-    /// understood.
+    /// The columns in the order of the row images; empty if the map is not understood.
     pub columns: Vec<MappedColumn>,
 }
 
 /// A column of a table map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MappedColumn {
-    /// The type; ENUM and SET are told from CHAR.
+    /// The type. ENUM and SET are distinguished from CHAR.
     pub kind: FieldType,
-    /// What belongs to the type: the bytes of a CHAR, ENUM or SET, at most, of a VARCHAR; the
-    /// bytes of a BLOB's length; digits of a fraction; precision and scale; bits and bytes.
+    /// The type's metadata: the most bytes of a CHAR, ENUM, SET or VARCHAR; the length bytes of a BLOB; fraction
+    /// digits; precision and scale; bits and bytes.
     pub metadata: u16,
     /// Whether it may be NULL.
     pub nullable: bool,
-    /// If the source says: whether a number is unsigned.
+    /// Whether a number is unsigned, if the source tells.
     pub unsigned: Option<bool>,
-    /// If the source says: the number of its collation; 63 is that of bytes.
+    /// The number of its collation, if the source tells; 63 is binary.
     pub collation: Option<u64>,
-    /// If the source says: its name.
+    /// Its name, if the source tells.
     pub name: Option<String>,
-    /// If the source says: the labels of an ENUM or SET, in the column's character set.
+    /// The labels of an ENUM or SET in the column's character set, if the source tells.
     pub labels: Option<Vec<Vec<u8>>>,
 }
 
 impl TableMap {
-    /// Reads the event's body. Columns that cannot be understood are their table's matter: its rows
-    /// cannot be read then, those of others can.
+    /// Parses the event's body. If the columns are not understood, only this table's rows become unreadable.
     ///
     /// # Errors
     /// [`Short`] if the body ends before the columns.
@@ -99,13 +97,13 @@ fn name(reader: &mut Reader<'_>) -> Result<String, Short> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// The type and its metadata as one number.
+/// The type, and its metadata as one number.
 fn typed(code: u8, metadata: &mut Reader<'_>) -> Result<(FieldType, u16), Short> {
     let kind = FieldType::from_code(code);
     Ok(match kind {
         FieldType::String | FieldType::Enum | FieldType::Set => {
             let [real, length] = metadata.array()?;
-            // Two bits of the length of a CHAR of more than 255 bytes stand, inverted, in the type.
+            // Two bits of the length of a CHAR with more than 255 bytes are in the type, inverted.
             match real & 0x30 {
                 0x30 => (FieldType::from_code(real), u16::from(length)),
                 bits => (

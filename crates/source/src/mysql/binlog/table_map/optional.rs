@@ -1,4 +1,4 @@
-//! What a source says about a table beyond its layout, as `binlog_row_metadata` is set there.
+//! The optional metadata of table maps, which depends on `binlog_row_metadata` at the source.
 //!
 //! ```text
 //! 1 signedness           a bit for each number, highest first; 1 is unsigned
@@ -7,7 +7,7 @@
 //! 4 names                (length:packed name)*
 //! 5 SET, 6 ENUM labels   for each such column: count:packed (length:packed label){count}
 //! ```
-//! Other kinds say nothing that is needed and are passed over.
+//! Other kinds are not needed and are skipped.
 
 use remora_mysql::FieldType;
 
@@ -36,8 +36,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// MariaDB and the newest MySQL count YEAR among the numbers, which older ones may not: nothing is
-/// said of columns of which that decides.
+/// MariaDB and the newest MySQL have a bit for YEAR columns, older versions may not. Columns whose sign depends on that
+/// are left unknown.
 fn signedness(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> Result<(), Short> {
     let bits = value.rest();
     let (mut numbers, mut years) = (0, 0);
@@ -71,7 +71,7 @@ fn is_number(column: &MappedColumn) -> bool {
     )
 }
 
-/// One collation for all but some columns.
+/// One collation for all columns, with exceptions.
 fn default_collation(
     value: &mut Reader<'_>,
     map: &mut TableMap,
@@ -95,7 +95,7 @@ fn collations(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> R
     Ok(())
 }
 
-/// The columns that have collations: text and bytes; at MariaDB whatever is held as such too.
+/// The columns with collations: text and bytes; for MariaDB also types that are stored as such.
 fn collated(map: &mut TableMap, is_mariadb: bool) -> impl Iterator<Item = &mut MappedColumn> {
     map.columns.iter_mut().filter(move |column| match column.kind {
         FieldType::String
@@ -138,7 +138,7 @@ fn labels(value: &mut Reader<'_>, map: &mut TableMap, wanted: FieldType) -> Resu
 mod tests {
     use super::*;
 
-    /// The signs that a byte gives columns of these types.
+    /// The signs that a byte of bits gives to columns of these types.
     fn signs(kinds: &[FieldType], bits: u8, is_mariadb: bool) -> Vec<Option<bool>> {
         let column = |&kind: &FieldType| MappedColumn { kind, ..MappedColumn::default() };
         let columns = kinds.iter().map(column).collect();
@@ -152,7 +152,7 @@ mod tests {
     fn a_year_may_count_as_a_number() {
         let kinds = [FieldType::Long, FieldType::Year, FieldType::Long, FieldType::Short];
         assert_eq!(signs(&kinds, 0b0100_0000, true), [Some(false), None, Some(false), Some(false)]);
-        // The SMALLINT is signed by either count, the INT before it by one of them.
+        // The SMALLINT is signed in both cases, the INT before it in one of them.
         assert_eq!(signs(&kinds, 0b0100_0000, false), [Some(false), None, None, Some(false)]);
         assert_eq!(signs(&kinds[2..], 0b0100_0000, false), [Some(false), Some(true)]);
     }

@@ -1,4 +1,4 @@
-//! The binary form.
+//! MySQL's binary JSON.
 //!
 //! ```text
 //! document  := kind:u8 value
@@ -30,11 +30,11 @@ const DOUBLE: u8 = 11;
 const STRING: u8 = 12;
 const OPAQUE: u8 = 15;
 
-/// What is known of a document while it is read.
+/// The state while a document is parsed.
 struct State {
-    /// So many more parts may come.
+    /// The most parts that may still come.
     left: usize,
-    /// Whether all its texts are Unicode.
+    /// Whether all its texts are valid Unicode.
     is_text: bool,
 }
 
@@ -45,21 +45,21 @@ impl State {
     }
 }
 
-/// Reads a document. No bytes at all are a null, as at the server.
+/// Parses a document. Empty input is null, as at the server.
 pub(super) fn parse(bytes: &[u8]) -> Result<Json<'_>, Malformed> {
     let (document, is_text) = read(bytes)?;
     if is_text { Ok(document) } else { Err(Malformed) }
 }
 
-/// Whether it is a document but for texts that are no Unicode.
+/// Whether it is a valid document except for texts that are not valid Unicode.
 pub(super) fn is_no_text(bytes: &[u8]) -> bool {
     read(bytes).is_ok_and(|(_, is_text)| !is_text)
 }
 
 fn read(bytes: &[u8]) -> Result<(Json<'_>, bool), Malformed> {
     let Some((&kind, value)) = bytes.split_first() else { return Ok((Json::Null, true)) };
-    // Every container names at least its parts' places, so the parts of a whole document are fewer
-    // than its bytes; bytes that name one part over and over are refused before they grow.
+    // Every container stores at least the offsets of its parts, so a valid document has fewer parts than bytes. This
+    // limit refuses bytes that refer to one part many times.
     let mut state = State { left: bytes.len(), is_text: true };
     let document = parse_value(kind, value, MAX_DEPTH, &mut state)?;
     Ok((document, state.is_text))
@@ -135,7 +135,7 @@ impl<'a> Container<'a> {
         Ok(Json::Array(elements))
     }
 
-    /// What follows the counts, and the number of parts.
+    /// The content after the counts, and the number of parts.
     fn begin(&self, state: &mut State) -> Result<(Reader<'a>, usize), Malformed> {
         let mut reader = Reader::new(self.bytes);
         let count = self.number(&mut reader)?;

@@ -1,4 +1,4 @@
-//! Partial updates: the differences between a document and the one that replaces it.
+//! Partial updates: the differences between a JSON document and its new version.
 //!
 //! ```text
 //! differences := difference*
@@ -17,7 +17,7 @@ const REPLACE: u8 = 0;
 const INSERT: u8 = 1;
 const REMOVE: u8 = 2;
 
-/// The differences of one column of one row.
+/// The differences of one column in one row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Differences<'a>(&'a [u8]);
 
@@ -73,7 +73,7 @@ fn change<'a>(
     Ok(())
 }
 
-/// What the leg leads to. The first cell of what is no array is the thing itself.
+/// The child at a leg. Cell 0 of a value that is not an array is the value itself.
 fn child<'d, 'a>(parent: &'d mut Json<'a>, leg: &Leg) -> Option<&'d mut Json<'a>> {
     match (leg, parent) {
         (Leg::Key(key), Json::Object(members)) => {

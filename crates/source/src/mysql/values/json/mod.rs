@@ -1,4 +1,4 @@
-//! MySQL's JSON: from its binary form to the exact text that a SELECT prints.
+//! MySQL's JSON: converts its binary form to the exact text that a SELECT returns.
 
 mod binary;
 mod difference;
@@ -10,10 +10,10 @@ pub(crate) use difference::Differences;
 
 use super::Malformed;
 
-/// How deep MySQL lets a document nest, and one level for its root.
+/// The deepest nesting in MySQL, and one level for the root.
 const MAX_DEPTH: usize = 101;
 
-/// A document or a part of one.
+/// A document or a part of it.
 #[derive(Clone, Debug, PartialEq)]
 enum Json<'a> {
     Null,
@@ -22,10 +22,10 @@ enum Json<'a> {
     Uint(u64),
     Double(f64),
     String(Cow<'a, str>),
-    /// A value of a type of the server's own: the type's number and its bytes.
+    /// A value of an SQL type: the type's number and its bytes.
     Opaque(u8, &'a [u8]),
     Array(Vec<Json<'a>>),
-    /// In the order in which the server keeps keys: by length, then by bytes.
+    /// In the server's key order: by length, then by bytes.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
@@ -34,12 +34,12 @@ pub(crate) fn json_text(bytes: &[u8]) -> Result<Arc<str>, Malformed> {
     text::print(&binary::parse(bytes)?)
 }
 
-/// Whether it is a document but for texts that are no Unicode.
+/// Whether it is a valid document except for texts that are not valid Unicode.
 pub(crate) fn json_is_no_text(bytes: &[u8]) -> bool {
     binary::is_no_text(bytes)
 }
 
-/// The text of a binary document after the differences that a partial update names.
+/// The text of a binary document after a partial update's differences.
 pub(crate) fn updated_json_text(
     before: &[u8],
     differences: Differences<'_>,

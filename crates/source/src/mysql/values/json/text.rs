@@ -12,7 +12,7 @@ use super::{
 use crate::mysql::bytes::Reader;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// Characters of a line of base64, after which MySQL breaks it.
+/// MySQL breaks base64 lines after this many characters.
 const BASE64_LINE: usize = 76;
 
 pub(super) fn print(document: &Json<'_>) -> Result<Arc<str>, Malformed> {
@@ -21,7 +21,7 @@ pub(super) fn print(document: &Json<'_>) -> Result<Arc<str>, Malformed> {
     Ok(out.into())
 }
 
-/// Documents are no deeper than their reader and their writer let them be.
+/// The parser and `Differences` limit the depth of documents.
 fn write_value(value: &Json<'_>, out: &mut String) -> Result<(), Malformed> {
     let written = match value {
         Json::Null => out.write_str("null"),
@@ -85,7 +85,7 @@ fn write_string(text: &str, out: &mut String) {
             Some('\u{c}') => out.push_str("\\f"),
             Some('\r') => out.push_str("\\r"),
             Some(control) => {
-                // Writing to a string cannot fail.
+                // Writing to a String never fails.
                 let _ = write!(out, "\\u{:04x}", u32::from(control));
             }
             None => {}
@@ -96,8 +96,8 @@ fn write_string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// The shortest digits that give the number, with an exponent where it is below 1e-14 or a whole
-/// number of more than 15 digits; whole numbers end in `.0`.
+/// The shortest digits that give the number, with an exponent below 1e-14 and for integers with more than 15 digits.
+/// Integers end in `.0`.
 fn write_double(number: f64, out: &mut String) -> std::fmt::Result {
     if number == 0.0 {
         return out.write_str(if number.is_sign_negative() { "-0.0" } else { "0.0" });
@@ -106,7 +106,7 @@ fn write_double(number: f64, out: &mut String) -> std::fmt::Result {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let digits = mantissa.bytes().filter(u8::is_ascii_digit).count() as i32;
-    // The point stands behind this many of the digits.
+    // The point comes after this many digits.
     let point = exponent + 1;
     if point >= -14 && (point <= 15 || digits > point) {
         let whole = if digits <= point { ".0" } else { "" };
@@ -142,7 +142,7 @@ fn write_opaque(code: u8, bytes: &[u8], out: &mut String) -> Result<(), Malforme
     written.map_err(|_| Malformed)
 }
 
-/// Always with six digits of a fraction.
+/// Always with six fraction digits.
 fn write_moment(kind: FieldType, value: &Value, out: &mut String) -> std::fmt::Result {
     match value {
         Value::DateTime(DateTime { date, .. }) if kind == FieldType::Date => {

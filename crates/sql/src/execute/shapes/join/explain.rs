@@ -1,4 +1,4 @@
-//! EXPLAIN of a join by keys: the tables are read as the statement would read them, and each access is recorded.
+//! EXPLAIN of a join by keys: reads the tables as the statement would and records each access.
 
 use std::cell::RefCell;
 
@@ -21,7 +21,7 @@ use crate::{
     state::SessionState,
 };
 
-/// How each table is read, in that order; `None` if the statement goes the general way.
+/// The accesses of its tables, in reading order; `None` if the statement takes the general path.
 pub(in crate::execute::shapes) fn explain(
     session: &SessionState,
     reader: &Reader,
@@ -43,7 +43,7 @@ pub(in crate::execute::shapes) fn explain(
     Ok(Some(accesses))
 }
 
-/// Adds those of a chain in the order in which they were noted.
+/// Adds the accesses of a chain in the order in which they were recorded.
 fn of_chain(
     reader: &Reader,
     chain: &Chain,
@@ -124,7 +124,7 @@ fn of_step(
     Ok(access)
 }
 
-/// What a column is equal to.
+/// What a column is compared with.
 fn compared(chain: &Chain, step: &Step, position: usize) -> String {
     let is_of = |test: &&Test| step.fields.get(test.field) == Some(&position);
     let with = step.tests.iter().find(is_of).map(|test| test.with);

@@ -1,7 +1,6 @@
-//! Joins by keys, answered without planning. Each table is read by its key or by leading key columns, whose values the
-//! statement or an earlier table gives. One temporary table of the session may take part; it is read whole first. Point
-//! joins have this shape, look-ups of keys that a client put into a temporary table, and TPC-C's Stock-Level in every
-//! form.
+//! Joins by keys, answered without planning. Each table is read by its key or by leading key columns, whose values come
+//! from literals or from an earlier table. One temporary table of the session may take part; it is read whole first.
+//! Point joins have this shape, as do lookups of keys in a temporary table and every form of TPC-C's Stock-Level.
 //!
 //! ```text
 //! statement := "SELECT" items "FROM" joined ("WHERE" fact ("AND" fact)*)?
@@ -16,8 +15,8 @@
 //!            | column "IN" "(" "SELECT" column "FROM" joined ("WHERE" facts)? ")"
 //! operand   := literal | column (("+" | "-") literal)?
 //! ```
-//! All columns of facts are integers. Whatever does not fit, or takes more rows than are worth
-//! collecting, goes the general way.
+//! All columns of facts are integers. Anything else, or a join that would collect too many rows, takes the general
+//! path.
 
 mod explain;
 mod parse;
@@ -41,27 +40,27 @@ pub(super) struct Shape {
     chain: Chain,
 }
 
-/// What is selected.
+/// The select list.
 #[derive(Debug)]
 enum Items {
-    /// How many rows, under this name.
+    /// `COUNT(*)`, with the name of its result column.
     Count(String),
-    /// How many values of a column.
+    /// `COUNT(DISTINCT column)`, with its name.
     CountDistinct(ColumnName, String),
-    /// Columns, each under a name.
+    /// Columns, with their names.
     Columns(Vec<(ColumnName, String)>),
 }
 
-/// Tables, and what must hold of their rows.
+/// Joined tables with their conditions.
 #[derive(Debug, Default)]
 struct Chain {
     tables: Vec<Named>,
     facts: Vec<Said>,
-    /// Columns that must exist though nobody sees them.
+    /// Columns of a derived table: they must exist, although their values are not used.
     selected: Vec<ColumnName>,
 }
 
-/// A table as the statement names it.
+/// A table with its alias.
 #[derive(Debug)]
 struct Named {
     database: Option<String>,
@@ -69,28 +68,27 @@ struct Named {
     alias: Option<String>,
 }
 
-/// What must hold, and which of the tables it may name: ON sees the tables that its JOIN joins, and
-/// none before a comma.
+/// Conditions, and the tables they may name: those that the JOIN of their ON joins, and none before a comma.
 #[derive(Debug)]
 struct Said {
     fact: Fact,
     sees: Range<usize>,
 }
 
-/// What must hold.
+/// A condition.
 #[derive(Debug)]
 enum Fact {
     /// A column compared with a literal.
     Constant(ColumnName, Comparison, Group),
-    /// A column compared with another, to which a literal may be added.
+    /// A column compared with another column, to which a literal may be added.
     Columns(ColumnName, Comparison, ColumnName, Option<Added>),
     /// A column is one of a list.
     In(ColumnName, Group),
-    /// A column is one of those that a column of other tables has.
+    /// A column is among the values of a column of other tables.
     InChain(ColumnName, ColumnName, Chain),
 }
 
-/// A literal that is added to a column, or subtracted.
+/// A literal that is added to a column or subtracted from it.
 #[derive(Clone, Copy, Debug)]
 struct Added {
     subtracted: bool,

@@ -1,5 +1,4 @@
-//! Reads a join's shape from the pieces of a statement, by descent; the grammar stands in
-//! [`super`].
+//! Parses a join's shape from the pieces of a statement, by recursive descent. The grammar is in [`super`].
 
 use remora_mysql::LexMode;
 
@@ -10,9 +9,9 @@ use crate::execute::shapes::{
     shape::{ColumnName, Comparison, Group},
 };
 
-/// Deepest nesting of parentheses and of statements.
+/// The deepest nesting of parentheses and subqueries.
 const MAX_DEPTH: usize = 8;
-/// Most tables of one FROM.
+/// The most tables of a FROM.
 const MAX_TABLES: usize = 8;
 
 /// The shape of a statement, if it is a join of this form.
@@ -76,14 +75,14 @@ impl Parser<'_> {
         }
     }
 
-    /// `( SELECT columns FROM … ) alias`, of which only the rows count.
+    /// `( SELECT columns FROM … ) alias`, whose rows are only counted.
     fn derived(&mut self) -> Option<Chain> {
         self.expect("(")?;
         if !self.word("SELECT") {
             return None;
         }
         let Items::Columns(columns) = self.joined_items()? else { return None };
-        // Columns of one name are an error that the general way makes.
+        // Duplicate column names are an error, which the general path reports.
         let mut names: Vec<String> = columns.iter().map(|(_, name)| name.to_lowercase()).collect();
         names.sort_unstable();
         if names.windows(2).any(|pair| pair.first() == pair.last()) || !self.word("FROM") {
@@ -101,7 +100,7 @@ impl Parser<'_> {
             return None;
         }
         let mut chain = Chain { tables: vec![self.named()?], ..Chain::default() };
-        // The first table behind the last comma.
+        // The first table after the last comma.
         let mut first = 0;
         loop {
             let listed = self.mark(",");
@@ -130,7 +129,7 @@ impl Parser<'_> {
         (chain.tables.len() <= MAX_TABLES).then_some(chain)
     }
 
-    /// Facts about the tables so far, from this one on.
+    /// Conditions that may name the tables from number `first` on.
     fn said(&mut self, depth: usize, first: usize, chain: &mut Chain) -> Option<()> {
         let mut facts = Vec::new();
         self.facts(depth, &mut facts)?;
@@ -199,7 +198,7 @@ impl Parser<'_> {
             facts.push(Fact::In(column, list));
             return Some(());
         }
-        // The parenthesis was taken with the list that is none.
+        // The attempt to read a list has consumed the parenthesis.
         if !self.word("SELECT") {
             return None;
         }

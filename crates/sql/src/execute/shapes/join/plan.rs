@@ -1,5 +1,4 @@
-//! A join's shape against its tables: in which order they are read, and by which parts of their
-//! keys.
+//! A join's shape bound to its tables: the order in which they are read, and the key columns by which each is read.
 
 use super::{Added, Chain as ShapeChain, Fact, Items, Said, Shape};
 use crate::{
@@ -15,7 +14,7 @@ use crate::{
     state::SessionState,
 };
 
-/// A join made ready for tables of these definitions.
+/// A join bound to definitions of its tables.
 #[derive(Debug)]
 pub(in crate::execute::shapes) struct Plan {
     pub(super) chain: Chain,
@@ -24,61 +23,61 @@ pub(in crate::execute::shapes) struct Plan {
     pub(super) columns: Vec<Column>,
 }
 
-/// What is made of the rows.
+/// The result made of the joined rows.
 #[derive(Debug)]
 pub(super) enum Output {
-    /// How many there are.
+    /// The number of rows.
     Count,
-    /// How many values there are in a slot.
+    /// The number of distinct values of a slot.
     CountDistinct(usize),
-    /// These slots.
+    /// These slots as columns.
     Slots(Vec<usize>),
 }
 
-/// Tables in the order they are read in. A row is the slots of one after those of the others.
+/// Tables in reading order. A joined row is the slots of all tables, in that order.
 #[derive(Debug)]
 pub(super) struct Chain {
     pub(super) steps: Vec<Step>,
-    /// What is read before, each with the slot whose values are wanted.
+    /// Chains that are read first, each with the slot whose values are needed.
     pub(super) before: Vec<(Chain, usize)>,
 }
 
-/// One table: for each row of the tables before it, its rows of which all tests hold.
+/// One table. For each joined row of the preceding tables it gives its own rows that satisfy all tests.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) table: Table,
     /// The positions of the columns that become slots.
     pub(super) fields: Vec<usize>,
     pub(super) tests: Vec<Test>,
-    /// For each part of the primary key the test that says what it is; empty if one is missing.
+    /// For each column of the primary key, the test that gives its value; empty if one is missing.
     pub(super) key: Vec<usize>,
 }
 
-/// A condition on a column of a table.
+/// A condition on a column of the table.
 #[derive(Debug)]
 pub(super) struct Test {
-    /// Which of the table's slots it is about.
+    /// The tested slot of the table.
     pub(super) field: usize,
     pub(super) operand: Operand,
     pub(super) comparable: Comparable,
     pub(super) with: With,
 }
 
-/// What a column is compared with.
+/// The other side of a test.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum With {
     Constant(Comparison, Group),
     List(Group),
-    /// The values of a chain that was read before.
+    /// The values of a chain that was read first.
     Before(usize),
-    /// A slot of the row so far; the literal is added to it, or subtracted.
+    /// A slot of the joined row, with the literal added or subtracted.
     Slot(Comparison, usize, Option<Added>),
 }
 
-/// A column: the table's number and the position.
+/// A column: the number of its table and its position.
 type At = (usize, usize);
 
-/// A fact about columns that are known.
+/// A condition with its columns resolved.
 struct Known {
     left: At,
     comparison: Option<Comparison>,
@@ -94,15 +93,14 @@ enum Right {
 }
 
 impl Plan {
-    /// 1142 if one of its tables may not be read. A session's own may.
+    /// Error 1142 if one of the tables may not be read. The session's temporary tables always may.
     pub(in crate::execute::shapes) fn check(&self, session: &SessionState) -> Result<()> {
         let tables = self.chain.tables();
         let mut others = tables.iter().filter(|table| table.temporary.is_none());
         others.try_for_each(|table| table.check(session))
     }
 
-    /// Makes a shape ready; `None` if a table is not read by its key, or a column is not of the
-    /// kind that is compared here.
+    /// Binds a shape to its tables; `None` if a table cannot be read by its key, or a column has an unsupported type.
     pub(in crate::execute::shapes) fn new(
         shape: &Shape,
         session: &SessionState,
@@ -135,14 +133,14 @@ impl Plan {
         Some(Self { chain, output, columns })
     }
 
-    /// Whether all tables are still those that it was made for.
+    /// Whether all tables are unchanged.
     pub(in crate::execute::shapes) fn is_current(&self, reader: &Reader) -> bool {
         self.chain.is_current(reader)
     }
 }
 
 impl Chain {
-    /// All tables, those that are read before too.
+    /// All tables, also those of the chains that are read first.
     pub(super) fn tables(&self) -> Vec<&Table> {
         let before = self.before.iter().flat_map(|(chain, _)| chain.tables());
         self.steps.iter().map(|step| &step.table).chain(before).collect()
@@ -152,7 +150,7 @@ impl Chain {
         self.tables().iter().all(|table| table.is_current(reader))
     }
 
-    /// The table and the position of a column that is known to be of one of the tables.
+    /// The table and the position of a column, which is known to belong to one of the tables.
     fn described(&self, column: &ColumnName) -> Option<(&Table, usize)> {
         let tables = self.steps.iter().map(|step| &step.table);
         tables.filter_map(|table| Some((table, table.position(column)?))).next()
@@ -166,7 +164,7 @@ struct Planning<'a> {
 }
 
 impl Planning<'_> {
-    /// The chain, and the slots of the wanted columns.
+    /// The chain, and the slots of the `wanted` columns.
     fn chain(&self, shape: &ShapeChain, wanted: &[&ColumnName]) -> Option<(Chain, Vec<usize>)> {
         let tables: Option<Vec<Table>> = shape
             .tables
@@ -218,7 +216,7 @@ impl Planning<'_> {
                     let comparable = integer(tables.get(table)?, position)?;
                     Some(!matches!(comparable, Comparable::Integer { unsigned: true, .. }))
                 };
-                // What is taken from an unsigned number may be an error.
+                // A subtraction from an unsigned number may be an error.
                 if left.0 == right.0 || (added.is_some() && !signed(right)?) {
                     return None;
                 }
@@ -247,13 +245,13 @@ fn find(tables: &[Table], column: &ColumnName) -> Option<At> {
     first.filter(|_| found.next().is_none())
 }
 
-/// How a column is compared, if it is one of integers.
+/// How a column compares, if it is an integer column.
 fn integer(table: &Table, position: usize) -> Option<Comparable> {
     let comparable = table.operand(position)?.comparable?;
     matches!(comparable, Comparable::Integer { .. }).then_some(comparable)
 }
 
-/// Tables and facts, to be put in order.
+/// Tables and conditions, to be put in reading order.
 struct Layout {
     tables: Vec<Table>,
     known: Vec<Known>,
@@ -267,7 +265,7 @@ impl Layout {
         let mut order: Vec<usize> = whole.into_iter().collect();
         while order.len() < self.tables.len() {
             let rest = (0..self.tables.len()).filter(|table| !order.contains(table));
-            // Of equals the first that is named.
+            // Among equals, the first table of the text.
             let best = rest.rev().max_by_key(|&table| self.bound(table, &order))?;
             if self.bound(best, &order) == 0 {
                 return None;
@@ -302,8 +300,8 @@ impl Layout {
         Some((Chain { steps, before }, wanted?))
     }
 
-    /// How well the key of a table is known: twice the number of its leading parts that are, and
-    /// one more for a range of the next. Another temporary table has no key that is looked up in.
+    /// How much of a table's key is known: twice the number of leading key columns with known values, plus one for a
+    /// range of the next column. A second temporary table cannot be looked up by key.
     fn bound(&self, table: usize, read: &[usize]) -> usize {
         if self.tables.get(table).is_none_or(|table| table.temporary.is_some()) {
             return 0;
@@ -329,7 +327,7 @@ impl Layout {
         bound
     }
 
-    /// The positions of a table's columns that something is said of or that are wanted.
+    /// The positions of a table's columns that are tested or selected.
     fn fields(&self, table: usize) -> Vec<usize> {
         let said = self.known.iter().flat_map(|known| {
             let right = match known.right {
@@ -346,7 +344,8 @@ impl Layout {
         fields
     }
 
-    /// What a fact tests of a table when those of `read` were; the inner `None` if nothing then.
+    /// The test of a table that a condition gives once the tables of `read` are read; the inner `None` if it gives
+    /// none.
     fn test(
         &self,
         known: &Known,
@@ -375,7 +374,7 @@ impl Layout {
 }
 
 impl Known {
-    /// What it says of a column of the table, if the other side is known when `read` were read.
+    /// The condition with a column of the table on its left, if its right side is known once `read` are read.
     fn oriented(&self, table: usize, read: &[usize]) -> Option<(usize, Option<Comparison>, Right)> {
         match self.right {
             Right::Column(right, added) => {
@@ -395,7 +394,7 @@ impl Known {
     }
 }
 
-/// The tests that say what the parts of the key are.
+/// The tests that give the values of the key columns.
 fn key(table: &Table, fields: &[usize], tests: &[Test]) -> Vec<usize> {
     let is_equal = |test: &Test| match test.with {
         With::Constant(comparison, _) | With::Slot(comparison, ..) => {

@@ -1,4 +1,4 @@
-//! Reads the tables of a join one after the other, for the rows of those before.
+//! Reads the tables of a join one after the other, for the rows of the tables before.
 
 use std::{
     cell::RefCell,
@@ -26,14 +26,14 @@ use crate::{
     transaction::Overlay,
 };
 
-/// More rows of one table are not collected.
+/// The most rows of one table that are collected.
 const MAX_ROWS: usize = 20_000;
-/// For more rows before it a table is not read once for each.
+/// The most preceding rows for which a table is scanned once each.
 const MAX_SCANS: usize = 1_000;
-/// Rows of a batch of a scan.
+/// Rows in a batch of a scan.
 const BATCH_ROWS: usize = 1_024;
 
-/// Rows of so many values each.
+/// Rows of `width` values each.
 #[derive(Default)]
 pub(super) struct Rows {
     pub(super) width: usize,
@@ -42,7 +42,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The rows, one after the other.
+    /// Iterates over the rows.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[Value]> {
         (0..self.count).map(|row| {
             let start = row * self.width;
@@ -50,47 +50,47 @@ impl Rows {
         })
     }
 
-    /// The integers of a slot, each once, ascending.
+    /// The distinct integers of a slot, ascending.
     pub(super) fn distinct(&self, slot: usize) -> Vec<i128> {
         let numbers = self.iter().filter_map(|row| number(row.get(slot)?));
         numbers.collect::<BTreeSet<i128>>().into_iter().collect()
     }
 }
 
-/// What a column is compared with in one row.
+/// A test filled with the values of one row.
 #[derive(Clone)]
 enum Filled {
     Compare(Comparison, i128),
-    /// One of these, which ascend.
+    /// Equal to one of these numbers, which ascend.
     OneOf(Arc<[i128]>),
-    /// Nothing: it was compared with NULL.
+    /// A comparison with NULL, which is never true.
     Never,
 }
 
-/// Reads at one moment, with the literals of a statement.
+/// A run over one snapshot with the literals of a statement.
 pub(super) struct Reading<'a> {
     pub(super) session: &'a SessionState,
     pub(super) reader: &'a Reader,
     pub(super) constants: &'a Constants<'a>,
-    /// How the tables are read, where that is to be told.
+    /// Records of the reads, for EXPLAIN.
     pub(super) noted: Option<RefCell<Vec<StepRead>>>,
 }
 
 /// How a table was read.
 pub(super) struct StepRead {
-    /// For how many rows of the tables before.
+    /// The number of joined rows before it.
     pub rows_before: usize,
-    /// Keys that were looked up.
+    /// The number of keys looked up.
     pub keys: usize,
-    /// The first scan.
+    /// The request of the first scan.
     pub scan: Option<ScanRequest>,
-    /// The rows that there were then.
+    /// The number of joined rows after it.
     pub rows: usize,
     pub time: Duration,
 }
 
 impl Reading<'_> {
-    /// The rows of a chain; `None` if they are too many, or a literal takes a conversion.
+    /// The rows of a chain; `None` if there are too many, or a literal needs a conversion.
     pub(super) fn rows(&self, chain: &Chain) -> Result<Option<Rows>> {
         let mut before: Vec<Arc<[i128]>> = Vec::new();
         for (other, slot) in &chain.before {
@@ -125,7 +125,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Says more of the table that is read.
+    /// Adds to the record of the table being read.
     fn note_more(&self, say: impl FnOnce(&mut StepRead)) {
         if let Some(noted) = &self.noted
             && let Some(step) = noted.borrow_mut().last_mut()
@@ -134,7 +134,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The tests of each row so far, one row's after the other's.
+    /// The filled tests of each joined row, row by row.
     fn fill(&self, step: &Step, before: &[Arc<[i128]>], rows: &Rows) -> Option<Vec<Filled>> {
         let constants: Option<Vec<Option<Filled>>> =
             step.tests.iter().map(|test| self.constant(test, before)).collect();
@@ -154,7 +154,7 @@ impl Reading<'_> {
         Some(filled)
     }
 
-    /// What a test says in all rows; the inner `None` if that differs.
+    /// A test's value that holds for all rows; the inner `None` if it depends on the row.
     fn constant(&self, test: &Test, before: &[Arc<[i128]>]) -> Option<Option<Filled>> {
         Some(match test.with {
             With::Constant(comparison, group) => {
@@ -174,7 +174,7 @@ impl Reading<'_> {
         })
     }
 
-    /// A comparison with a value of the row; `None` where MySQL might have an error.
+    /// A comparison with a value of the row; `None` if MySQL might report an error.
     fn slot(&self, comparison: Comparison, value: &Value, added: Option<Added>) -> Option<Filled> {
         let Some(mut number) = number(value) else { return Some(Filled::Never) };
         if let Some(Added { subtracted, literal }) = added {
@@ -189,7 +189,7 @@ impl Reading<'_> {
         Some(Filled::Compare(comparison, number))
     }
 
-    /// The rows of the table whose keys are known.
+    /// Looks up the rows of a table whose whole keys are known.
     fn look_up(&self, step: &Step, rows: &Rows, filled: &[Filled]) -> Result<Option<Rows>> {
         let (mut keys, mut of_row): (Vec<KeyValues>, Vec<usize>) = (Vec::new(), Vec::new());
         for (row, tests) in filled_rows(step, rows, filled).enumerate() {
@@ -223,7 +223,7 @@ impl Reading<'_> {
         Ok(Some(next))
     }
 
-    /// The rows of the table by what their keys begin with, for each row in turn.
+    /// Scans a table by leading key columns, once for each joined row.
     fn scan(&self, step: &Step, rows: &Rows, filled: &[Filled]) -> Result<Option<Rows>> {
         let mut next = Rows { width: rows.width + step.fields.len(), ..Rows::default() };
         if rows.count > MAX_SCANS {
@@ -260,7 +260,7 @@ impl Reading<'_> {
 }
 
 impl Rows {
-    /// Appends a row: another's `row`, and values behind it.
+    /// Appends a joined row: row `row` of `before`, followed by `values`.
     fn push(&mut self, before: &Rows, row: usize, values: impl IntoIterator<Item = Value>) {
         let start = row * before.width;
         let old = before.values.get(start..start + before.width).unwrap_or_default();
@@ -280,7 +280,7 @@ impl Filled {
         }
     }
 
-    /// The same as a condition of the engine.
+    /// The test as an engine filter.
     fn filter(&self, test: &Test) -> Filter {
         let value = |number: i128| test.comparable.fit(&Constant::Integer(number));
         match self {
@@ -299,7 +299,7 @@ impl Filled {
         }
     }
 
-    /// The numbers that are equal to it.
+    /// The numbers that the slot must equal.
     fn numbers(&self) -> &[i128] {
         match self {
             Self::Compare(_, number) => std::slice::from_ref(number),
@@ -309,7 +309,7 @@ impl Filled {
     }
 }
 
-/// The rows of a temporary table, which is the first; `None` if they are too many.
+/// The rows of a temporary table, which is read first; `None` if there are too many.
 fn whole(step: &Step, held: &Overlay, filled: &[Filled]) -> Option<Rows> {
     if held.row_count() > MAX_ROWS {
         return None;
@@ -328,7 +328,7 @@ fn whole(step: &Step, held: &Overlay, filled: &[Filled]) -> Option<Rows> {
     Some(rows)
 }
 
-/// The tests of each row.
+/// The filled tests of each row.
 fn filled_rows<'f>(
     step: &Step,
     rows: &Rows,
@@ -343,7 +343,7 @@ fn filled_row<'f>(step: &Step, filled: &'f [Filled], row: usize) -> &'f [Filled]
     filled.get(row * width..(row + 1) * width).unwrap_or_default()
 }
 
-/// Appends the keys that the tests of a row name; `None` if they become too many.
+/// Appends the keys that the tests of a row name; `None` if there are too many.
 fn push_keys(step: &Step, tests: &[Filled], keys: &mut Vec<KeyValues>) -> Option<()> {
     let mut made = vec![KeyValues::new()];
     for &test in &step.key {
@@ -371,8 +371,8 @@ fn push_keys(step: &Step, tests: &[Filled], keys: &mut Vec<KeyValues>) -> Option
     Some(())
 }
 
-/// A constant as a number that compares with the column's as it does, the inner `None` for NULL;
-/// `None` if that takes a conversion.
+/// A literal as a number that compares equally with the column; the inner `None` for NULL, the outer if it needs a
+/// conversion.
 fn fit(comparable: Comparable, constant: &Constant<'_>) -> Option<Option<i128>> {
     Some(match comparable.fit(constant)? {
         Fitted::Value(value) => number(&value),

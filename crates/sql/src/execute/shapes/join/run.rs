@@ -13,10 +13,10 @@ use crate::{
     state::SessionState,
 };
 
-/// Rows that are sent before the client is waited for.
+/// Rows that are sent before waiting for the client.
 const CHUNK: usize = 1_024;
 
-/// Runs a plan; `None` if the statement goes the general way.
+/// Runs a plan; `None` if the statement takes the general path.
 pub(in crate::execute::shapes) async fn run<R: Reply>(
     session: &mut SessionState,
     reader: &Reader,

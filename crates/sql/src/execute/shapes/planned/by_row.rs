@@ -3,9 +3,8 @@
 //!
 //! ```text
 //! Filter first conditions ── Queries: a column more for each ── Filter those that name them ── Project without them
-//! ```
-//! The outer values are put into the query's slots, and its tables are looked up by them. Outer rows with equal values
-//! run the query once.
+//! Each step that runs subqueries appends a column with their values. The outer values are bound to the subquery's
+//! slots, and its tables are looked up by them. Outer rows with equal values run the subquery once.
 
 use std::{ops::Range, sync::Arc, time::Instant};
 
@@ -32,30 +31,30 @@ use super::{
 };
 use crate::{aside::wait_aside, scan::settled::query_of};
 
-/// Of so many rows the first in an order are looked for by that.
+/// If more rows than this match, the first rows in an order are read by an index of that order.
 const MANY_ROWS: u64 = 64;
 
-/// A query that runs for one row after the other.
+/// A correlated subquery of a plan.
 pub(super) struct RowQuery {
     pub part: Part,
-    /// Whether it is asked for rows rather than its only value.
+    /// Whether it is EXISTS; otherwise its only value is wanted.
     pub is_exists: bool,
-    /// The slots of the values of the row.
+    /// The slots that the outer row's values are bound to.
     pub slots: Range<usize>,
-    /// The order whose first rows it takes, and how many, if the engine has it.
+    /// Its ORDER BY and LIMIT, if it reads one scan and the engine has the order.
     pub order: Option<(Vec<SortKey>, usize)>,
 }
 
-/// Columns beside the others: what queries give for each row.
+/// A step that appends a column for each subquery call.
 pub(super) struct Beside {
-    /// The number of each query and the values that it is given.
+    /// The number of each subquery, and the expressions bound to its slots.
     calls: Vec<(usize, Vec<Expression>)>,
     schema: SchemaRef,
 }
 
 impl Beside {
-    /// What gives the values of the queries in expressions of columns of `below`, and the expressions with its columns
-    /// in their places; `None` if there are no queries in them.
+    /// Replaces the subquery calls in `expressions` by columns, and makes the step that computes those columns. The
+    /// step is `None` if there are no such calls. `below` is the input's schema.
     pub fn of(
         expressions: Vec<Expression>,
         below: &SchemaRef,
@@ -80,28 +79,27 @@ impl Beside {
         Ok(((!calls.is_empty()).then_some(Self { calls, schema }), replaced))
     }
 
-    /// The columns below and its own.
+    /// The input's columns, then the appended ones.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// How many columns are below.
+    /// The number of input columns.
     pub fn width_below(&self) -> usize {
         self.schema.fields().len() - self.calls.len()
     }
 
-    /// How many columns there are.
+    /// The number of columns, input and appended.
     pub fn width(&self) -> usize {
         self.schema.fields().len()
     }
 
-    /// What the queries are given.
+    /// The expressions that are bound to slots.
     pub fn expressions(&self) -> Vec<Expression> {
         self.calls.iter().flat_map(|(_, args)| args.iter().cloned()).collect()
     }
 
-    /// The rows with what the queries give for each; `None` if one has several rows, or more would be looked at than
-    /// may be.
+    /// The batch with the appended columns; `None` if a subquery has several rows or the work exceeds its limits.
     fn apply(&self, batch: &RecordBatch, asked: &Asked) -> PlanResult<Option<RecordBatch>> {
         if batch.num_rows() == 0 {
             return Ok(Some(RecordBatch::new_empty(Arc::clone(&self.schema))));
@@ -120,9 +118,9 @@ impl Beside {
     }
 }
 
-/// What queries may still take for the rows of a batch.
+/// The time and memory that remain for the subqueries of one batch.
 struct Left {
-    /// When they are to have ended: a connection's thread has others to serve.
+    /// The deadline in the connection's thread, which also serves others; `None` in the planning threads.
     end: Option<Instant>,
     bytes: usize,
 }
@@ -133,7 +131,7 @@ impl Left {
         Self { end, bytes: asked.most().bytes }
     }
 
-    /// Takes what a value takes; whether there was so much left.
+    /// Accounts for a value; false if the memory or the time is used up.
     fn take(&mut self, value: &ScalarValue) -> bool {
         let left = self.bytes.checked_sub(value.size());
         self.bytes = left.unwrap_or(0);
@@ -141,10 +139,10 @@ impl Left {
     }
 }
 
-/// A query with a run of its plan that is its own.
+/// A subquery with its own copy of the run's state.
 struct Running<'a> {
     query: &'a RowQuery,
-    /// What is asked of the tables around.
+    /// The run of the outer plan.
     around: &'a Asked,
     asked: Asked,
 }
@@ -157,7 +155,7 @@ impl<'a> Running<'a> {
         Ok(Self { query, around, asked: around.untraced() })
     }
 
-    /// What it gives for each row; `None` if that is for one, or takes too much.
+    /// The subquery's value for each row; `None` if it cannot be computed, or exceeds its limits.
     fn values(
         mut self,
         args: &[ArrayRef],
@@ -185,7 +183,7 @@ impl<'a> Running<'a> {
         Ok(Some(values))
     }
 
-    /// What it gives for the values of a row; `None` if it has several rows, or looks at too many.
+    /// The subquery's value for one outer row; `None` if it has several rows, or reads too many.
     fn value(&mut self, args: &[ScalarValue]) -> PlanResult<Option<ScalarValue>> {
         self.asked.check()?;
         let context = Arc::make_mut(&mut self.asked.context);
@@ -227,14 +225,14 @@ impl<'a> Running<'a> {
         let made = Reading::new(asked, &part.of, asked.most(), Some((*scan, first)))?.part(part)?;
         match made {
             Some(made) if is_all || made.num_rows() >= *count => Ok(Some(made)),
-            // Conditions behind the scan left some out.
+            // Conditions above the scan removed some of the first rows.
             _ => reading.part(part),
         }
     }
 }
 
 impl Asked {
-    /// What a step makes of a batch; `None` if more would be looked at than may be.
+    /// Applies a step to a batch; `None` if that exceeds the limits of this run.
     pub(super) fn apply(
         &self,
         step: &Step,

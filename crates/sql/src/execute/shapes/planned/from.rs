@@ -1,4 +1,4 @@
-//! The tables of a query, and which conditions are of which of them.
+//! The tables of a query, and the table that each condition belongs to.
 
 use std::ops::ControlFlow;
 
@@ -16,39 +16,40 @@ use crate::{
     state::SessionState,
 };
 
-/// Most tables of a query.
+/// The most tables of a query.
 const MAX_TABLES: usize = 16;
 
-/// The tables of a query, those of the queries within it too.
+/// All tables of a query, including those of its subqueries.
 pub(super) struct Tables {
     pub all: Vec<Table>,
-    /// What of the session decides what expressions give.
+    /// The session's variables that decide the values of expressions.
     expressing: Expressing,
 }
 
-/// The tables that one SELECT joins itself.
+/// The tables in the FROM of one SELECT.
 pub(super) struct Joined<'t> {
     all: &'t [Table],
-    /// In their order.
+    /// In the order of the text.
     tables: Vec<Outer>,
-    /// Whether there are others among them, whose columns are not known.
+    /// Whether FROM also has other relations, such as derived tables, whose columns are unknown here.
     has_others: bool,
-    /// What of the session decides what expressions give.
+    /// The session's variables that decide the values of expressions.
     expressing: Expressing,
 }
 
-/// A table that a SELECT joins itself.
+/// A table in FROM.
 struct Outer {
-    /// Its place among all.
+    /// Its index among all tables.
     table: usize,
-    /// Which of the comma's parts of FROM it is in, and its place there: ON names those before it alone.
+    /// The comma-separated part of FROM that it is in, and its place in that part. ON may only name tables before it.
     part: (usize, usize),
-    /// Whether an outer join may give rows without one of it.
+    /// Whether an outer join may extend rows with NULLs in its place.
     may_miss: bool,
 }
 
 impl Tables {
-    /// The tables of a query that locks nothing; `None` if one is not of the engine, or has rows of the session.
+    /// The tables of a query; `None` if it locks rows, if a table is not one of the engine, or if the session has
+    /// uncommitted changes in it.
     pub(super) fn of(query: &Query, session: &SessionState, reader: &Reader) -> Option<Self> {
         let mut seeking = Seeking { session, reader, all: Vec::new(), named: Vec::new() };
         if query.visit(&mut seeking).is_break() {
@@ -64,7 +65,7 @@ impl Tables {
         (!all.is_empty() && all.len() <= MAX_TABLES).then_some(Self { all, expressing })
     }
 
-    /// Those that a SELECT joins.
+    /// The tables in the FROM of a SELECT.
     pub(super) fn joined_by(&self, select: &Select) -> Joined<'_> {
         let (all, expressing) = (self.all.as_slice(), self.expressing);
         let mut joined = Joined { all, tables: Vec::new(), has_others: false, expressing };
@@ -83,7 +84,7 @@ impl Tables {
         joined
     }
 
-    /// The table that a scan is of, given what its plan calls it.
+    /// The table of a scan, given its relation name in the plan.
     pub(super) fn of_relation(&self, relation: &str) -> Option<usize> {
         let is_it = |table: &Table| {
             let rest = relation.strip_prefix(table.called());
@@ -106,14 +107,14 @@ impl Joined<'_> {
         }
     }
 
-    /// The table that a condition of WHERE is of, if its rows may be left out by it.
+    /// The table that a WHERE condition can be pushed down to.
     pub(super) fn of_where(&self, condition: &Condition) -> Option<usize> {
         let outer = self.owner(condition)?;
         (!outer.may_miss).then_some(outer.table)
     }
 
-    /// The same of a condition that the join at a place of a part of FROM has. Rows of the table behind LEFT JOIN are
-    /// left out by its own.
+    /// The table that an ON condition can be pushed down to. `place` is the join's part of FROM and its place there.
+    /// The ON of a LEFT JOIN filters only the table on its right.
     pub(super) fn of_join(
         &self,
         condition: &Condition,
@@ -132,7 +133,7 @@ impl Joined<'_> {
         leaves_out.then_some(outer.table)
     }
 
-    /// The one table that all columns of a condition are of.
+    /// The one table that all columns of a condition belong to.
     fn owner(&self, condition: &Condition) -> Option<&Outer> {
         let mut names = Vec::new();
         if !columns(condition, &mut names) {
@@ -155,12 +156,12 @@ impl Joined<'_> {
         }
         let owner = owner?;
         let table = self.all.get(owner.table)?;
-        // Else one does not know which of them a scan is of.
+        // With two tables of the same name, a scan cannot be assigned to one of them.
         let same = self.all.iter().filter(|it| it.called().eq_ignore_ascii_case(table.called()));
         (same.count() == 1).then_some(owner)
     }
 
-    /// The hidden column that has what an expression gives, which a key is over.
+    /// The hidden column of a functional key that holds the values of this expression.
     pub(super) fn hidden_column(&self, expr: &Expr) -> Option<ColumnName> {
         if self.all.iter().all(|table| table.sql.expressions.is_empty()) {
             return None;
@@ -168,14 +169,14 @@ impl Joined<'_> {
         let (called, text) = plain_text(expr)?;
         let table = match (&called, self.all) {
             (Some(called), _) => self.all.iter().find(|table| table.called() == called)?,
-            // Of several tables a column might be of any.
+            // With several tables, an unqualified column might belong to any of them.
             (None, [table]) if !self.has_others => table,
             (None, _) => return None,
         };
         let place = self.all.iter().position(|other| std::ptr::eq(other, table));
         let may_miss = |outer: &Outer| Some(outer.table) == place && outer.may_miss;
         if self.tables.iter().any(may_miss) {
-            // Where a row is missing it gives something that the column does not have.
+            // For a row of NULLs the expression may give another value than the column, which is NULL.
             return None;
         }
         let mut keys = table.sql.expressions.iter().filter(|key| key.is_for(self.expressing));
@@ -185,7 +186,7 @@ impl Joined<'_> {
     }
 }
 
-/// Whether rows of the left side are kept, and those of the right may miss.
+/// Whether the join is a LEFT JOIN.
 fn is_left(operator: &JoinOperator) -> bool {
     matches!(operator, JoinOperator::Left(_) | JoinOperator::LeftOuter(_))
 }
@@ -195,7 +196,7 @@ fn is_inner(operator: &JoinOperator) -> bool {
     matches!(operator, Join(_) | Inner(_) | CrossJoin(_) | StraightJoin(_))
 }
 
-/// What is asked of a join, if it is a condition.
+/// The condition of a join, for the supported kinds of joins.
 pub(super) fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     use JoinOperator::{Inner, Join, Left, LeftOuter, StraightJoin};
     match operator {
@@ -208,12 +209,12 @@ pub(super) fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstra
     }
 }
 
-/// Whether nothing need be asked of a join.
+/// Whether the join may be left without a condition.
 pub(super) fn may_be_bare(join: &Join) -> bool {
     is_inner(&join.join_operator)
 }
 
-/// What a query calls a table.
+/// A table's name or alias in the query.
 fn called(factor: &TableFactor) -> Option<&str> {
     let TableFactor::Table { name, alias, .. } = factor else { return None };
     match alias {
@@ -222,7 +223,7 @@ fn called(factor: &TableFactor) -> Option<&str> {
     }
 }
 
-/// Adds the columns of a condition; whether it is of columns and literals alone.
+/// Collects the columns of a condition; false if it is more than comparisons of columns with literals.
 fn columns<'c>(condition: &'c Condition, names: &mut Vec<&'c ColumnName>) -> bool {
     match condition {
         Condition::Compare(name, ..)
@@ -251,12 +252,12 @@ struct Seeking<'a> {
     session: &'a SessionState,
     reader: &'a Reader,
     all: Vec<Table>,
-    /// What WITH gives names to: a table that is called so is taken for it.
+    /// The names of common table expressions, which hide tables of the same name.
     named: Vec<String>,
 }
 
 impl Seeking<'_> {
-    /// Whether it is what WITH gives a name to.
+    /// Whether the name is that of a common table expression.
     fn is_named(&self, name: &ObjectName) -> bool {
         let [part] = name.0.as_slice() else { return false };
         let part = part.as_ident().map(|part| part.value.as_str());

@@ -1,4 +1,4 @@
-//! Groups of one batch and what is calculated of each.
+//! Aggregation over one batch.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 use super::steps::{Asked, Expression, all_evaluated, of_columns};
 
-/// What rows are grouped by, and what is calculated of each group.
+/// The group keys and the aggregate functions.
 pub(super) struct Grouping {
     keys: Vec<Expression>,
     functions: Vec<Function>,
@@ -41,7 +41,7 @@ struct Groups {
 }
 
 impl Grouping {
-    /// What an aggregation says; `None` if it is not done here.
+    /// The grouping of an aggregate operator; `None` if it is not supported here.
     pub(super) fn of(plan: &AggregateExec) -> Option<Self> {
         let by = plan.group_expr();
         let is_plain = *plan.mode() == AggregateMode::Single
@@ -54,7 +54,7 @@ impl Grouping {
         }
         let keys: Vec<Expression> = by.expr().iter().map(|(key, _)| Arc::clone(key)).collect();
         let input = plan.input_schema();
-        // Zeros of both signs are one group.
+        // +0 and -0 are one group, but differ in the row format.
         let float = |key: &Expression| {
             let kind = key.data_type(&input);
             kind.map_or(true, |kind| matches!(kind, DataType::Float32 | DataType::Float64))
@@ -67,17 +67,17 @@ impl Grouping {
         Some(Self { keys, functions: functions.collect(), schema: plan.schema() })
     }
 
-    /// Whether there are groups.
+    /// Whether it has group keys.
     pub(super) fn has_keys(&self) -> bool {
         !self.keys.is_empty()
     }
 
-    /// How many columns it gives.
+    /// The number of result columns.
     pub(super) fn width(&self) -> usize {
         self.schema.fields().len()
     }
 
-    /// What rows are grouped by, at a place.
+    /// The group key with this number.
     pub(super) fn key(&self, place: usize) -> Option<&Expression> {
         self.keys.get(place)
     }
@@ -86,7 +86,7 @@ impl Grouping {
         self.keys.iter().chain(self.functions.iter().flat_map(|function| &function.args)).collect()
     }
 
-    /// A row for each group, in the order in which they begin.
+    /// One row for each group, in the order of their first rows.
     pub(super) fn apply(&self, batch: &RecordBatch, asked: Asked<'_>) -> PlanResult<RecordBatch> {
         if self.keys.is_empty() {
             let values = self.functions.iter().map(|function| function.of_all(batch, asked));
@@ -123,7 +123,7 @@ impl Groups {
         Ok(groups)
     }
 
-    /// The first row of each group that has a value.
+    /// For each group, the first row with a value that is not NULL.
     fn first_present(&self, values: &ArrayRef) -> UInt32Array {
         let mut firsts = vec![None; self.firsts.len()];
         for (at, group) in self.of_rows.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Rows of two sides become those of a join.
+//! Joins of two batches.
 
 use datafusion::{
     arrow::{
@@ -17,22 +17,20 @@ use super::{
     tree::{Join, Residual, Side},
 };
 
-/// Rows of both sides that match, the number of one beside that of the other. They are in the order of the side
-/// that was read first.
+/// The row numbers of matching pairs, in the order of the side that was read first.
 struct Pairs {
     left: Vec<u32>,
     right: Vec<u32>,
 }
 
-/// Which rows of both sides are given; `None` stands for NULLs.
+/// The row numbers of both sides in the result; `None` within an array stands for NULLs.
 struct Chosen {
     left: Option<UInt32Array>,
     right: Option<UInt32Array>,
     mark: Option<BooleanArray>,
 }
 
-/// The rows of a join whose sides are these, in the order of the side `first`; `None` if more than `most` pairs
-/// would be looked at.
+/// Joins two batches, in the row order of the side `first`; `None` if there are more than about `most` pairs.
 pub(super) fn joined(
     join: &Join,
     (left, right): (&RecordBatch, &RecordBatch),
@@ -67,8 +65,7 @@ pub(super) fn joined(
     of_columns(&join.schema, columns, rows).map(Some)
 }
 
-/// The rows of one side beside those of the other with the same keys; `None` if they are too many. NULL is equal to
-/// nothing.
+/// Pairs of rows with equal keys, by a hash table over `other`; `None` if there are too many. NULL matches nothing.
 fn pairs(
     (first_keys, first_rows): (&[ArrayRef], usize),
     (other_keys, other_rows): (&[ArrayRef], usize),
@@ -105,14 +102,14 @@ fn pairs(
     Ok(Some((first, other)))
 }
 
-/// The rows of a side by their keys.
+/// A hash table of one side: its rows by key.
 struct Held<'r> {
     firsts: FxHashMap<&'r [u8], u32>,
-    /// For each row the next with the same key.
+    /// For each row, the next row with the same key.
     next: Vec<u32>,
 }
 
-/// No row.
+/// Ends a chain of rows.
 const END: u32 = u32::MAX;
 
 impl<'r> Held<'r> {
@@ -120,7 +117,7 @@ impl<'r> Held<'r> {
         let count = rows.num_rows();
         let mut held = Self { firsts: FxHashMap::default(), next: vec![END; count] };
         held.firsts.reserve(count);
-        // From behind, so that those of a key ascend.
+        // Backwards, so that the rows of each chain ascend.
         for row in (0..count).rev() {
             if keys.iter().any(|key| key.is_null(row)) {
                 continue;
@@ -142,7 +139,7 @@ impl<'r> Held<'r> {
 }
 
 impl Pairs {
-    /// Those for which a condition holds.
+    /// The pairs for which the residual condition is true.
     fn that_hold(
         self,
         filter: &Residual,
@@ -150,7 +147,7 @@ impl Pairs {
         asked: Asked<'_>,
     ) -> PlanResult<Self> {
         let count = self.left.len();
-        // Nothing is calculated for no rows: it might be an error.
+        // The condition is not evaluated for no rows: that might raise an error.
         if count == 0 {
             return Ok(self);
         }
@@ -178,7 +175,7 @@ impl Pairs {
         Ok(Self { left: kept(&self.left), right: kept(&self.right) })
     }
 
-    /// The rows that a join of a kind gives.
+    /// The result rows for this kind of join.
     fn chosen(self, kind: JoinType, (left, right): (usize, usize)) -> PlanResult<Chosen> {
         let Self { left: of_left, right: of_right } = self;
         let only_left =
@@ -212,7 +209,7 @@ impl Pairs {
     }
 }
 
-/// Which of so many rows are among these.
+/// For each of `count` rows, whether it is in `rows`.
 fn matched(rows: &[u32], count: usize) -> Vec<bool> {
     let mut matched = vec![false; count];
     for row in rows {
@@ -223,13 +220,13 @@ fn matched(rows: &[u32], count: usize) -> Vec<bool> {
     matched
 }
 
-/// The rows that are matched, or are not.
+/// The rows that are matched, or those that are not.
 fn those(matched: &[bool], wanted: bool) -> Vec<u32> {
     let rows = matched.iter().enumerate().filter(|(_, matched)| **matched == wanted);
     rows.map(|(row, _)| row as u32).collect()
 }
 
-/// The pairs, which are in the order of the first, and each row of it that has none beside nothing.
+/// The pairs, plus each unmatched row of the first side with `None`. The pairs are in the order of the first side.
 fn with_unmatched(first: &[u32], other: &[u32], count: usize) -> (Vec<u32>, Vec<Option<u32>>) {
     let (mut rows, mut others) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let mut pairs = first.iter().zip(other).peekable();

@@ -30,11 +30,10 @@ use crate::{
     state::SessionState,
 };
 
-/// Longest text of which plans are kept, without its literals: a longer one costs less to plan than to run, or nests
-/// deep.
+/// The longest key of a plan that is cached. Longer texts cost less to plan than to run, or are deeply nested.
 const MAX_KEY_BYTES: usize = 2_048;
 
-/// Plans a statement; `None` if it cannot be kept. What is wrong with it is told by the general way.
+/// Plans a statement for the cache; `None` if it cannot be cached. Errors are left to the general path.
 pub(super) async fn plan(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -47,7 +46,7 @@ pub(super) async fn plan(
     if !is_plain {
         return None;
     }
-    // Places in the text are those of this statement, which may have stood behind blanks.
+    // Parse positions refer to this source, not to the client's text, which may begin with blanks.
     let mut lifted = Lifted::default();
     let is_read = lifted.read(&source.text, source.mode, session.database.as_deref());
     if !is_read || !lifted.has_key || lifted.key.len() > MAX_KEY_BYTES {
@@ -65,7 +64,7 @@ pub(super) async fn plan(
     let warned = session.warnings.count();
     let planned = planned(session, *query, statement).await;
     if session.warnings.count() != warned {
-        // It would be warned of at each run.
+        // A cached plan would not repeat the warning.
         session.warnings.clear();
         return None;
     }
@@ -106,8 +105,8 @@ pub(super) async fn plan(
     })
 }
 
-/// The scans with the conditions that were taken of their tables; `None` if a table is read twice, of which they would be
-/// asked of one scan alone, or one that has some is read nowhere.
+/// The scans with the conditions taken off their tables. `None` if a table is scanned twice, because its conditions
+/// would reach one scan only, or if a table with conditions is not scanned.
 fn reads(
     scans: Vec<FewScan>,
     tables: &Tables,
@@ -139,7 +138,7 @@ async fn planned(
     Some(Planned { tree: tree(&plan)?, columns, places: places.to_vec(), selects })
 }
 
-/// What planning gives.
+/// The result of planning.
 struct Planned {
     tree: Tree,
     columns: Vec<Column>,

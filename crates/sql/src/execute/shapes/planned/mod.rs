@@ -1,5 +1,5 @@
-//! Cached plans: statements over few rows, planned once for all statements of a shape. They may have any expression,
-//! joins by equality, semi-joins, groups and order.
+//! Cached plans: statements over few rows, planned once for all statements of a shape. They may contain any expression,
+//! equi-joins, semi-joins, groups and order.
 //!
 //! A statement that comes a second time is planned without its literals. Conditions that compare columns with literals,
 //! and LIMIT, are taken off the syntax tree ([`taken`]); each run sends them to the engine with its own literals. The
@@ -58,63 +58,63 @@ use taken::Sum;
 use tree::Part;
 use views::NamedView;
 
-/// Most plans of one shape.
+/// The most plans of one shape.
 const MAX_PLANS: usize = 8;
-/// Plans that a shape may cost before each must have been used so often.
+/// The number of plans that a shape may make before its plans must have been used twice for each further one.
 const FREE_PLANS: u32 = 4;
 
 /// The plans of one shape.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// The newest first.
+    /// Newest first.
     plans: RwLock<Vec<Arc<Plan>>>,
     made: AtomicU32,
     used: AtomicU32,
 }
 
-/// A statement made ready.
+/// A cached plan.
 pub(super) struct Plan {
-    /// All that it names.
+    /// All tables that the statement names.
     tables: Vec<Table>,
-    /// The views that it names.
+    /// All views that the statement names.
     views: Vec<NamedView>,
     meaning: Meaning,
-    /// The literals that are a part of it.
+    /// The literals that are part of the plan. It is used only for statements with the same values.
     fixed: Vec<(Group, Vec<Fixed>)>,
     limit: Option<Group>,
     offset: Option<Group>,
-    /// The sums of literals that conditions ask for.
+    /// The sums of literals in conditions.
     sums: Vec<Sum>,
     reads: Vec<Read>,
     root: Part,
-    /// The order of the rows, if the engine has it of the rows of a scan, each of which gives at most one that is
-    /// shown, or several beside each other.
+    /// The scan whose rows decide the order of the result, and that order, if the engine has it. Steps and joins keep
+    /// the order of that scan's rows.
     order: Option<(usize, Vec<SortKey>)>,
-    /// The constants that are settled for each run, by their numbers.
+    /// The constants that each run computes first, by number.
     settled: Vec<Settled<Part>>,
-    /// The queries that run for one row after the other, by their numbers.
+    /// The correlated subqueries, by number.
     queries: Vec<RowQuery>,
-    /// Whether its expressions call functions, which may ask for the session.
+    /// Whether its expressions call functions, which may read the session's context.
     calls: bool,
     columns: Vec<Column>,
-    /// How many SELECTs it has.
+    /// The number of its SELECTs.
     selects: usize,
-    /// How often in turn it was of too many rows.
+    /// How many runs in a row were abandoned because of too many rows.
     given_up: AtomicU32,
 }
 
-/// A table that is read.
+/// A scan of a table.
 struct Read {
     scan: FewScan,
-    /// The table among all.
+    /// The table's index in `tables`.
     table: usize,
-    /// Where it stands in the statement.
+    /// Its place in the statement.
     place: Option<Place>,
-    /// The conditions that are filled with the other literals, and the table among all that they are of.
+    /// The conditions that each run fills with its literals, and the index of their table.
     tests: Option<(usize, Tests)>,
 }
 
-/// What of a session decides what a statement means.
+/// The session's variables that decide the meaning of a statement.
 #[derive(PartialEq)]
 struct Meaning {
     database: Option<String>,
@@ -127,7 +127,7 @@ struct Meaning {
     max_concat_bytes: u64,
 }
 
-/// A literal that is a part of a plan.
+/// A literal that is part of a plan.
 #[derive(PartialEq)]
 enum Fixed {
     Text(LiteralKind, Box<[u8]>),
@@ -163,7 +163,7 @@ impl Plan {
     }
 }
 
-/// The literals of a group as plans keep them.
+/// The literals of a group, in the form that plans keep.
 fn fixed(group: Group, constants: &Constants<'_>) -> Vec<Fixed> {
     let kept = constants.group(group).iter().map(|literal| match literal.kind {
         LiteralKind::Parameter => {
@@ -179,13 +179,13 @@ fn fixed(group: Group, constants: &Constants<'_>) -> Vec<Fixed> {
 }
 
 impl Kept {
-    /// Whether there is a plan for tables as they are.
+    /// Whether there is a plan for the tables' current definitions.
     pub fn is_current(&self, reader: &Reader) -> bool {
         self.plans.read().iter().any(|plan| plan.is_current(reader))
     }
 
-    /// Runs a statement of the shape; `source` gives its text where it is to be planned. `None` if it goes the
-    /// general way.
+    /// Runs a statement of the shape. `source` gives its text if it must be planned. `None` if it takes the general
+    /// path.
     pub async fn run<R: Reply>(
         &self,
         session: &mut SessionState,
@@ -211,8 +211,8 @@ impl Kept {
         Ok(outcome)
     }
 
-    /// How a statement of the shape that came before reads its tables, and how many SELECTs it has; `None` if it
-    /// goes the general way. Reads what a run reads.
+    /// The accesses of a statement's tables, and its number of SELECTs; `None` if it takes the general path. Runs the
+    /// plan.
     pub async fn explain(
         session: &mut SessionState,
         reader: &Reader,
@@ -225,8 +225,7 @@ impl Kept {
         }
     }
 
-    /// Runs a statement of the shape that came before, and says what its steps took, a line each; `None` if it goes
-    /// the general way.
+    /// Runs a statement and returns the measured steps, one line each; `None` if it takes the general path.
     pub async fn analyze(
         session: &mut SessionState,
         reader: &Reader,
@@ -250,7 +249,7 @@ impl Kept {
         make::plan(session, &statement, reader, constants, meaning).await.map(Arc::new)
     }
 
-    /// Plans the statement; `None` where that is not worth while or cannot be kept.
+    /// Plans the statement; `None` if that does not pay off or the plan cannot be cached.
     async fn make(
         &self,
         session: &mut SessionState,
@@ -266,7 +265,7 @@ impl Kept {
         }
         let statement = Statement { source: source(session)?, parameters: constants.parameters };
         let Some(plan) = make::plan(session, &statement, reader, constants, meaning).await else {
-            // What cannot be kept is not tried again and again.
+            // Count the failure too, so that planning is not tried again and again.
             self.made.fetch_add(1, Relaxed);
             return None;
         };

@@ -1,12 +1,11 @@
-//! Which expressions give the same value for the same row, whenever and by whomever they are evaluated, apart from what
-//! [`super::Meaning`] holds.
+//! Expressions whose value depends only on the row and on [`super::Meaning`]. Only those may be in a cached plan.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{DataType, Expr, Query, TypedString, Visit, Visitor};
 
-/// Functions of their arguments alone, whose texts are not much longer than those, and those of a clock, which are
-/// settled for each run. One that is not here is planned each time.
+/// Deterministic functions whose results are not much longer than their arguments, and clock functions, whose values
+/// each run computes anew. A statement with any other function is planned each time.
 #[rustfmt::skip]
 const PURE: &[&str] = &[
     "abs", "adddate", "any_value", "ascii", "avg", "bin", "bit_and", "bit_count", "bit_length",
@@ -28,7 +27,7 @@ const PURE: &[&str] = &[
     "var_pop", "var_samp", "variance", "weekday", "year",
 ];
 
-/// Functions of windows.
+/// Window functions.
 const OF_WINDOWS: &[&str] = &[
     "cume_dist",
     "dense_rank",
@@ -43,7 +42,7 @@ const OF_WINDOWS: &[&str] = &[
     "row_number",
 ];
 
-/// Whether all functions of a query are of their arguments alone.
+/// Whether a query calls only functions of these lists.
 pub(super) fn is_pure(query: &Query) -> bool {
     query.visit(&mut Seeking).is_continue()
 }
@@ -56,7 +55,7 @@ impl Visitor for Seeking {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         let function = match expr {
             Expr::Function(function) => function,
-            // A time of day becomes a moment of today where it meets a date.
+            // A TIME becomes a DATETIME of the current day when it is compared with a date.
             Expr::TypedString(TypedString { data_type: DataType::Time(..), .. })
             | Expr::Cast { data_type: DataType::Time(..), .. } => return ControlFlow::Break(()),
             _ => return ControlFlow::Continue(()),

@@ -1,4 +1,4 @@
-//! Reads the tables of a cached plan: of the second side of a join only the rows with keys of the first.
+//! Reads the tables of a cached plan. Of the second side of a join only rows with keys of the first side are read.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use super::{
 };
 use crate::scan::{FewRows, Most, joined as one_batch};
 
-/// How many rows of a value are expected where that is not known.
+/// The assumed number of rows with one value.
 const ROWS_OF_A_VALUE: u64 = 8;
 
-/// One run's reading of all tables.
+/// The reading of all tables in one run.
 pub(super) struct Reading<'a> {
     asked: &'a Asked,
     most: Most,
@@ -35,23 +35,23 @@ pub(super) struct Reading<'a> {
     scans: Vec<Opened<'a>>,
 }
 
-/// A scan by its conditions alone.
+/// A scan with its own conditions only.
 struct Opened<'a> {
-    /// `None` if they are too many, or were read.
+    /// `None` if there are too many rows, or they were read already.
     rows: Option<FewRows<'a>>,
     count: u64,
 }
 
-/// Values of an expression, without which rows are not looked at.
+/// The values that an expression must have: a filter from the other side of a join.
 struct Wanted {
     of: Expression,
     values: ArrayRef,
-    /// The column of another scan that they are of, where that is traced.
+    /// The column of another scan that the values come from, if the run is traced.
     from: Origin,
 }
 
 impl<'a> Reading<'a> {
-    /// Begins to read what rows are of; `given` are the rows of a scan where they are known.
+    /// Opens the scans below `of`. `given` are the rows of one scan that were read already.
     pub(super) fn new(
         asked: &'a Asked,
         of: &Of,
@@ -77,23 +77,23 @@ impl<'a> Reading<'a> {
         Ok(this)
     }
 
-    /// The rows of the table of which the fewest are to be read.
+    /// The smallest number of rows among the tables.
     pub(super) fn fewest(&self) -> u64 {
         self.scans.iter().map(|scan| scan.count).min().unwrap_or(u64::MAX)
     }
 
-    /// How many rows of a scan its conditions leave, as far as that is known.
+    /// The number of rows of a scan that satisfy its conditions; `u64::MAX` if it is not known.
     pub(super) fn count_of(&self, scan: usize) -> u64 {
         self.scans.get(scan).map_or(u64::MAX, |scan| scan.count)
     }
 
-    /// The rows of a join or a union; `None` if more would be looked at than may be.
+    /// The rows of a join or a union; `None` if that exceeds the limits.
     pub(super) fn all(&mut self, of: &Of) -> PlanResult<Option<RecordBatch>> {
         if let Some(trace) = &self.asked.trace {
             trace.truncate(usize::from(self.given.is_some()));
         }
         match of {
-            // That is read batch by batch.
+            // The caller reads a scan batch by batch.
             Of::Scan(_) => Ok(None),
             Of::Join(join) => self.joined(join, &[]),
             Of::Union(union) => self.united(union, &[]),
@@ -108,7 +108,7 @@ impl<'a> Reading<'a> {
         read.scan.batches(&self.asked.reader, filter, None, self.asked.zone.clone(), self.most)
     }
 
-    /// The rows of a part; `None` if more would be looked at than may be.
+    /// The rows of a part after its steps; `None` if that exceeds the limits.
     pub(super) fn part(&mut self, part: &Part) -> PlanResult<Option<RecordBatch>> {
         self.rows(part, &[])
     }
@@ -133,7 +133,7 @@ impl<'a> Reading<'a> {
         Ok(Some(batch))
     }
 
-    /// Notes how a scan is read, where that is asked.
+    /// Records how a scan is read, if the run is traced.
     fn note(&self, scan: usize, wanted: &[Wanted]) {
         let (Some(trace), Some(read)) = (&self.asked.trace, self.asked.plan.reads.get(scan)) else {
             return;
@@ -153,7 +153,7 @@ impl<'a> Reading<'a> {
         trace.push(noted);
     }
 
-    /// The column of a scan that an expression of a part is, where that is traced.
+    /// The scan column that an expression is, if the run is traced.
     fn origin(&self, part: &Part, expression: &Expression) -> Origin {
         self.asked.trace.as_ref()?;
         let scans = self.asked.plan.reads.iter();
@@ -162,7 +162,7 @@ impl<'a> Reading<'a> {
         part.origins(&widths).get(column.index()).copied().flatten()
     }
 
-    /// The rows of a scan behind steps that take one row after the other.
+    /// Reads a scan and applies the steps that work row by row.
     fn scanned(
         &mut self,
         scan: usize,
@@ -246,7 +246,7 @@ impl<'a> Reading<'a> {
         let of_first = wanted.iter().filter_map(|it| it.of_side(join, first)).collect::<Vec<_>>();
         let Some(read) = self.rows(one, &of_first)? else { return Ok(None) };
         if read.num_rows() == 0 {
-            // Each row that is given is one of the first, or beside one.
+            // Every result row comes from a row of the first side, so there are none.
             return Ok(Some(RecordBatch::new_empty(Arc::clone(&join.schema))));
         }
         let second = if first == Side::Left { Side::Right } else { Side::Left };
@@ -272,7 +272,7 @@ impl<'a> Reading<'a> {
         Ok(made.filter(|made| made.get_array_memory_size() <= self.most.bytes))
     }
 
-    /// About how many rows are read to begin with.
+    /// An estimate of the rows read for a part before its steps.
     fn count(&self, part: &Part, wanted: &[Wanted]) -> u64 {
         let below: Vec<Wanted> = wanted.iter().filter_map(|wanted| wanted.below(part)).collect();
         match &part.of {
@@ -304,12 +304,12 @@ impl<'a> Reading<'a> {
 }
 
 impl Wanted {
-    /// The same of what a part's steps are done with; `None` if that cannot be said.
+    /// The same filter on the input of the part's steps; `None` if it cannot be pushed down through them.
     fn below(&self, part: &Part) -> Option<Self> {
         Some(Self { of: part.below(&self.of)?, values: Arc::clone(&self.values), from: self.from })
     }
 
-    /// The same of one side of a join; `None` if it is not of that side.
+    /// The same filter on one side of a join; `None` if the expression does not belong to that side.
     fn of_side(&self, join: &Join, side: Side) -> Option<Self> {
         let column = |place| {
             let (of, place) = join.side_of(place)?;
@@ -320,7 +320,7 @@ impl Wanted {
     }
 }
 
-/// Each value once, without NULL.
+/// The distinct values, without NULL.
 fn distinct(values: &ArrayRef) -> PlanResult<ArrayRef> {
     let fields = vec![SortField::new(values.data_type().clone())];
     let rows = RowConverter::new(fields)?.convert_columns(std::slice::from_ref(values))?;

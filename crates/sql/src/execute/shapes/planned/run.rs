@@ -1,4 +1,4 @@
-//! Runs a kept plan.
+//! Runs a cached plan.
 
 use std::{
     sync::{
@@ -37,18 +37,18 @@ use crate::{
     state::{Context, SessionState},
 };
 
-/// A plan that was of too many rows so often in turn goes the general way, and is tried again each so many runs.
+/// After this many consecutive runs over too many rows, the plan is not tried, except once in `TRIED_AGAIN` runs.
 const GIVEN_UP: u32 = 3;
 const TRIED_AGAIN: u32 = 16;
-/// So few rows, or pages, are joined at once rather than by way of an order.
+/// If at most this many rows, or pages, are to be read, they are joined instead of walked in index order.
 const FEW_ROWS: u64 = 64;
 const FEW_PAGES: u64 = 4;
-/// How often the first rows of an order are tried.
+/// How often the first rows of an order are tried, with more rows each time.
 const WALKS: usize = 4;
-/// How long a run keeps its thread.
+/// How long a run may occupy its thread.
 pub(super) const SLICE: Duration = Duration::from_millis(10);
 
-/// How the first rows of an order are found.
+/// A function that reads the first rows of an order.
 type First = fn(
     &FewScan,
     &Reader,
@@ -57,30 +57,30 @@ type First = fn(
     &TimeZone,
 ) -> PlanResult<Option<RecordBatch>>;
 
-/// Which rows are shown.
+/// LIMIT and OFFSET.
 #[derive(Clone, Copy)]
 struct Page {
     offset: u64,
     limit: u64,
 }
 
-/// A plan with what one run asks of it.
+/// One run of a plan.
 #[derive(Clone)]
 pub(super) struct Asked {
     pub(super) plan: Arc<Plan>,
     pub(super) reader: Reader,
-    /// What is asked of each scan.
+    /// The filter of each scan.
     pub(super) filters: Vec<Option<Filter>>,
     page: Page,
     pub(super) zone: TimeZone,
     pub(super) context: Arc<Context>,
-    /// Whether it runs where plans run.
+    /// Whether it runs in the planning threads.
     pub(super) is_aside: bool,
-    /// What notes how rows are read, where that is asked.
+    /// Records how rows are read, for EXPLAIN.
     pub(super) trace: Option<Trace>,
 }
 
-/// Runs it; `None` if a literal takes a conversion, or too many rows would be looked at.
+/// Runs a plan; `None` if a literal needs a conversion, or too many rows would be read.
 pub(super) async fn run<R: Reply>(
     session: &mut SessionState,
     reader: &Reader,
@@ -105,7 +105,7 @@ pub(super) async fn run<R: Reply>(
     Ok(Some(Outcome::default()))
 }
 
-/// How a statement reads its tables: as it does now, with these literals.
+/// The accesses of the plan's tables in a run with these literals.
 pub(super) async fn explain(
     session: &mut SessionState,
     reader: &Reader,
@@ -119,7 +119,7 @@ pub(super) async fn explain(
     Ok(Some(Explained { accesses, selects: plan.selects }))
 }
 
-/// What a statement's steps take, a line each.
+/// The measured steps of a run, one line each.
 pub(super) async fn analyze(
     session: &mut SessionState,
     reader: &Reader,
@@ -132,7 +132,7 @@ pub(super) async fn analyze(
     said::lines(&plan, reader, &noted, whole).map(Some).map_err(|it| from_engine(&it))
 }
 
-/// Runs a statement, and gives how it was run and what that took; `None` if it goes the general way.
+/// Runs a plan and returns what was recorded and measured; `None` if the statement takes the general path.
 async fn traced(
     session: &mut SessionState,
     reader: &Reader,
@@ -140,7 +140,7 @@ async fn traced(
     constants: &Constants<'_>,
 ) -> Result<Option<(Noted, Figures)>> {
     if !plan.queries.is_empty() {
-        // How those run for each row is told by the general way.
+        // The general path reports how correlated subqueries run.
         return Ok(None);
     }
     let trace = Trace::default();
@@ -156,7 +156,7 @@ async fn traced(
     }))
 }
 
-/// The rows; `None` if more would be looked at than may be.
+/// The result rows; `None` if too many rows would be read.
 async fn rows(session: &SessionState, asked: Asked) -> Result<Option<RecordBatch>> {
     let plan = Arc::clone(&asked.plan);
     let here = match &plan.root.of {
@@ -169,7 +169,7 @@ async fn rows(session: &SessionState, asked: Asked) -> Result<Option<RecordBatch
     }
 }
 
-/// The rows, made where plans run.
+/// The result rows, computed in the planning threads.
 async fn aside(session: &SessionState, asked: Asked) -> Result<Option<RecordBatch>> {
     let Some(reserved) = session.shared.resources.reserve(Most::ASIDE.bytes as u64) else {
         return Ok(None);
@@ -184,34 +184,35 @@ async fn aside(session: &SessionState, asked: Asked) -> Result<Option<RecordBatc
             of => wait_aside(|| asked.joined(of, Most::ASIDE)),
         };
         let made = made.map_err(from_plan);
-        // Nobody waits for it where the session has ended.
+        // The send fails only if the session has ended.
         let _ = sender.send(made).await;
     })?;
     Ok(running.next(session).await?.flatten())
 }
 
 impl Plan {
-    /// The step before which rows are cut to a page: before what is selected is calculated of them.
+    /// The number of the step before which rows are cut to the page: after the last step that changes the number of
+    /// rows, so that the select list is computed for the page only.
     fn cut(&self) -> usize {
         let last = self.root.steps.iter().rposition(|step| !step.keeps_rows());
         last.map_or(0, |last| last + 1)
     }
 
-    /// Whether conditions are asked of other tables than the one whose rows have the order.
+    /// Whether there are conditions on tables other than the one that has the order.
     fn asks_others(&self) -> bool {
         let ordered = self.order.as_ref().map(|(scan, _)| *scan);
         let asked = self.reads.iter().enumerate().filter(|(_, read)| read.tests.is_some());
         asked.map(|(scan, _)| Some(scan)).any(|scan| scan != ordered)
     }
 
-    /// Whether each row of its only table is one that is shown.
+    /// Whether every row of its only table is a result row.
     fn each_is_shown(&self) -> bool {
         let keeps = |step: &Step| step.keeps_rows() || matches!(step, Step::Sort(_));
         matches!(self.root.of, Of::Scan(_)) && self.root.steps.iter().all(keeps)
     }
 
-    /// What is asked of each scan with these literals, and with the constants of a context; `None` where one takes a
-    /// conversion.
+    /// The filter of each scan with these literals and, if given, with the constants of a context; `None` if a literal
+    /// needs a conversion.
     fn filters(
         &self,
         constants: &Constants<'_>,
@@ -228,7 +229,7 @@ impl Plan {
         self.reads.iter().map(filter).collect()
     }
 
-    /// Whether to go the general way at once, as the last runs had to after they had begun.
+    /// Whether to take the general path at once, because the last runs had to take it after they had begun.
     fn is_given_up(&self) -> bool {
         let given_up = self.given_up.load(Relaxed);
         let is_given_up = given_up >= GIVEN_UP && !given_up.is_multiple_of(TRIED_AGAIN);
@@ -247,7 +248,7 @@ impl Plan {
 }
 
 impl Asked {
-    /// What is asked of a plan; `None` if it cannot be, or asks for no rows.
+    /// Prepares a run; `None` if the statement takes the general path.
     fn of(
         session: &SessionState,
         reader: &Reader,
@@ -261,7 +262,7 @@ impl Asked {
         for table in &plan.tables {
             let checked = table.check(session);
             if checked.is_err() && !plan.views.is_empty() {
-                // Which view it is that may not be read is told by the general way.
+                // The general path reports the view that may not be read.
                 return Ok(None);
             }
             checked?;
@@ -278,7 +279,7 @@ impl Asked {
         let page = Page { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) };
         let Some(filters) = plan.filters(constants, None) else { return Ok(None) };
         if page.limit == 0 {
-            // Nothing is calculated for no rows.
+            // With LIMIT 0 nothing may be evaluated.
             return Ok(None);
         }
         session.check_interrupted()?;
@@ -296,8 +297,8 @@ impl Asked {
         Ok(this.settle(constants)?.then_some(this))
     }
 
-    /// Settles the constants of this run one after the other, and what they say of the scans. Whether that was
-    /// done: else the general way tells why not, or more rows would be looked at than may be in this thread.
+    /// Computes the constants of this run one after the other, and adds the filters that use them. False if that fails
+    /// or would read too many rows for this thread: then the statement takes the general path, which reports any error.
     fn settle(&mut self, constants: &Constants<'_>) -> Result<bool> {
         let plan = Arc::clone(&self.plan);
         let mut values: Vec<ScalarValue> = Vec::with_capacity(plan.settled.len());
@@ -325,7 +326,7 @@ impl Asked {
         ScalarValue::try_from_array(&value, 0).map(Some)
     }
 
-    /// The only value of a query, or whether it has rows; `None` if it has several.
+    /// The value of a scalar subquery or EXISTS; `None` if it has several rows.
     fn query(&self, part: &Part, is_exists: bool) -> PlanResult<Option<ScalarValue>> {
         match Reading::new(self, &part.of, Most::HERE, None)?.part(part)? {
             Some(batch) => value_of(&batch, is_exists),
@@ -333,7 +334,7 @@ impl Asked {
         }
     }
 
-    /// The rows of one table, made in this thread.
+    /// The rows of a plan over one table, computed in this thread.
     async fn here(&self) -> PlanResult<Option<RecordBatch>> {
         if let Some(batch) = self.first_rows(FewScan::first_along)? {
             return Ok(Some(batch));
@@ -344,8 +345,8 @@ impl Asked {
         }
     }
 
-    /// The same of several tables. Where an index has the order and a page is asked for, its first rows are
-    /// joined before all are, unless fewer are to be read by conditions.
+    /// The rows of a plan over several tables, computed in this thread. For a page in an order that an index has, the
+    /// first rows of that order are joined first, unless conditions leave fewer rows to read.
     fn joined_here(&self, of: &Of) -> PlanResult<Option<RecordBatch>> {
         let last = self.page.offset.saturating_add(self.page.limit);
         if last > MAX_PAGE_ROWS {
@@ -368,8 +369,7 @@ impl Asked {
         self.finished(batch, 0, self.plan.cut())
     }
 
-    /// Whether so many first rows of the order are likely to be found before as many rows are joined as the table has
-    /// of which the fewest are read.
+    /// Whether the page is likely to be filled by fewer rows of the ordered scan than a join would read at least.
     fn is_walked(&self, reading: &Reading<'_>, last: u64) -> PlanResult<bool> {
         let Some((scan, _)) = &self.plan.order else { return Ok(false) };
         let Some(read) = self.plan.reads.get(*scan) else { return Ok(false) };
@@ -378,13 +378,13 @@ impl Asked {
         Ok(last.saturating_mul(rows) / fewest <= fewest)
     }
 
-    /// The rows of several tables; `None` if more would be looked at than may be.
+    /// The rows of a plan over several tables; `None` if that exceeds the limits.
     fn joined(&self, of: &Of, most: Most) -> PlanResult<Option<RecordBatch>> {
         let Some(batch) = Reading::new(self, of, most, None)?.all(of)? else { return Ok(None) };
         self.finished(batch, 0, self.plan.cut())
     }
 
-    /// The rows of one table; `None` if more would be looked at than may be.
+    /// The rows of a plan over one table; `None` if that exceeds the limits.
     async fn evaluated(&self, most: Most) -> PlanResult<Option<RecordBatch>> {
         let steps = &self.plan.root.steps;
         let cut = self.plan.cut();
@@ -425,13 +425,13 @@ impl Asked {
             Some(batch) => batch.schema(),
             None => Arc::clone(read.scan.schema()),
         };
-        // A step of no rows gives the columns of that step.
+        // An empty batch has the scan's columns, so all steps must still be applied to it.
         let done = if batches.is_empty() { 0 } else { by_row };
         self.finished(joined(&schema, batches)?, done, cut)
     }
 
-    /// What the steps behind the first `done` make of a batch, cut to the page before the step `cut`; `None` if more
-    /// would be looked at than may be.
+    /// Applies the steps after the first `done` ones and cuts the rows to the page before the step `cut`; `None` if
+    /// that exceeds the limits.
     fn finished(
         &self,
         batch: RecordBatch,
@@ -453,8 +453,8 @@ impl Asked {
         Ok(Some(if cut == steps.len() { self.page.of(&batch) } else { batch }))
     }
 
-    /// A page of what is made of the first rows of an order that the engine has, as `find` finds them; `None` if
-    /// they do not fill it.
+    /// A page made of the first rows of an order that the engine has. `find` finds those rows; `None` if they do not
+    /// fill the page.
     fn first_rows(&self, find: First) -> PlanResult<Option<RecordBatch>> {
         let last = self.page.offset.saturating_add(self.page.limit);
         let (Some((scan, order)), true) = (&self.plan.order, last <= MAX_PAGE_ROWS) else {
@@ -488,7 +488,7 @@ impl Asked {
         Ok(None)
     }
 
-    /// Notes, where that is asked, how rows were read, behind the first `kept` notes.
+    /// Records a read, if the run is traced, and drops what was recorded after the first `kept` reads.
     fn note(&self, kept: usize, read: impl FnOnce() -> ReadRows) {
         if let Some(trace) = &self.trace {
             trace.truncate(kept);
@@ -496,46 +496,46 @@ impl Asked {
         }
     }
 
-    /// The time, where what is done is traced.
+    /// The current time, if the run is traced.
     pub(super) fn started(&self) -> Option<Instant> {
         self.trace.as_ref().map(|_| Instant::now())
     }
 
-    /// Notes what a read of a scan gave.
+    /// Records the result of reading a scan.
     pub(super) fn has_read(&self, scan: usize, rows: u64, started: Option<Instant>) {
         if let (Some(trace), Some(started)) = (&self.trace, started) {
             trace.has_read(scan, rows, started.elapsed());
         }
     }
 
-    /// Notes what a step gave.
+    /// Records the result of a step.
     fn has_done(&self, what: &'static str, batch: &RecordBatch, started: Option<Instant>) {
         if let (Some(trace), Some(started)) = (&self.trace, started) {
             trace.has_done(what, batch.num_rows() as u64, started.elapsed());
         }
     }
 
-    /// What is asked of the only scan.
+    /// The filter of the only scan.
     fn filter(&self) -> Option<Filter> {
         self.filters.first().cloned().flatten()
     }
 
-    /// The same for what is read within it, of which nothing is noted.
+    /// A copy of this run without tracing, for subqueries.
     pub(super) fn untraced(&self) -> Self {
         Self { trace: None, ..self.clone() }
     }
 
-    /// How much may be looked at.
+    /// The limits of this run.
     pub(super) fn most(&self) -> Most {
         if self.is_aside { Most::ASIDE } else { Most::HERE }
     }
 
-    /// What functions ask, if any are called.
+    /// The context for functions, if any are called.
     pub(super) fn asked(&self) -> Option<&Arc<Context>> {
         self.plan.calls.then_some(&self.context)
     }
 
-    /// 1317 where the statement is to end.
+    /// Error 1317 if the statement was interrupted.
     pub(super) fn check(&self) -> PlanResult<()> {
         match self.context.is_over() {
             true => Err(DataFusionError::External(Box::new(Error::interrupted()))),
@@ -544,15 +544,15 @@ impl Asked {
     }
 }
 
-/// How many first rows are tried where so many gave less than a page: as many as fill it if the others are like them,
-/// and some more.
+/// How many first rows to try next after `tried` rows gave only `found` result rows: about as many as fill a page if
+/// the share stays the same, and a quarter more.
 fn more_rows(tried: u64, found: u64, page: u64) -> u64 {
     let likely = tried.saturating_mul(page) / found.max(1);
     let likely = likely.saturating_add(likely / 4);
     likely.clamp(tried.saturating_mul(2), tried.saturating_mul(2 * FEW_PAGES)).min(MAX_PAGE_ROWS)
 }
 
-/// The only value of a query's rows, or whether there are any; `None` if there are several.
+/// The value of a scalar subquery's rows, or whether EXISTS has rows; `None` if a scalar subquery has several.
 pub(super) fn value_of(batch: &RecordBatch, is_exists: bool) -> PlanResult<Option<ScalarValue>> {
     match (is_exists, batch.num_rows()) {
         (true, rows) => Ok(Some(ScalarValue::Boolean(Some(rows > 0)))),

@@ -14,7 +14,7 @@ use crate::{
     plan::{Figures, Settled},
 };
 
-/// How the tables were read, in the order in which they were.
+/// The accesses of the tables, in the order in which they were read.
 pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Result<Vec<Access>> {
     let mut made = Vec::new();
     let joined = joined(plan);
@@ -48,7 +48,7 @@ pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Resu
     Ok(made)
 }
 
-/// What a run took, a line for each table and step, those that come later around those before.
+/// The measured lines of a run: outer steps first, the tables they read indented below.
 pub(super) fn lines(
     plan: &Plan,
     reader: &Reader,
@@ -84,14 +84,14 @@ pub(super) fn lines(
     Ok(lines)
 }
 
-/// A table of which no rows were asked for.
+/// A table that was not read because the tables before it gave no rows.
 fn not_read(plan: &Plan, of: &Read) -> Access {
     let table = plan.tables.get(of.table).map(|table| table.called().to_owned());
     let said = "Not read: the tables before have no rows for it".to_owned();
     Access { table, ..Access::of_no_table(said) }.placed(of.place.as_ref())
 }
 
-/// The scans that are sides of joins.
+/// The scans that are inputs of joins.
 fn joined(plan: &Plan) -> Vec<usize> {
     fn add(of: &Of, joined: &mut Vec<usize>) {
         match of {
@@ -149,7 +149,7 @@ fn access(
     Ok(access)
 }
 
-/// Says that rows are looked up by the keys of the tables before.
+/// Marks an access as a lookup by keys of the tables before.
 fn by_keys(plan: &Plan, of: &Read, read: &ReadRows, found_by: &FoundBy, access: &mut Access) {
     let Some(table) = plan.tables.get(of.table) else { return };
     let columns: Vec<usize> = match found_by.index {
@@ -184,7 +184,7 @@ fn by_keys(plan: &Plan, of: &Read, read: &ReadRows, found_by: &FoundBy, access: 
     access.say(format!("{count} keys at once"));
 }
 
-/// The name of the column that keys are of.
+/// The qualified name of the column that keys come from.
 fn column_name(plan: &Plan, keys: &Keys) -> Option<String> {
     let (scan, place) = keys.from?;
     let read = plan.reads.get(scan)?;

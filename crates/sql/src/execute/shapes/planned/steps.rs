@@ -38,19 +38,19 @@ pub(super) enum Step {
     Group(Grouping),
     Sort(Vec<(Expression, PhysicalSortExpr)>),
     Window(Window),
-    /// The rows at these places.
+    /// Keeps the rows in this range.
     Cut(Range<usize>),
     Beside(Beside),
 }
 
-/// An expression, evaluated for the session that runs it.
+/// A physical expression.
 pub(super) type Expression = Arc<dyn PhysicalExpr>;
 
-/// What functions ask that are called; `None` where none are.
+/// The context for functions; `None` if none are called.
 pub(super) type Asked<'a> = Option<&'a Arc<Context>>;
 
-/// The order that a plan brings the rows of a scan in, as the engine says it, and that scan; `None` if it does more
-/// than that, or the engine does not have it. `table` gives the table of a scan.
+/// The order of a plan's result in engine terms, and the scan that has it; `None` if the plan does more than filter,
+/// project and sort once, or the engine does not have the order. `table` gives the table of a scan.
 pub(super) fn order<'t>(
     tree: &Tree,
     part: &Part,
@@ -77,7 +77,7 @@ pub(super) fn order<'t>(
     part.of.follows(scan).then_some((scan, order))
 }
 
-/// The order in which a query takes the first rows of its only scan, and how many, if the engine has it.
+/// The ORDER BY and LIMIT of a query over one scan, if the engine has the order.
 pub(super) fn first_of<'t>(
     tree: &Tree,
     part: &Part,
@@ -100,7 +100,7 @@ pub(super) fn first_of<'t>(
     None
 }
 
-/// The keys of an order as the engine says them, where all are columns of one scan.
+/// Sort keys in engine terms, if all are columns of one scan.
 fn sorted_by<'t>(
     keys: &[(Expression, PhysicalSortExpr)],
     origins: &[Origin],
@@ -124,7 +124,7 @@ fn sorted_by<'t>(
             }
         };
         let SortOptions { descending, nulls_first } = key.options;
-        // NULL is the least.
+        // MySQL sorts NULL as the least value.
         if nulls_first == descending {
             return None;
         }
@@ -133,7 +133,7 @@ fn sorted_by<'t>(
     Some((of?, order))
 }
 
-/// The column that is sorted by, and the number of the collation by whose keys.
+/// The column that is sorted by, and the number of its collation if it is sorted by collation keys.
 fn sorted_column(expression: &Expression) -> Option<(&Column, Option<u32>)> {
     if let Some(column) = expression.downcast_ref::<Column>() {
         return Some((column, None));
@@ -151,7 +151,7 @@ pub(super) fn sort_keys(order: &LexOrdering) -> Vec<(Expression, PhysicalSortExp
 }
 
 impl Step {
-    /// What EXPLAIN calls it.
+    /// Its name in EXPLAIN.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Filter(_) => "Filter",
@@ -164,17 +164,17 @@ impl Step {
         }
     }
 
-    /// Whether it gives a row for each row, in their order.
+    /// Whether it gives exactly one row for each row, in the same order.
     pub(super) fn keeps_rows(&self) -> bool {
         matches!(self, Self::Project(..) | Self::Beside(_))
     }
 
-    /// Whether what it makes of a batch is the same for a part of it.
+    /// Whether it can be applied to parts of the rows separately.
     pub(super) fn is_by_row(&self) -> bool {
         matches!(self, Self::Project(..) | Self::Filter(_) | Self::Beside(_))
     }
 
-    /// What each column is of, given that of the columns below.
+    /// The scan column of each result column, given those of the input's columns.
     pub(super) fn origins(&self, below: Vec<Origin>) -> Vec<Origin> {
         match self {
             Self::Filter(_) | Self::Sort(_) | Self::Cut(_) => below,
@@ -195,7 +195,7 @@ impl Step {
         }
     }
 
-    /// The expression of the columns below that a column is; `None` if it is of many rows.
+    /// The expression over the input's columns that a result column is; `None` if it depends on more than one row.
     pub(super) fn of_column(&self, place: usize) -> Option<Expression> {
         match self {
             Self::Filter(_) | Self::Sort(_) => Some(Arc::new(Column::new("", place))),
@@ -204,7 +204,7 @@ impl Step {
             Self::Beside(beside) if place < beside.width_below() => {
                 Some(Arc::new(Column::new("", place)))
             }
-            // Which rows are cut depends on those that are left out.
+            // A filter below would change which rows are cut.
             Self::Window(_) | Self::Cut(_) | Self::Beside(_) => None,
         }
     }
@@ -221,9 +221,9 @@ impl Step {
         }
     }
 
-    /// What it makes of a batch, if it is no [`Beside`], which asks more.
+    /// Applies the step to a batch. [`Beside`] is an error, because it needs the whole run.
     pub(super) fn apply(&self, batch: &RecordBatch, asked: Asked<'_>) -> PlanResult<RecordBatch> {
-        // Nothing is calculated for no rows: it might be an error.
+        // Nothing is evaluated for no rows: that might raise an error.
         let is_empty = batch.num_rows() == 0;
         match self {
             Self::Filter(_) | Self::Sort(_) if is_empty => Ok(batch.clone()),
@@ -255,7 +255,7 @@ impl Step {
     }
 }
 
-/// The value of an expression for each row.
+/// Evaluates an expression for each row.
 pub(super) fn evaluated(
     expression: &Expression,
     batch: &RecordBatch,
@@ -265,7 +265,7 @@ pub(super) fn evaluated(
     expression.evaluate(batch)?.into_array(batch.num_rows())
 }
 
-/// The same of several.
+/// Evaluates several expressions.
 pub(super) fn all_evaluated(
     expressions: &[Expression],
     batch: &RecordBatch,
@@ -274,7 +274,7 @@ pub(super) fn all_evaluated(
     expressions.iter().map(|expression| evaluated(expression, batch, asked)).collect()
 }
 
-/// A row without columns.
+/// One row without columns.
 pub(super) fn one_row() -> PlanResult<RecordBatch> {
     of_columns(&Arc::new(Schema::empty()), Vec::new(), 1)
 }
@@ -289,7 +289,7 @@ pub(super) fn of_columns(
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
-/// The rows in order; those that are equal stay as they were.
+/// Sorts the rows; the sort is stable.
 fn sorted(
     batch: &RecordBatch,
     keys: &[(Expression, PhysicalSortExpr)],

@@ -1,4 +1,4 @@
-//! Takes from a syntax tree the conditions that each run sends to the engine with its own literals.
+//! Takes conditions off a syntax tree. Each run sends them to the engine with its own literals.
 
 use std::ops::ControlFlow;
 
@@ -19,23 +19,23 @@ use super::{
 };
 use crate::search;
 
-/// Most columns of a row that is compared.
+/// The most columns of a row comparison.
 const MAX_ROW: usize = 8;
 
-/// What was taken.
+/// The conditions that were taken.
 #[derive(Default)]
 pub(super) struct Taken {
-    /// The conditions of each table that has some.
+    /// The conditions of each table that has any, with the table's index.
     pub tests: Vec<(usize, Tests)>,
     pub limit: Option<Group>,
     pub offset: Option<Group>,
-    /// The literals of it all.
+    /// The groups of all literals taken.
     pub groups: Vec<Group>,
-    /// The sums that conditions ask for, by their numbers.
+    /// The sums of literals in conditions, by number.
     pub sums: Vec<Sum>,
 }
 
-/// Two literals that are added, or the second taken off the first.
+/// The sum or difference of two literals.
 #[derive(Debug)]
 pub(super) struct Sum {
     left: Group,
@@ -44,7 +44,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// What it is with these literals; `None` if they are no integers, or it is none of 64 bits.
+    /// The value for these literals; `None` if one is not an integer, or the result overflows 64 bits.
     pub(super) fn value(&self, constants: &Constants<'_>) -> Option<i64> {
         let number = |group| match constants.one(group) {
             Constant::Integer(number) => i64::try_from(number).ok(),
@@ -56,8 +56,8 @@ impl Sum {
 }
 
 impl Taken {
-    /// Takes the conditions of WHERE and ON, of the queries within too, that the engine answers exactly whatever
-    /// their literals are. Where a column is called as a query within is written, its literals are a part of the plan.
+    /// Takes the conditions of WHERE and ON, also of subqueries, that the engine answers exactly for any literals. If a
+    /// subquery's text is a column name, the subqueries' literals stay part of the plan.
     pub fn conditions(&mut self, query: &mut Query, lifted: &Lifted, tables: &Tables) {
         if Visit::visit(&*query, &mut NamedByText).is_break() {
             if let SetExpr::Select(select) = query.body.as_mut() {
@@ -94,7 +94,7 @@ impl Taken {
         }
     }
 
-    /// Takes what it can of a condition and gives the rest; `of` gives the table that a part is of.
+    /// Takes the conjuncts it can and returns the rest. `of` gives the table that a conjunct can be pushed down to.
     fn of_condition(
         &mut self,
         condition: Expr,
@@ -155,7 +155,7 @@ impl Taken {
     }
 }
 
-/// Breaks at a SELECT with a column that is called as a query within is written.
+/// Stops at a SELECT with an unnamed column that contains a subquery. That column is named after its text.
 struct NamedByText;
 
 impl Visitor for NamedByText {
@@ -173,7 +173,7 @@ impl Visitor for NamedByText {
     }
 }
 
-/// Breaks at any query.
+/// Stops at any query.
 struct AnyQuery;
 
 impl Visitor for AnyQuery {
@@ -184,7 +184,7 @@ impl Visitor for AnyQuery {
     }
 }
 
-/// Does something to each SELECT of a query.
+/// Calls a function for each SELECT of a query.
 struct EachSelect<F>(F);
 
 impl<F: FnMut(&mut Select)> VisitorMut for EachSelect<F> {
@@ -196,9 +196,9 @@ impl<F: FnMut(&mut Select)> VisitorMut for EachSelect<F> {
     }
 }
 
-/// The conditions that must all hold.
+/// Splits a condition into its conjuncts.
 fn conjuncts(condition: Expr, parts: &mut Vec<Expr>) {
-    // By a list of what is to do, for there may be thousands.
+    // With a work list instead of recursion: there may be thousands.
     let mut left = vec![condition];
     while let Some(condition) = left.pop() {
         match condition {
@@ -218,15 +218,15 @@ fn conjuncts(condition: Expr, parts: &mut Vec<Expr>) {
 
 struct Reading<'l> {
     lifted: &'l Lifted,
-    /// What expressions may be of that a key is over.
+    /// The tables whose functional keys expressions may match.
     tables: Option<&'l Joined<'l>>,
-    /// The literals that were read.
+    /// The groups of literals read so far.
     groups: Vec<Group>,
     sums: Vec<Sum>,
 }
 
 impl Reading<'_> {
-    /// The condition; `None` if it is none of columns and literals.
+    /// The condition; `None` if it is more than comparisons of columns with literals.
     fn condition(&mut self, expr: &Expr) -> Option<Condition> {
         match expr {
             Expr::Nested(inner) => self.condition(inner),
@@ -247,7 +247,7 @@ impl Reading<'_> {
                     return None;
                 };
                 let Value::SingleQuotedString(text) = value else { return None };
-                // Patterns of other forms are a part of a plan.
+                // Patterns of other forms stay in the plan.
                 search::plain_beginning(text)?;
                 let column = self.column(expr)?;
                 Some(Condition::Begins(column, self.literal(pattern)?))
@@ -288,7 +288,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A comparison of rows: by the first columns that are not equal.
+    /// Rewrites a row comparison as an OR over the first column that decides.
     fn row(&mut self, left: &[Expr], comparison: Comparison, right: &[Expr]) -> Option<Condition> {
         let strict = match comparison {
             Comparison::Less | Comparison::LessOrEqual => Comparison::Less,
@@ -317,12 +317,12 @@ impl Reading<'_> {
         (0..pairs.len()).map(decided_at).collect::<Option<_>>().map(Condition::Or)
     }
 
-    /// The column that an expression is, or the hidden one that has what it gives.
+    /// The column that an expression is, or the hidden column that holds its values.
     fn column(&self, expr: &Expr) -> Option<ColumnName> {
         column(expr).or_else(|| self.tables?.hidden_column(expr))
     }
 
-    /// A chain of ORs, which leans to the left, as one.
+    /// A left-deep chain of ORs as one list.
     fn either(&mut self, left: &Expr, right: &Expr) -> Option<Condition> {
         let mut parts = vec![self.condition(right)?];
         let mut rest = left;
@@ -335,7 +335,7 @@ impl Reading<'_> {
         Some(Condition::Or(parts))
     }
 
-    /// The group of a literal that stands alone.
+    /// The group of a literal that is alone in its group.
     fn literal(&mut self, expr: &Expr) -> Option<Group> {
         let group = self.group_of(expr)?;
         let range = self.lifted.literals_of(group);
@@ -345,7 +345,7 @@ impl Reading<'_> {
         })
     }
 
-    /// The group of a literal that stands alone, or of the sum or the difference of two.
+    /// The group of such a literal, or of the sum or difference of two.
     fn number(&mut self, expr: &Expr) -> Option<Group> {
         let (left, is_difference, right) = match expr {
             Expr::Nested(inner) => return self.number(inner),
@@ -358,7 +358,7 @@ impl Reading<'_> {
         FIRST_SUM.checked_add(self.sums.len() - 1)
     }
 
-    /// The group of all literals of a list.
+    /// The group of a list's literals.
     fn list(&mut self, list: &[Expr]) -> Option<Group> {
         let group = self.group_of(list.first()?)?;
         let same = list.iter().all(|member| self.group_of(member) == Some(group));
@@ -386,7 +386,7 @@ fn negated_if(negated: bool, condition: Condition) -> Condition {
     if negated { Condition::Not(Box::new(condition)) } else { condition }
 }
 
-/// The column that an expression is, with its table's name in front or without.
+/// The column that an expression is, qualified or not.
 fn column(expr: &Expr) -> Option<ColumnName> {
     match expr {
         Expr::Nested(inner) => column(inner),

@@ -1,9 +1,9 @@
-//! What a kept plan answers is what the general way answers, with other literals too.
+//! A cached plan answers as the general path does, with other literals too.
 
 use super::super::tests::{Fixture, fixture};
 
 impl Fixture {
-    /// Runs statements of one shape, of which all but the first are answered by a kept plan.
+    /// Runs statements of one shape. All but the first are answered by a cached plan.
     fn kept(&mut self, texts: &[&str], ordered: bool) {
         for (at, text) in texts.iter().enumerate() {
             let mut general = self.general(text);
@@ -106,7 +106,7 @@ fn rows_sums_and_long_lists_are_parameters() {
     ] {
         fixture.kept(&texts, false);
     }
-    // Beyond 64 bits it is an error, which the general way tells.
+    // Beyond 64 bits it is an error, which the general path reports.
     let text = "SELECT id + 0 AS i FROM articles WHERE id BETWEEN 5 AND 9223372036854775807 + 9";
     assert!(fixture.quick(text).is_none());
     let list = |from: u32| {
@@ -124,7 +124,7 @@ fn literals_that_are_a_part_of_a_plan_have_plans_of_their_own() {
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     fixture.kept(&texts, false);
-    // Each of them again, with its own.
+    // Each of them again, with its own literals.
     for text in &texts[1..] {
         assert_eq!(fixture.quick(text).unwrap(), fixture.general(text), "{text}");
     }
@@ -142,7 +142,7 @@ fn a_plan_is_made_anew_when_its_table_or_session_changes() {
     assert_eq!(again, fixture.general(text));
     fixture.run("START TRANSACTION");
     fixture.run("INSERT INTO shop.stock VALUES (1, 0, 1000000)");
-    // What this session alone sees is read the general way.
+    // Uncommitted changes are read by the general path.
     assert!(fixture.quick(text).is_none());
     fixture.run("ROLLBACK");
     assert_eq!(fixture.quick(text).unwrap(), again);
@@ -233,7 +233,7 @@ fn rows_of_windows_come_partition_by_partition_that_of_null_first() {
     let template = "SELECT id, COUNT(*) OVER (PARTITION BY kind ORDER BY id) AS c FROM shop.marks WHERE id <> @";
     let texts = ["7", "8", "9"].map(|literal| template.replace('@', literal));
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    // MySQL 9.7 has them so too, though no order is asked for.
+    // MySQL 9.7 returns this order too, although the statement has no ORDER BY.
     let general = fixture.general(texts[0]);
     let ids: Vec<&str> = general.rows.iter().map(|row| row[0].as_str()).collect();
     assert_eq!(ids, ["Int(2)", "Int(5)", "Int(3)", "Int(1)", "Int(4)"]);
@@ -319,7 +319,7 @@ fn queries_of_no_outer_row_are_settled_for_each_run() {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         fixture.kept(&texts, false);
     }
-    // It has several rows.
+    // The subquery has several rows.
     let text = "SELECT w FROM shop.stock WHERE i = (SELECT item FROM shop.sold WHERE o > 0)";
     for _ in 0..3 {
         assert!(fixture.quick(text).is_none());
@@ -356,7 +356,7 @@ fn queries_of_the_row_around_them_run_for_each() {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         fixture.kept(&texts, template.contains("ORDER BY k.q"));
     }
-    // Several rows for one around: the general way tells.
+    // Several rows for one outer row: the general path reports the error.
     let text =
         "SELECT k.i, (SELECT s.o FROM shop.sold s WHERE s.w = k.w) FROM shop.stock k WHERE k.w = 1";
     for _ in 0..3 {

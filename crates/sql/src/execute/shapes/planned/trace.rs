@@ -1,4 +1,4 @@
-//! Notes of how a run of a plan reads its tables, for EXPLAIN.
+//! Records how a run of a plan reads its tables, for EXPLAIN.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,21 +7,21 @@ use remora_engine::{Filter, SortKey};
 
 use super::tree::Origin;
 
-/// The reads of a run, in their order. Clones share them.
+/// The records of a run. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Trace(Arc<Mutex<Noted>>);
 
-/// What was noted.
+/// The records.
 #[derive(Default)]
 pub(super) struct Noted {
     pub reads: Vec<ReadRows>,
-    /// How many reads were not made in vain, whatever is tried next.
+    /// The number of reads that `truncate` must keep.
     kept: usize,
-    /// The steps behind the tables, in their order.
+    /// The steps after the reads, in order.
     pub steps: Vec<StepTaken>,
 }
 
-/// What a step took.
+/// The result of a step.
 pub(super) struct StepTaken {
     pub what: &'static str,
     pub rows: u64,
@@ -31,39 +31,39 @@ pub(super) struct StepTaken {
 /// One read of a scan.
 pub(super) struct ReadRows {
     pub scan: usize,
-    /// The conditions of the statement.
+    /// The statement's own conditions.
     pub filter: Option<Filter>,
-    /// The keys of rows that were read before, of which it is to have some.
+    /// The keys from tables read before, by which it is filtered.
     pub keys: Vec<Keys>,
-    /// Most rows.
+    /// The most rows that were read.
     pub limit: Option<u64>,
-    /// The order that its first rows were taken in, and how many.
+    /// The order in which its first rows were read, and how many.
     pub page: Option<(Vec<SortKey>, usize)>,
-    /// How many rows it gave, and how long that took.
+    /// The number of rows it gave, and the time it took.
     pub rows: u64,
     pub time: Duration,
 }
 
-/// Keys that a table is read by.
+/// Keys that a table is filtered by.
 pub(super) struct Keys {
-    /// That it has one of them.
+    /// The filter for rows with one of the keys.
     pub filter: Filter,
-    /// The column of the scan.
+    /// The column of the scan, if it is known.
     pub place: Option<usize>,
-    /// The column that they are of.
+    /// The scan column that the keys come from.
     pub from: Origin,
-    /// How many there are.
+    /// The number of keys.
     pub count: u64,
 }
 
 impl ReadRows {
-    /// A read by the conditions of the statement alone.
+    /// A read by the statement's own conditions only.
     pub fn of(scan: usize, filter: Option<Filter>) -> Self {
         let (keys, rows, time) = (Vec::new(), 0, Duration::ZERO);
         Self { scan, filter, keys, limit: None, page: None, rows, time }
     }
 
-    /// All that is asked.
+    /// All conditions of the read together.
     pub fn whole_filter(&self) -> Option<Filter> {
         let mut filters: Vec<Filter> = self.keys.iter().map(|keys| keys.filter.clone()).collect();
         filters.extend(self.filter.clone());
@@ -76,13 +76,13 @@ impl Trace {
         self.0.lock().reads.push(read);
     }
 
-    /// Keeps what was read so far.
+    /// Protects the reads recorded so far from `truncate`.
     pub fn keep(&self) {
         let mut noted = self.0.lock();
         noted.kept = noted.reads.len();
     }
 
-    /// Drops what was tried in vain, but for so many reads.
+    /// Drops the records of an abandoned attempt, except for the protected reads and `reads` more.
     pub fn truncate(&self, reads: usize) {
         let mut noted = self.0.lock();
         let kept = noted.kept + reads;
@@ -90,7 +90,7 @@ impl Trace {
         noted.steps.clear();
     }
 
-    /// Says what the newest read of a scan gave.
+    /// Records the result of the newest read of a scan.
     pub fn has_read(&self, scan: usize, rows: u64, time: Duration) {
         let mut noted = self.0.lock();
         if let Some(read) = noted.reads.iter_mut().rev().find(|read| read.scan == scan) {
@@ -98,7 +98,7 @@ impl Trace {
         }
     }
 
-    /// Says what a step behind the tables gave.
+    /// Records the result of a step after the reads.
     pub fn has_done(&self, what: &'static str, rows: u64, time: Duration) {
         self.0.lock().steps.push(StepTaken { what, rows, time });
     }

@@ -1,4 +1,4 @@
-//! A plan of DataFusion as scans, joins and steps over what they give.
+//! Converts a DataFusion plan to a tree of scans, joins and steps.
 
 use std::sync::Arc;
 
@@ -38,69 +38,69 @@ use crate::{
     },
 };
 
-/// Most expressions of a plan, one within the other: they are evaluated on the stack of a connection.
+/// The deepest nesting of an expression. Expressions are evaluated on the stack of a connection.
 const MAX_DEPTH: usize = 32;
-/// Most tables of a plan.
+/// The most scans of a plan.
 const MAX_SCANS: usize = 16;
 
-/// A plan in scans, joins and steps.
+/// A plan as scans, joins and steps.
 pub(super) struct Tree {
     pub scans: Vec<FewScan>,
     pub root: Part,
-    /// The constants that are settled before the rows are made.
+    /// The constants that each run computes first.
     pub settled: Vec<Settled<Part>>,
-    /// The queries that run for one row after the other, by their numbers.
+    /// The correlated subqueries, by number.
     pub queries: Vec<RowQuery<Part>>,
-    /// Whether there are functions in it.
+    /// Whether any functions are called.
     pub calls: bool,
 }
 
-/// Rows and what is done with them.
+/// A source of rows and the steps applied to them.
 pub(super) struct Part {
     pub of: Of,
     pub steps: Vec<Step>,
 }
 
-/// Where rows come from.
+/// A source of rows.
 pub(super) enum Of {
     Scan(usize),
     Join(Box<Join>),
     Union(Union),
-    /// One row without columns, of which constants are selected.
+    /// One row without columns, for a SELECT of constants.
     OneRow,
 }
 
-/// Rows of several parts, one part behind the other.
+/// Concatenated rows of several parts (UNION ALL).
 pub(super) struct Union {
     pub parts: Vec<Part>,
     pub schema: SchemaRef,
 }
 
-/// Two sides that are joined.
+/// A join of two parts.
 pub(super) struct Join {
     pub left: Part,
     pub right: Part,
     pub kind: JoinType,
-    /// What of the left is equal to what of the right.
+    /// Pairs of a left and a right expression that must be equal.
     pub on: Vec<(Expression, Expression)>,
     pub filter: Option<Residual>,
-    /// How many columns the sides have.
+    /// The number of columns of each side.
     pub widths: (usize, usize),
-    /// What of the joined columns is given.
+    /// The joined columns that are kept.
     pub projection: Option<Vec<usize>>,
-    /// The columns that are given.
+    /// The result columns.
     pub schema: SchemaRef,
 }
 
-/// A condition of joined rows that is no equality.
+/// A join condition that is not an equality.
 pub(super) struct Residual {
     pub condition: Expression,
-    /// The side and the place of each column that it is of.
+    /// The side and the index of each column that it reads.
     pub columns: Vec<(JoinSide, usize)>,
     pub schema: SchemaRef,
 }
 
-/// The place in a scan that a column is of.
+/// The scan, and the index of the scan's column, that a column comes from.
 pub(super) type Origin = Option<(usize, usize)>;
 
 /// A side of a join.
@@ -110,7 +110,7 @@ pub(super) enum Side {
     Right,
 }
 
-/// The scans and steps of a plan; `None` if it has others than these.
+/// Converts a plan; `None` if it has other operators than these.
 pub(super) fn tree(of: &KeptPlan) -> Option<Tree> {
     let mut reading = Reading { scans: Vec::new(), calls: false };
     let root = reading.part(&of.plan)?;
@@ -159,7 +159,7 @@ impl Reading {
         if let (Of::Scan(scan), true, Some(filter)) =
             (&part.of, part.steps.is_empty(), any.downcast_ref::<FilterExec>())
         {
-            // It is tested of the rows all the same.
+            // Only narrows down the scan: the filter is still evaluated.
             self.scans.get_mut(*scan)?.seek(filter.predicate());
         }
         for step in all_steps(plan)? {
@@ -185,7 +185,7 @@ impl Reading {
             self.examine(one)?;
             self.examine(other)?;
             let kind = one.data_type(&of_left).ok()?;
-            // Zeros of both signs are equal.
+            // +0 and -0 are equal, but differ in the row format.
             let is_float = matches!(kind, DataType::Float32 | DataType::Float64);
             if is_float || other.data_type(&of_right).ok()? != kind {
                 return None;
@@ -210,7 +210,7 @@ impl Reading {
         })
     }
 
-    /// Notes whether functions are called in an expression; `None` if it is too deep, or asks more than a row.
+    /// Notes whether an expression calls functions; `None` if it is too deep, or reads more than its row.
     fn examine(&mut self, expression: &Expression) -> Option<()> {
         fn depth(expression: &Expression) -> usize {
             let below = expression.children().into_iter().map(depth).max();
@@ -224,7 +224,7 @@ impl Reading {
             .apply(|each| {
                 if let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() {
                     self.calls = true;
-                    // They read the snapshot of the statement that was planned.
+                    // These would read the snapshot of the statement that was planned.
                     is_of_a_row &=
                         !matches!(call.name(), "subquery" | "outer_value" | settled::QUERY_NAME);
                 }
@@ -235,18 +235,18 @@ impl Reading {
     }
 }
 
-/// What an operator of one input does, and what is done before for queries in its expressions; `None` if it is none of
-/// these.
+/// The steps of an operator with one input, with a step for the subqueries in its expressions before each; `None` if
+/// the operator is not supported.
 fn all_steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
     let children = of.children();
     let [below] = children.as_slice() else { return None };
-    // The steps of an operator are of the rows below it, but for a projection that follows.
+    // All steps work on the input's columns, except that a projection may follow.
     let steps = steps(of)?.into_iter().map(|step| with_queries(step, &below.schema()));
     let steps = steps.collect::<Option<Vec<_>>>()?;
     Some(steps.into_iter().flatten().collect())
 }
 
-/// What an operator of one input does; `None` if it is none of these.
+/// The steps of an operator with one input; `None` if it is not supported.
 fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
     let plan: &dyn std::any::Any = of.as_ref();
     if plan.is::<CooperativeExec>() || is_in_turn(of.as_ref()) {
@@ -286,7 +286,7 @@ fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
     Some(vec![Step::Group(Grouping::of(aggregate)?)])
 }
 
-/// A step, of rows of this schema, with steps before it for the queries in its expressions that run for each row.
+/// The step, preceded by steps that run the subqueries in its expressions. `below` is its input's schema.
 fn with_queries(step: Step, below: &SchemaRef) -> Option<Vec<Step>> {
     match step {
         Step::Project(expressions, schema) => {
@@ -326,14 +326,14 @@ fn residual(filter: &JoinFilter) -> Residual {
 }
 
 impl Tree {
-    /// How many columns each scan has.
+    /// The number of columns of each scan.
     pub(super) fn widths(&self) -> Vec<usize> {
         self.scans.iter().map(|scan| scan.schema().fields().len()).collect()
     }
 }
 
 impl Part {
-    /// What each column is of, given how many columns each scan has.
+    /// The scan column of each result column, given the number of columns of each scan.
     pub(super) fn origins(&self, widths: &[usize]) -> Vec<Origin> {
         let mut origins = self.of.origins(widths);
         for step in &self.steps {
@@ -342,12 +342,13 @@ impl Part {
         origins
     }
 
-    /// Whether the rows keep the order in which a scan's are read, if that is the first, and are all there.
+    /// Whether the result rows follow the order of this scan's rows, if the scan is read first, and none are aggregated
+    /// or cut.
     pub(super) fn follows(&self, scan: usize) -> bool {
         self.steps.iter().all(Step::is_by_row) && self.of.follows(scan)
     }
 
-    /// The same expression of what steps are done with; `None` if there is none.
+    /// The same expression over the input of the steps; `None` if it cannot be expressed there.
     pub(super) fn below(&self, expression: &Expression) -> Option<Expression> {
         let mut expression = Arc::clone(expression);
         for step in self.steps.iter().rev() {
@@ -358,7 +359,7 @@ impl Part {
 }
 
 impl Of {
-    /// The scans that its rows are of.
+    /// The scans below.
     pub(super) fn scans(&self) -> Vec<usize> {
         match self {
             Self::Scan(scan) => vec![*scan],
@@ -368,7 +369,7 @@ impl Of {
         }
     }
 
-    /// What each column is of, given how many columns each scan has.
+    /// The scan column of each column, given the number of columns of each scan.
     pub(super) fn origins(&self, widths: &[usize]) -> Vec<Origin> {
         match self {
             Self::Scan(scan) => {
@@ -389,7 +390,7 @@ impl Of {
         }
     }
 
-    /// Whether its rows keep the order in which a scan's are read, if that is the first.
+    /// Whether the rows follow the order of this scan's rows, if the scan is read first.
     pub(super) fn follows(&self, scan: usize) -> bool {
         match self {
             Self::Scan(own) => *own == scan,
@@ -404,7 +405,7 @@ impl Of {
 }
 
 impl Join {
-    /// The side that must be read first; `None` where it may be either.
+    /// The side that must be read first; `None` if it may be either.
     pub(super) fn kept(&self) -> Option<Side> {
         use JoinType::{Left, LeftAnti, LeftMark, Right, RightAnti, RightMark};
         match self.kind {
@@ -414,7 +415,7 @@ impl Join {
         }
     }
 
-    /// The side and the place there of a column that is given; `None` if it is of neither.
+    /// The side, and the index there, of a result column; `None` if it comes from neither side.
     pub(super) fn side_of(&self, place: usize) -> Option<(Side, usize)> {
         use JoinType::{LeftAnti, LeftMark, LeftSemi, RightAnti, RightMark, RightSemi};
         let place = match &self.projection {
@@ -431,7 +432,7 @@ impl Join {
     }
 }
 
-/// A column, or the key of one, with another column in its place.
+/// Replaces the column of an expression that is a column or a collation key of one; `None` for other expressions.
 pub(super) fn moved(
     expression: &Expression,
     to: &dyn Fn(usize) -> Option<Expression>,

@@ -8,17 +8,17 @@ use crate::{
     state::SessionState,
 };
 
-/// A view that a plan was made of.
+/// A view that a plan depends on.
 pub(super) struct NamedView {
     name: TableName,
-    /// What a table would be called that has its name by now.
+    /// The engine's name for a table of this name, which would hide the view if it existed.
     engine_name: String,
-    /// Its definition.
+    /// The stored definition.
     kept: Box<str>,
 }
 
 impl NamedView {
-    /// Puts the SELECTs of views in the places of their names. `None` where a plan is not kept.
+    /// Replaces the names of views by their SELECTs. `None` if the statement cannot have a cached plan.
     pub(super) fn all_of(
         query: &mut Query,
         session: &SessionState,
@@ -42,13 +42,13 @@ impl NamedView {
         named.collect()
     }
 
-    /// Whether it is what it was.
+    /// Whether the view is unchanged.
     pub(super) fn is_current(&self, reader: &Reader) -> bool {
         View::kept(reader, &self.name) == Some(&*self.kept)
             && reader.schema(&self.engine_name).is_err()
     }
 
-    /// Whether its name means it to a session that may read it.
+    /// Whether the session may read the view, and has no temporary table of this name.
     pub(super) fn is_read_by(&self, session: &SessionState) -> bool {
         session.transaction.temporary(&self.name).is_none()
             && self.name.check(&session.identity, Verb::Select).is_ok()

@@ -1,4 +1,4 @@
-//! Functions over windows of one batch, by DataFusion's operators.
+//! Window functions over one batch, by DataFusion's operators.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,17 +18,17 @@ use futures::{FutureExt, TryStreamExt};
 
 use super::steps::{Expression, of_columns};
 
-/// What plans run by that ask nothing of a session.
+/// A task context for operators that need no session.
 static TASK: LazyLock<Arc<TaskContext>> = LazyLock::new(Arc::default);
 
-/// An operator of windows, and the order that its rows must come in.
+/// A window operator, and the order that its input must have.
 pub(super) struct Window {
     plan: Arc<dyn ExecutionPlan>,
     order: Option<LexOrdering>,
 }
 
 impl Window {
-    /// The operator that a plan is; `None` if it is another.
+    /// The window operator; `None` if the plan is another operator.
     pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Option<Self> {
         let any: &dyn std::any::Any = plan.as_ref();
         if !any.is::<WindowAggExec>() && !any.is::<BoundedWindowAggExec>() {
@@ -45,12 +45,12 @@ impl Window {
         Some(Self { plan: Arc::clone(plan), order })
     }
 
-    /// The order that its rows must come in.
+    /// The order that its input must have.
     pub(super) fn order(&self) -> Option<&LexOrdering> {
         self.order.as_ref()
     }
 
-    /// How many columns it gives.
+    /// The number of result columns.
     pub(super) fn width(&self) -> usize {
         self.plan.schema().fields().len()
     }
@@ -70,7 +70,7 @@ impl Window {
         expressions
     }
 
-    /// The rows with the values of its functions beside them. They are in its order.
+    /// The rows with the window functions' values appended. The rows must be in the operator's order.
     pub(super) fn apply(&self, batch: &RecordBatch) -> PlanResult<RecordBatch> {
         let schema = self.plan.schema();
         let [input] = self.plan.children()[..] else { return exec_err!("a window is of no rows") };
@@ -85,7 +85,7 @@ impl Window {
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         let plan = Arc::clone(&self.plan).replace_children(vec![source], options)?;
         let made = plan.execute(0, Arc::clone(&TASK))?.try_collect::<Vec<_>>();
-        // All rows are here, so that it waits for nothing.
+        // All rows are in memory, so this future never waits.
         let Some(made) = tokio::task::unconstrained(made).now_or_never() else {
             return exec_err!("a window waits");
         };
