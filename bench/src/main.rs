@@ -7,6 +7,7 @@
 //! cargo run --release -p bench -- lookup
 //! cargo run --release -p bench -- many-keys
 //! cargo run --release -p bench -- documents
+//! cargo run --release -p bench -- documents --memory-mib 100
 //! cargo run --release -p bench -- ranked --rows 1900000
 //! cargo run --release -p bench -- hostile
 //! cargo run --release -p bench -- small-queries

@@ -5,6 +5,8 @@
 //! last operation has ended. The time to generate documents and queries is measured separately and shown next to it.
 //! the last operation has ended. What making the documents and queries takes is measured apart and shown beside.
 
+mod import;
+mod limited;
 mod sample;
 
 use std::{
@@ -28,7 +30,7 @@ const PATHS: [&str; 6] =
 const OPENINGS: usize = 11;
 
 /// Options of `documents`.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct DocumentOptions {
     /// Documents of each phase, and other operations.
     #[arg(long, default_value_t = 100_000)]
@@ -42,6 +44,22 @@ pub struct DocumentOptions {
     /// Write everything that was measured to this file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-documents.json")]
     json: PathBuf,
+    /// Measure this instead: documents with a text of `--body-bytes`, in a process with all memory and in one within so
+    /// many MiB, page cache included. All answers are checked. The group is made by systemd, or in `--cgroup`.
+    #[arg(long, value_name = "MIB")]
+    memory_mib: Option<u64>,
+    /// A directory of the memory controller, version 1 or 2, in which the group is made.
+    #[arg(long, value_name = "DIR", requires = "memory_mib")]
+    cgroup: Option<PathBuf>,
+    /// Bytes of the text that no index has in each document of that measurement.
+    #[arg(long, default_value_t = 4_000)]
+    body_bytes: u64,
+    /// What such a process is started with: where it works.
+    #[arg(long, hide = true)]
+    work: Option<PathBuf>,
+    /// The group that it joins.
+    #[arg(long, hide = true)]
+    join: Option<PathBuf>,
 }
 
 /// One phase of one run.
@@ -70,7 +88,14 @@ struct Beside {
 
 /// Runs the suite.
 pub fn documents(options: &DocumentOptions) -> Result<()> {
+    if let Some(path) = &options.work {
+        return limited::work(options, path);
+    }
+    if let Some(memory_mib) = options.memory_mib {
+        return limited::limited(options, memory_mib);
+    }
     let directory = WorkDirectory::new()?;
+    let moved = import::moved(directory.path(), 4 * options.count)?;
     let beside = beside(directory.path(), options)?;
     let mut phases = Vec::new();
     for (name, durability) in [("always", Durability::Always), ("none", Durability::None)] {
@@ -81,9 +106,15 @@ pub fn documents(options: &DocumentOptions) -> Result<()> {
         }
     }
     print(&phases, &beside);
+    let mut table = Table::new(&["command", "documents", "MB/s", "CPU us a document"]);
+    for one in &moved {
+        let (documents, rate) = (one.documents.to_string(), format!("{:.1}", one.mb_per_second));
+        table.row(vec![one.name.to_owned(), documents, rate, format!("{:.2}", one.cpu_us)]);
+    }
+    println!("{table}");
     let file = std::fs::File::create(&options.json)
         .with_context(|| format!("cannot write {}", options.json.display()))?;
-    serde_json::to_writer_pretty(file, &(&beside, &phases))?;
+    serde_json::to_writer_pretty(file, &(&beside, &phases, &moved))?;
     Ok(())
 }
 

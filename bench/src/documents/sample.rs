@@ -9,7 +9,7 @@ use crate::random::SplitMix64;
 pub(super) struct Sample {
     nested: Outer,
     strs: [String; 2],
-    ints: [i64; 2],
+    pub(super) ints: [i64; 2],
     floats: [f64; 2],
 }
 

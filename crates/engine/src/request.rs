@@ -341,8 +341,8 @@ pub struct PathOrder {
     pub equal: Vec<PathValue>,
     /// The condition on rows.
     pub filter: Option<Filter>,
-    /// Greatest first.
-    pub descending: bool,
+    /// For each path that the order is by, whether its greatest values come first.
+    pub descending: Vec<bool>,
     /// How many rows to return.
     pub limit: usize,
 }

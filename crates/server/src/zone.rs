@@ -128,6 +128,7 @@ fn rewrite(zone: &Zone, schema: &Schema, filter: &mut Filter) {
         | Filter::Path(..)
         | Filter::PathsTogether(..)
         | Filter::PathTexts(..)
+        | Filter::PathMayHold(..)
         | Filter::IsNull(_)
         | Filter::IsNotNull(_) => {}
         Filter::And(parts) | Filter::Or(parts) => {

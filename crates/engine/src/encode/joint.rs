@@ -102,9 +102,51 @@ pub(crate) fn range_of_equal(values: &[PathValue]) -> Option<KeyRange> {
         let [(Bound::Included(only), _)] = &found[..] else { return None };
         push_part(only, &mut prefix);
     }
+    Some(range_of_parts(prefix))
+}
+
+/// The range of all that begin with these whole parts.
+pub(crate) fn range_of_parts(prefix: Vec<u8>) -> KeyRange {
     let mut end = prefix.clone();
     end.extend_from_slice(TOO_MANY);
-    Some((Bound::Included(prefix), Bound::Excluded(end)))
+    (Bound::Included(prefix), Bound::Excluded(end))
+}
+
+/// The bytes of so many parts at the beginning of a key; `None` if it has fewer.
+pub(crate) fn first_parts(key: &[u8], count: usize) -> Option<&[u8]> {
+    let mut end = 0;
+    for _ in 0..count {
+        end += part_length(key.get(end..)?)?;
+    }
+    key.get(..end)
+}
+
+/// The length of the first part with its end.
+fn part_length(key: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match (key.get(at)?, key.get(at + 1)) {
+            (0, Some(0)) => return Some(at + 2),
+            (0, _) => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+/// A key of which the bytes of those parts are turned whose greatest values come first: the order of such keys is that of
+/// their bytes, because no part is the beginning of another. The parts in `descending` begin behind the first `leading`.
+pub(crate) fn turned(key: &[u8], leading: usize, descending: &[bool]) -> Vec<u8> {
+    let mut turned = key.to_vec();
+    let mut from = first_parts(key, leading).map_or(key.len(), <[u8]>::len);
+    for is_turned in descending {
+        let rest = key.get(from..).unwrap_or_default();
+        let end = from + part_length(rest).unwrap_or(rest.len());
+        if *is_turned {
+            turned.iter_mut().take(end).skip(from).for_each(|byte| *byte = !*byte);
+        }
+        from = end;
+    }
+    turned
 }
 
 /// The ranges of entries whose first paths have one of the values of these tests, and whose next path satisfies the
@@ -223,6 +265,25 @@ mod tests {
                 assert_eq!(is_below(high_of(&[], &excluded)), other < value);
             }
         }
+    }
+
+    #[test]
+    fn turned_parts_have_the_opposite_order() {
+        let values: [&[u8]; 8] =
+            [&[], &[1], &[1, 0], &[1, 0, 0], &[1, 0, 1], &[1, 1], &[1, 255], &[6]];
+        for (a, one) in values.iter().enumerate() {
+            for (b, other) in values.iter().enumerate() {
+                let [first, second] = [one, other].map(|value| [part(&[7]), part(value)].concat());
+                assert_eq!(first_parts(&first, 1), Some(&part(&[7])[..]));
+                assert_eq!(first_parts(&first, 2), Some(&first[..]));
+                assert_eq!(first_parts(&first, 3), None);
+                let [first, second] = [first, second].map(|key| turned(&key, 1, &[true]));
+                assert_eq!(first.cmp(&second), b.cmp(&a));
+            }
+        }
+        let key = [part(&[1]), part(&[2]), part(&[3])].concat();
+        let expected = [part(&[1]), part(&[2]).iter().map(|byte| !byte).collect(), part(&[3])];
+        assert_eq!(turned(&key, 0, &[false, true, false]), expected.concat());
     }
 
     fn entries(text: &str) -> Vec<Vec<u8>> {

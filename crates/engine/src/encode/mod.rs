@@ -20,7 +20,9 @@ pub(crate) use cell::{
     unpack_date, unpack_date_time,
 };
 pub(crate) use fit::{FittedRow, fit, fit_in_place, fit_row};
-pub(crate) use joint::{TOO_MANY, joint_ranges, range_of_equal};
+pub(crate) use joint::{
+    TOO_MANY, first_parts, joint_ranges, range_of_equal, range_of_parts, turned,
+};
 pub(crate) use key::{append_key, decode_key, encode_key};
 pub(crate) use layout::{History, RowFormat, layout_of};
 pub(crate) use literal::parse_literal;

@@ -17,7 +17,7 @@ use super::{
     document::Document,
     walk::{Node, walk_path},
 };
-use crate::{PathTest, PathValue};
+use crate::{PathTest, PathValue, schema::NO_TEXT};
 
 const NULL: u8 = 1;
 const BOOL: u8 = 2;
@@ -46,18 +46,24 @@ pub(super) fn push_values(names: &[String], document: &Document<'_>, keys: &mut 
     });
 }
 
-/// Adds the texts at a path in a document, including those within an array there.
+/// Adds the texts that a path leads to in a document, and those within an array there; and [`NO_TEXT`] once if it leads
+/// to anything else.
 pub(super) fn push_texts(names: &[String], document: &Document<'_>, keys: &mut PathKeys) {
+    let mut has_others = false;
     let push = |found: &Document<'_>, keys: &mut PathKeys| {
         if let Document::Text(text) = found {
             keys.push(|key| key.extend_from_slice(text.as_bytes()));
         }
     };
     walk_path(names, document, &mut |found| {
+        has_others |= !matches!(found, Document::Text(_));
         push(found, keys);
         found.elements().into_iter().flatten().for_each(|element| push(element, keys));
         false
     });
+    if has_others {
+        keys.push(|key| key.extend_from_slice(NO_TEXT.as_bytes()));
+    }
 }
 
 fn push_document(value: &Document<'_>, key: &mut Vec<u8>) {

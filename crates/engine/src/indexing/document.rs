@@ -35,8 +35,8 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
 
 /// The version of the encoding of path values. Indexes with another version are rebuilt like new paths.
 const PATH_VALUES: u8 = 2;
-/// The version for texts at paths, with their normalisation.
-const TEXTS_OF_PATHS: u8 = 3;
+/// The version for texts at paths, with their normalisation. Version 3 did not know which documents have other values.
+const TEXTS_OF_PATHS: u8 = 5;
 /// The version for values of several paths together.
 const JOINT_VALUES: u8 = 4;
 

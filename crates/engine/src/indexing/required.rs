@@ -89,7 +89,8 @@ impl Condition {
             | Filter::Begins(name, ..)
             | Filter::Path(name, ..)
             | Filter::PathsTogether(name, ..)
-            | Filter::PathTexts(name, ..) => {
+            | Filter::PathTexts(name, ..)
+            | Filter::PathMayHold(name, ..) => {
                 let message =
                     format!("required rows are not chosen by keys of texts or by paths: '{name}'");
                 Err(Error::request(RequestPart::Schema, message))

@@ -21,6 +21,7 @@ use super::{
     beginning::{Letters, Scratch, end_of},
     columns::{indexed, joint_place, path_place, texts_place},
     docs::Docs,
+    letters::LetterTerm,
     literal::{self, Bounds, OwnedCell},
 };
 use crate::{
@@ -28,7 +29,7 @@ use crate::{
     Schema,
     encode::{KeyRange, joint_ranges, ranges},
     indexing::path_specs,
-    schema::{PATH_TEXTS, text_order},
+    schema::{NO_TEXT, PATH_TEXTS, text_order},
 };
 
 /// Deepest nesting of a filter.
@@ -52,6 +53,9 @@ pub(super) enum Condition {
     /// One of the texts at paths contains the pattern; for some patterns false positives are possible
     /// ([`crate::texts_tell`]).
     Texts { path: PathSpec, pattern: Box<Pattern> },
+    /// What is at paths may hold these letters: a text that has them, or what is no text, which `others` finds. False
+    /// positives are expected.
+    MayHold { path: PathSpec, letters: Box<LetterTerm>, others: Box<Pattern> },
     /// Never true.
     Never,
     /// AND.
@@ -160,7 +164,9 @@ impl Condition {
     /// without being in any of them.
     pub fn paths(&self) -> Option<Vec<&PathSpec>> {
         match self {
-            Self::Path { path, .. } | Self::Texts { path, .. } => Some(vec![path]),
+            Self::Path { path, .. } | Self::Texts { path, .. } | Self::MayHold { path, .. } => {
+                Some(vec![path])
+            }
             Self::All(parts) => {
                 let paths: Vec<&PathSpec> =
                     parts.iter().filter_map(Self::paths).flatten().collect();
@@ -182,6 +188,9 @@ impl Condition {
             Self::Path { path, ranges } => Ok(Some((with_values(segment, path, ranges)?, true))),
             Self::Texts { path, pattern } => {
                 Ok(Some((texts_of(segment, path)?.find(pattern)?.docs, true)))
+            }
+            Self::MayHold { path, letters, others } => {
+                Ok(Some((may_hold(segment, path, letters, others)?, true)))
             }
             Self::All(parts) => {
                 let (mut left, mut is_all): (Option<DocSet>, bool) = (None, true);
@@ -217,7 +226,7 @@ impl Condition {
     pub fn is_of(&self, column: u32) -> bool {
         match self {
             Self::Never => true,
-            Self::Path { .. } | Self::Texts { .. } => false,
+            Self::Path { .. } | Self::Texts { .. } | Self::MayHold { .. } => false,
             Self::Column { id, .. } | Self::Keyed { id, .. } | Self::Begins { id, .. } => {
                 *id == column
             }
@@ -261,6 +270,7 @@ impl Condition {
             }
             Self::Path { path, ranges } => with_values(segment, path, ranges),
             Self::Texts { path, pattern } => Ok(texts_of(segment, path)?.find(pattern)?.docs),
+            Self::MayHold { path, letters, others } => may_hold(segment, path, letters, others),
             Self::All(parts) => {
                 let narrowed =
                     parts.iter().try_fold(Docs::Every, |docs, part| -> Result<Docs> {
@@ -291,6 +301,10 @@ impl Condition {
             Self::Texts { path, pattern } => {
                 let among = DocSet::List(docs.clone());
                 let found = texts_of(segment, path)?.find_among(pattern, &among)?.docs;
+                docs.retain(|doc| found.contains(*doc));
+            }
+            Self::MayHold { path, letters, others } => {
+                let found = may_hold(segment, path, letters, others)?;
                 docs.retain(|doc| found.contains(*doc));
             }
             Self::All(parts) => parts.iter().try_for_each(|part| part.retain(segment, docs))?,
@@ -338,6 +352,7 @@ impl<'c> ValueTest<'c> {
     fn tests(&mut self, condition: &Condition, cell: Cell<'_>) -> bool {
         match (condition, cell) {
             (Condition::Never | Condition::Path { .. } | Condition::Texts { .. }, _) => false,
+            (Condition::MayHold { .. }, _) => false,
             (Condition::Column { predicate, .. }, cell) => predicate.matches(cell),
             (Condition::Keyed { order, predicate, .. }, cell) => {
                 predicate.matches_by_key(*order, cell, &mut self.key)
@@ -415,6 +430,19 @@ fn with_values(segment: &Segment, path: &PathSpec, ranges: &[KeyRange]) -> Resul
 /// The text index of paths in a segment.
 fn texts_of<'s>(segment: &'s Segment, path: &PathSpec) -> Result<&'s TextIndex> {
     segment.path_texts(path).ok_or_else(not_everywhere)
+}
+
+/// The documents in which what is at paths may hold these letters.
+fn may_hold(
+    segment: &Segment,
+    path: &PathSpec,
+    letters: &LetterTerm,
+    others: &Pattern,
+) -> Result<DocSet> {
+    let (index, documents) = (texts_of(segment, path)?, segment.doc_count());
+    let held = letters.find(index, documents)?;
+    let found = held.sure.union(&held.doubtful, documents);
+    Ok(found.union(&index.find(others)?.docs, documents))
 }
 
 fn shown(paths: &[Vec<String>]) -> String {
@@ -500,6 +528,7 @@ impl<'s> Compiler<'s> {
             Filter::Path(column, names, test) => self.path(column, names, test),
             Filter::PathsTogether(column, paths, tests) => self.joint(column, paths, tests),
             Filter::PathTexts(column, paths, text) => self.texts(column, paths, text),
+            Filter::PathMayHold(column, paths, text) => self.may_hold(column, paths, text),
             Filter::IsNull(column) => Ok(is_null(self.column(column)?)),
             Filter::IsNotNull(column) => Ok(not(is_null(self.column(column)?))),
             Filter::And(parts) => Ok(Condition::All(self.conditions(parts, depth)?)),
@@ -587,16 +616,32 @@ impl<'s> Compiler<'s> {
 
     /// A condition on the texts at paths.
     fn texts(&mut self, column: &str, paths: &[Vec<String>], text: &str) -> Result<Condition> {
-        let place = texts_place(self.schema, column, paths);
-        let path = self.spec(place).ok_or_else(|| {
-            let shown = shown(paths);
-            invalid(format!("The texts of '{shown}' in column '{column}' are not indexed"))
-        })?;
+        let path = self.spec_of_texts(column, paths)?;
         let pattern = Pattern::new(text, &PATH_TEXTS);
         Ok(pattern.map_or(Condition::Never, |pattern| Condition::Texts {
             path,
             pattern: Box::new(pattern),
         }))
+    }
+
+    /// A condition on what paths lead to, as a text.
+    fn may_hold(&mut self, column: &str, paths: &[Vec<String>], text: &str) -> Result<Condition> {
+        let path = self.spec_of_texts(column, paths)?;
+        let letters = LetterTerm::as_spelled(text, &PATH_TEXTS);
+        // All values hold the text of no letters.
+        let (Some(letters), Some(others)) = (letters, Pattern::new(NO_TEXT, &PATH_TEXTS)) else {
+            return Ok(not(Condition::Never));
+        };
+        Ok(Condition::MayHold { path, letters: Box::new(letters), others: Box::new(others) })
+    }
+
+    /// The index spec of the texts of paths.
+    fn spec_of_texts(&mut self, column: &str, paths: &[Vec<String>]) -> Result<PathSpec> {
+        let place = texts_place(self.schema, column, paths);
+        self.spec(place).ok_or_else(|| {
+            let shown = shown(paths);
+            invalid(format!("The texts of '{shown}' in column '{column}' are not indexed"))
+        })
     }
 
     /// The index spec of one of the table's paths.

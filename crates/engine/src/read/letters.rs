@@ -64,11 +64,28 @@ pub(super) struct Held {
 impl LetterTerm {
     /// `None` if the text is empty.
     pub fn new(text: &str, column: &ColumnLetters, definition: &TextDef) -> Option<Self> {
+        let alone = definition.columns == [column.column];
+        Self::of(text, column, &definition.normalization, alone)
+    }
+
+    /// A text that is sought letter by letter in an index of other texts than a column's: no row can be read for it,
+    /// and all that is found is doubtful. `None` if the text is empty.
+    pub fn as_spelled(text: &str, normalization: &Normalization) -> Option<Self> {
+        let column = ColumnLetters { column: usize::MAX, classes: Arc::new(Themselves) };
+        Self::of(text, &column, normalization, false)
+    }
+
+    /// `alone` says that the index covers only this column.
+    fn of(
+        text: &str,
+        column: &ColumnLetters,
+        normalization: &Normalization,
+        alone: bool,
+    ) -> Option<Self> {
         let letters: Vec<char> = text.chars().collect();
         if letters.is_empty() {
             return None;
         }
-        let normalization = &definition.normalization;
         let images = Images::of(normalization);
         let mut alphabet = HashSet::new();
         let (mut sets, mut spelling) = (Vec::new(), Vec::new());
@@ -81,7 +98,6 @@ impl LetterTerm {
             sets.push(set);
             spelling.push(Equals::new(equals));
         }
-        let alone = definition.columns == [column.column];
         let classes = Arc::clone(&column.classes);
         let proves = alone && case_is_one(&letters, &sets, &*classes, &images);
         let plain = |&letter: &char| single(letter, normalization, &images);
@@ -206,6 +222,20 @@ impl LetterTerm {
                 .filter(|(at, _)| (width..width + letters).contains(at));
             both.all(|(at, c)| self.sets.get(at - width).is_some_and(|set| set.contains(c)))
         })
+    }
+}
+
+/// Every letter is equal to itself only.
+#[derive(Debug)]
+struct Themselves;
+
+impl LetterClasses for Themselves {
+    fn are_equal(&self, a: char, b: char) -> bool {
+        a == b
+    }
+
+    fn equals(&self, letter: char, out: &mut Vec<char>) {
+        out.push(letter);
     }
 }
 

@@ -1,7 +1,8 @@
 //! The first rows in the order of an indexed path.
 //!
 //! Each segment returns up to `limit` rows from one end of its ordered values; the first of all those are the
-//! result.
+//! result. An order of several paths in several directions is walked in groups of values that are equal in the paths up to
+//! the next other direction: the groups one way, the values of each the other way.
 
 use std::{
     cmp::Ordering,
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::{
     KeyValues, PathOrder, Result,
-    encode::{KeyRange, TOO_MANY, decode_key, range_of_equal},
+    encode::{KeyRange, TOO_MANY, decode_key, first_parts, range_of_equal, range_of_parts, turned},
     indexing::path_specs,
     snapshot::{SegmentView, TableView},
 };
@@ -36,7 +37,8 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
         _ => (joint_place(&view.schema, column, paths), range_of_equal(equal)),
     };
     let is_joint = paths.len() > 1;
-    if is_joint && (within.is_none() || equal.len() >= paths.len()) {
+    let stretches = stretches(descending);
+    if is_joint && within.is_none() || equal.len() + descending.len() != paths.len() {
         return Ok(None);
     }
     let Some(spec) = place.and_then(|place| path_specs(&view.schema).into_iter().nth(place)) else {
@@ -67,12 +69,36 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
         let docs = docs.into_live(segment);
         let within = within.as_ref();
         let of_segment = OfSegment { view: segment, index, docs, within, limit: *limit };
-        of_segment.take(*descending, &mut best)?;
+        match stretches[..] {
+            [only] => of_segment.take(only.descending, &mut best)?,
+            _ => of_segment.take_groups(equal.len(), &stretches, &mut best)?,
+        }
     }
-    best.sort_by(|one, other| compare(one, other, *descending));
+    let is_reversed = match stretches[..] {
+        [only] => only.descending,
+        _ => {
+            let turn = |value: &mut Vec<u8>| *value = turned(value, equal.len(), descending);
+            best.iter_mut().filter_map(|it| it.value.as_mut()).for_each(turn);
+            false
+        }
+    };
+    best.sort_by(|one, other| compare(one, other, is_reversed));
     best.truncate(*limit);
     let keys = best.iter().map(|candidate| decode_key(&view.schema, &candidate.key));
     keys.collect::<Result<Vec<_>>>().map(Some)
+}
+
+/// Consecutive paths of an order that have the same direction.
+#[derive(Clone, Copy)]
+struct Stretch {
+    paths: usize,
+    descending: bool,
+}
+
+fn stretches(descending: &[bool]) -> Vec<Stretch> {
+    let same = descending.chunk_by(|one, other| one == other);
+    let stretch = |same: &[bool]| Some(Stretch { paths: same.len(), descending: *same.first()? });
+    same.filter_map(stretch).collect()
 }
 
 /// Whether an index over several paths is complete: it has all combinations of values of every document.
@@ -129,6 +155,20 @@ impl OfSegment<'_> {
         Ok(())
     }
 
+    /// As [`OfSegment::take`], in an order of several directions. The first `leading` paths have the same values in all
+    /// rows; all rows have entries.
+    fn take_groups(
+        &self,
+        leading: usize,
+        stretches: &[Stretch],
+        best: &mut Vec<Candidate>,
+    ) -> Result<()> {
+        let everything = (Bound::Unbounded, Bound::Unbounded);
+        let within = self.within.unwrap_or(&everything);
+        let mut page = Page { rows: self, taken: 0, last: None, is_full: false, best };
+        page.take_groups(within, leading, stretches)
+    }
+
     /// Takes up to `limit` rows without a value; returns how many.
     fn take_others(&self, best: &mut Vec<Candidate>, limit: usize) -> Result<usize> {
         let documents = self.view.segment.doc_count();
@@ -149,5 +189,69 @@ impl OfSegment<'_> {
         let mut key = Vec::new();
         self.view.segment.keys().read(doc, &mut key);
         Candidate { value, key }
+    }
+}
+
+/// The rows that are taken of a segment.
+struct Page<'p, 'v> {
+    rows: &'p OfSegment<'v>,
+    taken: usize,
+    /// The value of the last one.
+    last: Option<Vec<u8>>,
+    /// Whether no further one is wanted.
+    is_full: bool,
+    best: &'p mut Vec<Candidate>,
+}
+
+impl Page<'_, '_> {
+    /// Takes the rows within a range in which the first `leading` paths are equal, in the order of the paths behind them.
+    fn take_groups(
+        &mut self,
+        (low, high): &KeyRange,
+        leading: usize,
+        stretches: &[Stretch],
+    ) -> Result<()> {
+        let Some((first, rest)) = stretches.split_first() else { return Ok(()) };
+        let index = self.rows.index;
+        let (mut low, mut high) = (low.clone(), high.clone());
+        if rest.is_empty() {
+            let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+            index.walk(within, first.descending, &mut |value, doc| self.take(value, doc))?;
+            return Ok(());
+        }
+        let parts = leading + first.paths;
+        while !self.is_full {
+            let mut group = None;
+            let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+            index.walk(within, first.descending, &mut |value, _| {
+                group = first_parts(value, parts).map(<[u8]>::to_vec);
+                ControlFlow::Break(())
+            })?;
+            let Some(group) = group else { break };
+            let range = range_of_parts(group);
+            self.take_groups(&range, parts, rest)?;
+            match (first.descending, range) {
+                (true, (Bound::Included(begin), _)) => high = Bound::Excluded(begin),
+                (false, (_, Bound::Excluded(end))) => low = Bound::Included(end),
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, value: &[u8], doc: u32) -> ControlFlow<()> {
+        let is_new = self.last.as_deref() != Some(value);
+        if self.taken >= self.rows.limit && is_new {
+            self.is_full = true;
+            return ControlFlow::Break(());
+        }
+        if self.rows.docs.contains(doc) {
+            self.taken += 1;
+            if is_new {
+                self.last = Some(value.to_vec());
+            }
+            self.best.push(self.rows.candidate(Some(value.to_vec()), doc));
+        }
+        ControlFlow::Continue(())
     }
 }

@@ -415,9 +415,10 @@ impl Reader {
 
     /// The keys of the first rows in the order of the value at a path: no value, null, false, true, numbers, texts
     /// by bytes, arrays, objects; the reverse if descending. Equal rows are in key order. If several paths are
-    /// indexed together, rows are ordered by the first path, then by the second. `None` if the paths are not
-    /// indexed in all segments, or a row has several values there. Cost: reads the values up to the last returned
-    /// row; rows without a value require reading all of them.
+    /// indexed together, rows are ordered by the first path, then by the second, each in its direction. `None` if the paths
+    /// are not indexed in all segments, or a row has several values there. Cost: reads the values up to the last returned
+    /// row; rows without a value require reading all of them. Where the direction changes between paths, two look-ups for
+    /// each value of the paths before.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if the filter is not one.

@@ -42,6 +42,10 @@ pub enum Filter {
     /// normalisation ([`crate::PATH_TEXTS`]). A text that is empty after normalisation matches nothing. The texts of
     /// these paths are indexed together in all segments. Not always exact: [`crate::texts_tell`].
     PathTexts(String, Vec<Vec<String>>, String),
+    /// What any of these paths leads to, in the documents of a column, may hold this text, letter by letter, when it is
+    /// shown as a text. It holds for every row with such a text there, and for every row with a value there that is no
+    /// text: a number, an array. It holds for others too. The texts of those paths together are indexed, in all segments.
+    PathMayHold(String, Vec<Vec<String>>, String),
     /// The value is NULL.
     IsNull(String),
     /// The value is not NULL.
@@ -70,6 +74,7 @@ impl Filter {
                 | Self::Path(column, ..)
                 | Self::PathsTogether(column, ..)
                 | Self::PathTexts(column, ..)
+                | Self::PathMayHold(column, ..)
                 | Self::IsNull(column)
                 | Self::IsNotNull(column) => found.push(column.as_str()),
                 Self::And(parts) | Self::Or(parts) => open.extend(parts),

@@ -37,7 +37,8 @@ pub struct PathDef {
     /// Further paths, indexed together with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<Vec<String>>,
-    /// Indexes the texts at the paths for searches, including those within an array there, and no other values.
+    /// The texts that the paths lead to are searched, those within an array there too. Of other values the index knows
+    /// only which documents have some.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub texts: bool,
     /// No two rows have the same number, text or boolean there, also as elements of an array there. Missing values,
@@ -96,10 +97,15 @@ impl PathDef {
     }
 }
 
-/// Whether the text index decides exactly which texts contain a text. It does not for one that ends with a single
-/// space: then [`crate::Filter::PathTexts`] also selects rows that do not contain it.
+/// What an index of texts has in the place of all values of a document at a path that are no texts: a code point that
+/// is no character, so texts have it by mistake only.
+pub(crate) const NO_TEXT: &str = "\u{ffff}";
+
+/// Whether an index of texts tells exactly which of them hold a text. Of one that ends with a single space, and of the
+/// code point U+FFFF alone, [`crate::Filter::PathTexts`] finds rows that do not hold it among those that do.
 pub fn texts_tell(text: &str) -> bool {
-    Pattern::new(text, &PATH_TEXTS).is_none_or(|pattern| !pattern.needs_texts())
+    let tells = |pattern: &Pattern| !pattern.needs_texts() && pattern.text() != NO_TEXT;
+    Pattern::new(text, &PATH_TEXTS).is_none_or(|pattern| tells(&pattern))
 }
 
 /// A scalar of a document. Values of one type are ordered: numbers by their exact values, texts by their bytes.

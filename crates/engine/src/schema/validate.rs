@@ -271,7 +271,8 @@ impl Schema {
             | Filter::Begins(column, ..)
             | Filter::Path(column, ..)
             | Filter::PathsTogether(column, ..)
-            | Filter::PathTexts(column, ..) => {
+            | Filter::PathTexts(column, ..)
+            | Filter::PathMayHold(column, ..) => {
                 return ensure(false, || {
                     format!(
                         "the filter of required rows asks for keys of texts, or a path: {column:?}"

@@ -229,21 +229,25 @@ impl Notes {
                     false => assert!(found >= expected, "{paths:?} {asked:?}"),
                 }
             }
-            for descending in [false, true] {
-                self.compare_order(paths, Vec::new(), descending);
-                self.compare_order(paths, vec![any_scalar(random)], descending);
+            for _ in 0..4 {
+                let ways = |count: usize, random: &mut Random| -> Vec<bool> {
+                    (0..count).map(|_| random.below(2) == 0).collect()
+                };
+                let (all, but_first) = (ways(paths.len(), random), ways(paths.len() - 1, random));
+                self.compare_order(paths, Vec::new(), &all);
+                self.compare_order(paths, vec![any_scalar(random)], &but_first);
             }
         }
     }
 
-    fn compare_order(&self, paths: &[Vec<String>], equal: Vec<PathValue>, descending: bool) {
+    fn compare_order(&self, paths: &[Vec<String>], equal: Vec<PathValue>, descending: &[bool]) {
         let found = self.database.reader().first_by_path(&PathOrder {
             table: NOTES.to_owned(),
             column: "doc".to_owned(),
             paths: paths.to_vec(),
             equal: equal.clone(),
             filter: None,
-            descending,
+            descending: descending.to_vec(),
             limit: 7,
         });
         let Some(found) = found.unwrap() else {
@@ -267,19 +271,19 @@ impl Notes {
             .filter(|(_, document)| leading.iter().all(|(path, test)| holds(document, path, test)))
             .collect();
         expected.sort_by(|(one_id, one), (other_id, other)| {
-            let by = paths.iter().skip(equal.len()).map(|path| {
+            let by = paths.iter().skip(equal.len()).zip(descending).map(|(path, descending)| {
                 let order = match (first(one, path), first(other, path)) {
                     (Some(one), Some(other)) => compare(&one, &other),
                     (one, other) => one.is_some().cmp(&other.is_some()),
                 };
-                if descending { order.reverse() } else { order }
+                if *descending { order.reverse() } else { order }
             });
             by.fold(Ordering::Equal, Ordering::then).then(one_id.cmp(other_id))
         });
         let expected: Vec<Vec<Value>> =
             expected.iter().take(7).map(|(id, _)| vec![Value::Int(**id)]).collect();
         let found: Vec<Vec<Value>> = found.into_iter().map(|key| key.to_vec()).collect();
-        assert_eq!(found, expected, "{paths:?} {equal:?} {descending}");
+        assert_eq!(found, expected, "{paths:?} {equal:?} {descending:?}");
     }
 }
 

@@ -80,6 +80,15 @@ fn holds(document: &Json, paths: &[Vec<String>], text: &str) -> bool {
         })
 }
 
+/// Whether what a path leads to, shown as a text, has this text letter by letter; as far as the index is to know.
+fn may_hold(document: &Json, paths: &[Vec<String>], text: &str) -> bool {
+    paths.iter().any(|path| {
+        walk_path(path, document, &mut |found| {
+            found.as_str().is_none_or(|found| found.contains(text))
+        })
+    })
+}
+
 struct Notes {
     database: Database,
     known: BTreeMap<i64, Json>,
@@ -130,6 +139,17 @@ impl Notes {
         };
         for path in &self.paths {
             let paths: Vec<Vec<String>> = path.paths().map(<[String]>::to_vec).collect();
+            let spelled = |text: &str| {
+                let filter = Filter::PathMayHold("doc".to_owned(), paths.clone(), text.to_owned());
+                (self.found(filter), count(&|document| may_hold(document, &paths, text)))
+            };
+            for text in ["Reef", "reef life", "É", "e", "ﬁ", "fi", "都", "  ", " "] {
+                let (found, expected) = spelled(text);
+                assert!(found >= expected, "{paths:?} may hold {text:?}");
+            }
+            // No other document is left where none has letters that look like these.
+            let (found, expected) = spelled("zq");
+            assert_eq!(found, expected, "{paths:?}");
             for text in ["reef", "REEF LIFE", "京", "é", "e", "fish", "sea  b", "a", " ", "f ", ""]
             {
                 let filter = Filter::PathTexts("doc".to_owned(), paths.clone(), text.to_owned());

@@ -103,7 +103,8 @@ fn print_filter(filter: &Filter) -> String {
         | Filter::Begins(..)
         | Filter::Path(..)
         | Filter::PathsTogether(..)
-        | Filter::PathTexts(..) => {
+        | Filter::PathTexts(..)
+        | Filter::PathMayHold(..) => {
             unreachable!("no line asks for keys of texts, or for paths")
         }
         Filter::IsNull(column) => format!("{} IS NULL", quote(column)),

@@ -369,11 +369,10 @@ impl Asked {
     /// The order as one of an index whose last paths are those that it is by, and whose first ones lead to one value that
     /// the condition names.
     fn order_by(&self, index: &PathDef, sort: &[(Field, bool)], limit: usize) -> Option<PathOrder> {
-        let (_, descending) = sort.first()?;
         let paths: Vec<Vec<String>> = index.paths().map(<[String]>::to_vec).collect();
         let (leading, behind) = paths.split_at(paths.len().checked_sub(sort.len())?);
         let mut ordered = behind.iter().zip(sort);
-        if !ordered.all(|(names, (field, other))| *names == field.parts && other == descending) {
+        if sort.is_empty() || !ordered.all(|(names, (field, _))| *names == field.parts) {
             return None;
         }
         let equal = leading.iter().map(|names| equal_value(self.condition.as_ref()?, names));
@@ -382,7 +381,7 @@ impl Asked {
             column: DOC.to_owned(),
             equal: equal.collect::<Option<_>>()?,
             filter: self.filter(),
-            descending: *descending,
+            descending: sort.iter().map(|(_, descending)| *descending).collect(),
             limit,
             paths,
         })

@@ -74,7 +74,7 @@ impl<K: DocumentId> Collection<K> {
     ///
     /// Several paths are indexed together: in the order of the first, then of the second, and so on, up to 32. Such an index
     /// answers lists of values for the first paths and a range of the next at once, and gives documents in the order of all
-    /// its paths, or of the last ones where the condition names a value for each of the first.
+    /// its paths, each in either direction, or of the last ones where the condition names a value for each of the first.
     ///
     /// ```
     /// let db = remora::Database::in_memory()?;
@@ -171,8 +171,8 @@ impl<K: DocumentId> Collection<K> {
 
     /// Indexes the texts that these paths lead to, those within an array there too, so that searches that ask what
     /// stands in them ([`crate::Filter::matches`]) read no documents; says whether they were not indexed before. It returns
-    /// at once, and the documents that are there are indexed in the background, as with [`Collection::index`]. Values
-    /// that are no texts are not in it. One index answers for all its paths at once, and for fewer of them finds
+    /// at once, and the documents that are there are indexed in the background, as with [`Collection::index`]. Of
+    /// values that are no texts it knows only which documents have some. One index answers for all its paths at once, and for fewer of them finds
     /// documents that are then read and tested; so paths that are asked alone are best indexed alone.
     ///
     /// Cost: about as many bytes on disk as the texts have, and the time of a table's text index at each write.

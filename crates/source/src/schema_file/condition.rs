@@ -168,7 +168,8 @@ impl Condition {
             | Filter::Begins(..)
             | Filter::Path(..)
             | Filter::PathsTogether(..)
-            | Filter::PathTexts(..) => Self::default(),
+            | Filter::PathTexts(..)
+            | Filter::PathMayHold(..) => Self::default(),
             Filter::IsNull(column) => on(column, Operator::IsNull),
             Filter::IsNotNull(column) => on(column, Operator::IsNotNull),
         }

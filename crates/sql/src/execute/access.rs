@@ -276,11 +276,16 @@ fn path_name(table: &SqlTable, place: usize) -> Option<String> {
         let mut expressions = key.parts.iter().filter_map(KeyPart::expression);
         expressions.any(|expression| declared(table, expression) == Some(place))
     };
-    let declared = table.keys.iter().find(declares).map(|key| key.name.clone());
-    Some(declared.unwrap_or_else(|| match path.names.is_empty() {
+    let asked = |names: &[String]| match names.is_empty() {
         true => column.clone(),
-        false => format!("{column}->'$.{}'", path.names.join(".")),
-    }))
+        false => format!("{column}->'$.{}'", names.join(".")),
+    };
+    if path.texts {
+        let paths: Vec<String> = path.paths().map(asked).collect();
+        return Some(format!("texts of {}", paths.join(", ")));
+    }
+    let declared = table.keys.iter().find(declares).map(|key| key.name.clone());
+    Some(declared.unwrap_or_else(|| asked(&path.names)))
 }
 
 /// The names of functional keys that cannot be used, because no column here holds the values of their expressions.

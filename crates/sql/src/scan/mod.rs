@@ -10,6 +10,7 @@ mod json_rows;
 mod late;
 pub(crate) mod outer;
 mod overlaid;
+mod path_texts;
 pub(crate) mod paths;
 pub(crate) mod settled;
 mod table;

@@ -12,9 +12,9 @@ use datafusion::{
         expr::{InList, ScalarFunction},
     },
 };
-use remora_engine::{ColumnType, Filter, PathTest, PathValue};
+use remora_engine::{ColumnType, Filter, PathDef, PathTest, PathValue};
 
-use super::EngineTable;
+use super::{EngineTable, path_texts::by_letters};
 use crate::{
     catalog::{SqlTable, array_path},
     meaning::{
@@ -49,14 +49,55 @@ pub(crate) fn declared(table: &SqlTable, expression: &str) -> Option<usize> {
     paths.position(|path| path.is_plain() && path.column == column && path.names == names)
 }
 
-/// The table of a condition.
-struct Asked<'t> {
-    table: &'t EngineTable,
-    /// The paths that are indexed in all segments.
+/// Of which table it is asked.
+pub(super) struct Asked<'t> {
+    pub table: &'t EngineTable,
+    /// Its paths that every segment has.
     indexed: &'t [usize],
 }
 
+impl<'t> Asked<'t> {
+    /// The paths that every segment has into a column of documents.
+    pub fn paths_of(&self, column: usize) -> impl Iterator<Item = &'t PathDef> {
+        let paths = &self.table.table.schema.paths;
+        let indexed = self.indexed.iter().filter_map(|at| paths.get(*at));
+        indexed.filter(move |path| path.column == column)
+    }
+
+    /// The name of the column of documents that an expression is, and its place in the definition.
+    fn documents(&self, document: &Expr) -> Option<(&'t str, usize)> {
+        let Expr::Column(named) = document else { return None };
+        let table = self.table;
+        let index = table.schema.index_of(&named.name).ok()?;
+        let position = *table.positions.get(index)?;
+        let column = table.table.schema.columns.get(position)?;
+        (column.kind == ColumnType::Json).then_some((column.name.as_str(), position))
+    }
+
+    /// The column of documents and the path of which `->>` gives the text.
+    pub fn unquoted(&self, expr: &Expr) -> Option<((&'t str, usize), Vec<String>)> {
+        let Expr::ScalarFunction(call) = expr else { return None };
+        match (call.name(), call.args.as_slice()) {
+            ("->>", [document, path]) => {
+                Some((self.documents(document)?, names(&Path::parse(&search::text(path)?).ok()?)?))
+            }
+            ("json_unquote", [Expr::ScalarFunction(inner)]) => {
+                let ("json_extract", [document, path]) = (inner.name(), inner.args.as_slice())
+                else {
+                    return None;
+                };
+                Some((self.documents(document)?, names(&Path::parse(&search::text(path)?).ok()?)?))
+            }
+            _ => None,
+        }
+    }
+}
+
 fn at_depth(asked: &Asked<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
+    by_value(asked, filter, depth).or_else(|| by_letters(asked, filter))
+}
+
+fn by_value(asked: &Asked<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
     match filter {
         Expr::BinaryExpr(binary) => compared(asked, binary, depth),
         Expr::InList(list) => listed(asked, list),
@@ -102,16 +143,11 @@ impl Indexed {
     }
 
     fn along(asked: &Asked<'_>, document: &Expr, names: Vec<String>) -> Option<Self> {
-        let Expr::Column(named) = document else { return None };
-        let table = asked.table;
-        let index = table.schema.index_of(&named.name).ok()?;
-        let position = *table.positions.get(index)?;
-        let schema = &table.table.schema;
-        let column = schema.columns.get(position).filter(|it| it.kind == ColumnType::Json)?;
-        let mut paths = asked.indexed.iter().filter_map(|at| schema.paths.get(*at));
-        paths
-            .any(|it| it.is_plain() && it.column == position && it.names == names)
-            .then(|| Self { column: column.name.clone(), names })
+        let (column, position) = asked.documents(document)?;
+        asked
+            .paths_of(position)
+            .any(|it| it.is_plain() && it.names == names)
+            .then(|| Self { column: column.to_owned(), names })
     }
 }
 

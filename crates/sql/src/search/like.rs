@@ -50,6 +50,12 @@ pub(crate) fn beginning(pattern: &str, escape: Option<char>) -> (String, bool) {
     (pieces.into_iter().next().unwrap_or_default().0, is_all)
 }
 
+/// What stands between the wildcards of a pattern of LIKE.
+pub(crate) fn held(pattern: &str, escape: Option<char>) -> Vec<String> {
+    let pieces = pieces(pattern, escape).into_iter();
+    pieces.map(|(piece, _)| piece).filter(|piece| !piece.is_empty()).collect()
+}
+
 /// What texts begin with, where LIKE says no more and its pattern escapes nothing.
 pub(crate) fn plain_beginning(pattern: &str) -> Option<String> {
     let (letters, is_all) = beginning(pattern, None);

@@ -6,7 +6,7 @@ use datafusion::{
 };
 use remora_engine::TextQuery;
 
-use super::{Answer, holds, like, matching};
+use super::{Answer, beginning, held, holds, like, matching};
 use crate::{catalog::SqlTable, parse::MATCH};
 
 /// Shortest literal of a regular expression that is worth asking for, in characters.
@@ -44,12 +44,7 @@ impl Asked<'_> {
         match (call.func.name(), args) {
             ("truth", [inner]) => self.plan(inner),
             ("like", [column, pattern, rest @ ..]) => {
-                let escape = match rest {
-                    [] => Some('\\'),
-                    [escape] => text(escape)?.chars().next(),
-                    _ => return None,
-                };
-                Some(like(self.table, self.column(column)?, &text(pattern)?, escape))
+                Some(like(self.table, self.column(column)?, &text(pattern)?, escape(rest)?))
             }
             ("regexp_like", [column, pattern]) => {
                 let literal = literal_of(&text(pattern)?)?;
@@ -108,29 +103,82 @@ impl Asked<'_> {
 
     /// INSTR and LOCATE, compared with 0.
     fn compared(&self, left: &Expr, operator: Operator, right: &Expr) -> Option<Answer> {
-        let (call, operator, number) = match (left, right) {
-            (Expr::ScalarFunction(call), Expr::Literal(number, _)) => (call, operator, number),
-            (Expr::Literal(number, _), Expr::ScalarFunction(call)) => {
-                (call, operator.swap()?, number)
-            }
-            _ => return None,
-        };
-        let number = match number {
-            ScalarValue::Int64(Some(number)) => *number,
-            ScalarValue::UInt64(Some(number)) => i64::try_from(*number).ok()?,
-            _ => return None,
-        };
-        let is_there =
-            matches!((operator, number), (Operator::Gt | Operator::NotEq, 0) | (Operator::GtEq, 1));
-        let (column, part) = match (call.func.name(), call.args.as_slice()) {
-            ("instr", [column, part]) | ("locate", [part, column]) => (column, part),
-            _ => return None,
-        };
-        is_there.then(|| Some(holds(self.table, self.column(column)?, &text(part)?)))?
+        let (column, part) = found_in(left, operator, right)?;
+        Some(holds(self.table, self.column(column)?, &text(part)?))
     }
 
     fn column(&self, expr: &Expr) -> Option<usize> {
         (self.column)(expr)
+    }
+}
+
+/// What a condition says of the letters of a text.
+pub(crate) struct Letters<'e> {
+    /// The text.
+    pub of: &'e Expr,
+    /// The pattern or the text that is sought.
+    pub sought: &'e Expr,
+    /// What the text begins with; nothing if the condition does not say.
+    pub beginning: String,
+    /// What it holds, whole and each somewhere.
+    pub held: Vec<String>,
+}
+
+/// What LIKE, REGEXP, INSTR and LOCATE say of the letters of a text that they are true of.
+pub(crate) fn letters(filter: &Expr) -> Option<Letters<'_>> {
+    let without = |of, sought, held| Letters { of, sought, beginning: String::new(), held };
+    match filter {
+        Expr::ScalarFunction(call) => match (call.func.name(), call.args.as_slice()) {
+            ("truth", [inner]) => letters(inner),
+            ("like", [of, sought, rest @ ..]) => {
+                let escape = escape(rest)?;
+                let pattern = text(sought)?;
+                let (beginning, _) = beginning(&pattern, escape);
+                Some(Letters { of, sought, beginning, held: held(&pattern, escape) })
+            }
+            ("regexp_like", [of, sought]) => {
+                Some(without(of, sought, vec![literal_of(&text(sought)?)?]))
+            }
+            _ => None,
+        },
+        Expr::BinaryExpr(binary) => {
+            let (of, sought) = found_in(&binary.left, binary.op, &binary.right)?;
+            Some(without(of, sought, vec![text(sought)?]))
+        }
+        _ => None,
+    }
+}
+
+/// The character before one that LIKE means as it stands.
+fn escape(given: &[Expr]) -> Option<Option<char>> {
+    match given {
+        [] => Some(Some('\\')),
+        [escape] => Some(text(escape)?.chars().next()),
+        _ => None,
+    }
+}
+
+/// The text of INSTR or LOCATE, and what is sought in it, where a comparison with 0 says that it is there.
+fn found_in<'e>(
+    left: &'e Expr,
+    operator: Operator,
+    right: &'e Expr,
+) -> Option<(&'e Expr, &'e Expr)> {
+    let (call, operator, number) = match (left, right) {
+        (Expr::ScalarFunction(call), Expr::Literal(number, _)) => (call, operator, number),
+        (Expr::Literal(number, _), Expr::ScalarFunction(call)) => (call, operator.swap()?, number),
+        _ => return None,
+    };
+    let number = match number {
+        ScalarValue::Int64(Some(number)) => *number,
+        ScalarValue::UInt64(Some(number)) => i64::try_from(*number).ok()?,
+        _ => return None,
+    };
+    let is_there =
+        matches!((operator, number), (Operator::Gt | Operator::NotEq, 0) | (Operator::GtEq, 1));
+    match (call.func.name(), call.args.as_slice()) {
+        ("instr", [of, part]) | ("locate", [part, of]) if is_there => Some((of, part)),
+        _ => None,
     }
 }
 

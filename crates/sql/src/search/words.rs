@@ -65,6 +65,7 @@ fn test(filter: &Filter) -> String {
             format!("{column}.({}) by their values", paths.join(", "))
         }
         Filter::PathTexts(column, _, text) => format!("texts of {column} hold {text:?}"),
+        Filter::PathMayHold(column, _, text) => format!("texts of {column} may hold {text:?}"),
         Filter::IsNull(column) => format!("{column} is NULL"),
         Filter::IsNotNull(column) => format!("{column} is not NULL"),
         Filter::And(parts) => joined(parts, " and ", test),

@@ -255,9 +255,12 @@ fn asked(part: &mut ServedPart, request: Request, run: &str) -> Result<Vec<u8>> 
 /// Refuses conditions by paths into documents: which are indexed is this server's alone to know.
 fn check_filter(filter: Option<&Filter>) -> Result<()> {
     match filter {
-        Some(Filter::Path(..) | Filter::PathsTogether(..) | Filter::PathTexts(..)) => {
-            Err(refused("conditions by paths are not asked of parts"))
-        }
+        Some(
+            Filter::Path(..)
+            | Filter::PathsTogether(..)
+            | Filter::PathTexts(..)
+            | Filter::PathMayHold(..),
+        ) => Err(refused("conditions by paths are not asked of parts")),
         Some(Filter::Not(inner)) => check_filter(Some(inner)),
         Some(Filter::And(parts) | Filter::Or(parts)) => {
             parts.iter().try_for_each(|part| check_filter(Some(part)))

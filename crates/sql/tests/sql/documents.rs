@@ -207,3 +207,47 @@ async fn a_key_is_used_when_all_rows_have_it() {
     run(session, "DROP INDEX n ON t").await.unwrap();
     assert_eq!(rows(session, asked).await, before);
 }
+
+/// Orders by two expressions in opposite directions come from a key that has them, walked either way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orders_of_two_directions_come_from_a_key_that_has_them() {
+    let server = Server::new();
+    let session = &mut server.session();
+    let mut random = Random::seeded();
+    run(session, "CREATE TABLE plain (id INT PRIMARY KEY, doc JSON)").await.unwrap();
+    run(session, "CREATE TABLE keyed (id INT PRIMARY KEY, doc JSON)").await.unwrap();
+    let (a, b) = ("CAST(doc->>'$.a' AS SIGNED)", "CAST(doc->>'$.b' AS SIGNED)");
+    run(session, &format!("CREATE INDEX both_ways ON keyed (({a}), ({b}) DESC)")).await.unwrap();
+    let mut insert = "INSERT INTO @ VALUES ".to_owned();
+    for id in 0..3_000 {
+        let comma = if id == 0 { "" } else { "," };
+        let document = match random.below(20) {
+            0 => "{}".to_owned(),
+            1 => format!("{{\"b\": {}}}", random.below(50)),
+            _ => format!("{{\"a\": {}, \"b\": {}}}", random.below(40), random.below(50)),
+        };
+        write!(insert, "{comma}({id},'{document}')").unwrap();
+    }
+    both(session, &insert).await;
+    run(session, "OPTIMIZE TABLE keyed").await.unwrap();
+    let where_b = format!("WHERE {b} > 20");
+    for (order, is_walked) in [
+        (format!("{a}, {b} DESC"), true),
+        (format!("{a} DESC, {b}"), true),
+        (format!("{a}, {b}"), false),
+        (format!("{a} DESC, {b} DESC"), false),
+    ] {
+        for condition in ["", &where_b, "WHERE id % 3 = 1"] {
+            let asked =
+                |table| format!("SELECT id FROM {table} {condition} ORDER BY {order}, id LIMIT 7");
+            let expected = rows(session, &asked("plain")).await;
+            for _ in 0..3 {
+                assert_eq!(rows(session, &asked("keyed")).await, expected, "{}", asked("keyed"));
+            }
+        }
+        let asked = format!("EXPLAIN SELECT id FROM keyed ORDER BY {order} LIMIT 7");
+        let told = rows(session, &asked).await;
+        assert_eq!(told.contains("both_ways"), is_walked, "{order}: {told}");
+        assert_eq!(told.contains("filesort"), !is_walked, "{order}: {told}");
+    }
+}

@@ -101,7 +101,8 @@ impl Oracle<'_> {
             | Filter::Begins(..)
             | Filter::Path(..)
             | Filter::PathsTogether(..)
-            | Filter::PathTexts(..) => {
+            | Filter::PathTexts(..)
+            | Filter::PathMayHold(..) => {
                 panic!("no order of texts is known here, and no path")
             }
             Filter::IsNull(column) => value(column).is_null(),
