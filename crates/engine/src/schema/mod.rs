@@ -94,6 +94,11 @@ impl Schema {
         }
     }
 
+    /// The documents that are put to its rows, which are queries; `None` of any other table.
+    pub fn documents(&self) -> Option<&Schema> {
+        self.declared.as_ref()?.documents.as_deref()
+    }
+
     /// Whether a column is never shown.
     pub fn is_hidden(&self, place: usize) -> bool {
         self.columns.get(place).is_some_and(|column| {
@@ -103,7 +108,7 @@ impl Schema {
 }
 
 /// A table in SQL's own words, but for its columns. The engine keeps them, and reads the parts alone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeclaredTable {
     /// The lines behind the columns, as `SHOW CREATE TABLE` has them, without the comma: keys,
     /// foreign keys, checks.
@@ -121,6 +126,10 @@ pub struct DeclaredTable {
     /// How those are asked, by the names of settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_settings: Vec<(String, String)>,
+    /// Of a table whose rows are queries: what the documents are that are put to them. It has no key. The engine reads
+    /// nothing in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents: Option<Box<Schema>>,
 }
 
 /// One column.

@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 4 << 20;
 const COUNTER: &str = "AUTO_INCREMENT=";
 
 /// What the source says of a table; nothing if it did not tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Words {
     /// Names of columns and what stands behind them.
     columns: Vec<(String, String)>,

@@ -1,5 +1,6 @@
 //! A table's definition while a statement makes or changes it, and what MySQL demands of it.
 
+use remora_engine::Schema;
 use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
@@ -34,6 +35,8 @@ pub(super) struct Draft {
     pub nullable: Vec<String>,
     /// Columns that are renamed, by their names before and after.
     pub renamed: Vec<(String, String)>,
+    /// The documents that are put to its rows, if those are queries.
+    pub documents: Option<Schema>,
 }
 
 /// A column in the making.
@@ -66,6 +69,7 @@ impl Draft {
             row_number: row_number.map(|column| column.id),
             nullable: Vec::new(),
             renamed: Vec::new(),
+            documents: table.schema.documents().cloned(),
         }
     }
 
@@ -383,7 +387,7 @@ impl Draft {
 }
 
 /// Whether a text is one expression in parentheses.
-fn is_parenthesised(text: &str) -> bool {
+pub(in crate::write) fn is_parenthesised(text: &str) -> bool {
     let whole = crate::parse::read(text, |tokens: &mut Tokens<'_>| {
         tokens.parenthesised()?;
         tokens.expect_end()
