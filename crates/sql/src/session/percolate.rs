@@ -33,6 +33,9 @@ const INDEX_BYTES: u64 = 8;
 /// Rules that are read at once.
 const RULES_AT_ONCE: usize = 1_024;
 
+/// Rules that are asked between two moments at which other sessions have the thread.
+const RULES_BETWEEN_YIELDS: usize = 64;
+
 /// Runs CALL PQ, from what stands behind the first parenthesis on.
 pub(super) async fn call<R: Reply>(
     session: &mut SessionState,
@@ -48,6 +51,9 @@ pub(super) async fn call<R: Reply>(
     let reader = session.reader();
     let schema = reader.schema(&engine_name).map_err(|_| name.missing())?;
     let documents = Documents::of(&name, &schema).ok_or_else(|| no_rules(&name))?;
+    if schema.is_distributed() {
+        return Err(Error::unsupported("CALL PQ of a distributed table: call it for each part"));
+    }
     if session.transaction.overlay(&engine_name).is_some() {
         let what = "CALL PQ of a table that the transaction has changed: commit first";
         return Err(Error::unsupported(what));
@@ -62,8 +68,11 @@ pub(super) async fn call<R: Reply>(
     let candidates = rules.candidates(&batch);
     let rejected = rules.rules.len() - candidates.len();
     let mut matched = Vec::new();
-    for rule in candidates {
-        session.check_interrupted()?;
+    for (nth, rule) in candidates.into_iter().enumerate() {
+        if nth % RULES_BETWEEN_YIELDS == 0 {
+            session.check_interrupted()?;
+            tokio::task::yield_now().await;
+        }
         let found = batch.find(&rule.stored, reader.ending());
         let found = found.map_err(|error| from_engine(&error))?;
         if !found.is_empty() {
@@ -340,7 +349,7 @@ async fn rules_of(
     let (mut rules, mut bytes) = (Vec::new(), 0_usize);
     let mut after = None;
     loop {
-        session.check_interrupted()?;
+        reader.ending().check().map_err(|error| from_engine(&error))?;
         tokio::task::yield_now().await;
         let keys = reader.keys_after(engine_name, after.as_deref(), RULES_AT_ONCE);
         let keys = keys.map_err(|error| from_engine(&error))?;
