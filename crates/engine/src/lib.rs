@@ -47,8 +47,9 @@ pub use interrupt::{Interrupt, Unless};
 pub use keyword_statistics::{KeywordStatistics, MAX_PATTERNS, WantedStatistics};
 pub use options::{Durability, Options};
 pub use read::{
-    Answer, ColumnBatch, ColumnData, ColumnValues, Elsewhere, GatheredTable, LocalPart, Part,
-    PartRows, Reader, Scan, SharedKeys, Strings, TableVersion, Unopened, Validity,
+    Answer, ColumnBatch, ColumnData, ColumnValues, DocumentBatch, Elsewhere, GatheredTable,
+    LocalPart, Part, PartRows, Reader, Scan, SharedKeys, StoredQuery, Strings, TableVersion,
+    Unopened, Validity,
 };
 pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern};

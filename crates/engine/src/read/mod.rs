@@ -66,5 +66,6 @@ mod tests;
 pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
 pub use gathered::{Answer, GatheredTable, Part, PartRows, SharedKeys, Unopened};
 pub use local_part::LocalPart;
+pub use ranked::{DocumentBatch, StoredQuery};
 pub use reader::{Elsewhere, Reader, TableVersion};
 pub use scan::Scan;

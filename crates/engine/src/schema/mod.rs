@@ -93,6 +93,11 @@ impl Schema {
         }
     }
 
+    /// The documents that are put to its rows, which are queries; `None` of any other table.
+    pub fn documents(&self) -> Option<&Schema> {
+        self.declared.as_ref()?.documents.as_deref()
+    }
+
     /// Whether a column is never shown.
     pub fn is_hidden(&self, place: usize) -> bool {
         self.columns.get(place).is_some_and(|column| {
@@ -101,8 +106,8 @@ impl Schema {
     }
 }
 
-/// A table's SQL declaration without its columns. The engine stores it and interprets only the parts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A table in SQL's own words, but for its columns. The engine keeps them, and reads the parts alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeclaredTable {
     /// The lines after the columns in `SHOW CREATE TABLE`, without commas: keys, foreign keys, checks.
     pub keys: Vec<String>,
@@ -119,6 +124,10 @@ pub struct DeclaredTable {
     /// How those servers are queried, by the names of settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_settings: Vec<(String, String)>,
+    /// Of a table whose rows are queries: what the documents are that are put to them. It has no key. The engine reads
+    /// nothing in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents: Option<Box<Schema>>,
 }
 
 /// One column.

@@ -75,6 +75,7 @@ impl Schema {
             && self.parts() == other.parts()
             && self.agents() == other.agents()
             && self.agent_settings() == other.agent_settings()
+            && self.documents() == other.documents()
     }
 
     fn check_declared(&self) -> Result<()> {

@@ -507,6 +507,9 @@ fn sized(
         "mediumblob" => bytes(BLOBS[2].0, BLOBS[2].1),
         "longblob" => bytes(BLOBS[3].0, BLOBS[3].1),
         "json" => TypeSpec::plain(SqlType::Json),
+        // Sphinx's attributes, which MySQL has under other names.
+        "uint" => TypeSpec { unsigned: true, ..TypeSpec::plain(SqlType::Int) },
+        "string" => text(BLOBS[3].0, BLOBS[3].1),
         "multi" | "mva" => TypeSpec::of_multi(false),
         "multi64" | "multi_64" | "mva64" => TypeSpec::of_multi(true),
         "vector" => TypeSpec { length: first.unwrap_or(2_048), ..TypeSpec::plain(SqlType::Vector) },

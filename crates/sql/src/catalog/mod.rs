@@ -29,7 +29,9 @@ pub(crate) use kind::TypeSpec;
 pub(crate) use names::{TableName, Verb};
 pub(crate) use options::{DISTRIBUTED, TableOptions, WORDS};
 pub(crate) use origin::Origin;
-pub(crate) use table::{ROW_NUMBER, SqlTable, key_column, parse_column, row_number_column};
+pub(crate) use table::{
+    ROW_NUMBER, SqlTable, key_column, parse_column, percolate_columns, row_number_column,
+};
 pub(crate) use view::{View, ViewHead, not_a_table, not_a_view};
 
 /// A snapshot that statements read.

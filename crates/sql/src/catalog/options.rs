@@ -33,6 +33,8 @@ pub(crate) struct TableOptions {
     pub others: Vec<String>,
     /// The settings of ranked search, and `words`, its columns.
     pub words: Vec<(String, String)>,
+    /// Whether the columns are those of documents, and the rows queries: `type='pq'`. Read of statements alone.
+    pub is_percolate: bool,
 }
 
 impl Default for TableOptions {
@@ -44,6 +46,7 @@ impl Default for TableOptions {
             comment: String::new(),
             others: Vec::new(),
             words: Vec::new(),
+            is_percolate: false,
         }
     }
 }
@@ -104,9 +107,13 @@ impl TableOptions {
             *tokens = ahead;
             return Ok(true);
         }
+        let is_type = tokens.is_word("TYPE");
         if tokens.accept("ENGINE") || tokens.accept("TYPE") {
             tokens.take("=");
-            if text_or_name(tokens)?.eq_ignore_ascii_case(DISTRIBUTED) {
+            let kind = text_or_name(tokens)?;
+            let is = |name: &&str| kind.eq_ignore_ascii_case(name);
+            self.is_percolate |= is_type && PERCOLATE.iter().any(is);
+            if kind.eq_ignore_ascii_case(DISTRIBUTED) {
                 let message = "type='distributed' stands alone, with local='table' for each part: its \
                                columns are theirs";
                 return Err(Error::new(ErrorCode::ParseError, message));
@@ -211,7 +218,9 @@ impl TableOptions {
 
 /// The type of a distributed table.
 pub(crate) const DISTRIBUTED: &str = "distributed";
-/// The option with the columns of ranked search.
+/// The type of a table whose rows are queries.
+const PERCOLATE: [&str; 2] = ["pq", "percolate"];
+/// The option that names the columns whose words are searched.
 pub(crate) const WORDS: &str = "words";
 /// Settings with file names.
 const FILES: [&str; 3] = ["stopwords", "wordforms", "exceptions"];

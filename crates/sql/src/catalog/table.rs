@@ -25,6 +25,16 @@ pub(crate) fn key_column(key: &str, part: usize) -> String {
     format!("{}{part}.{key}", remora_engine::HIDDEN_PREFIX)
 }
 
+/// The columns of a percolate table, with their declarations.
+pub(crate) fn percolate_columns() -> [(&'static str, &'static str); 4] {
+    [
+        ("id", "bigint unsigned NOT NULL AUTO_INCREMENT PRIMARY KEY"),
+        ("query", "longtext NOT NULL DEFAULT ('')"),
+        ("tags", "longtext NOT NULL DEFAULT ('')"),
+        ("filters", "longtext NOT NULL DEFAULT ('')"),
+    ]
+}
+
 /// The hidden key column of a table without a primary key.
 pub(crate) fn row_number_column(id: u32) -> ColumnDef {
     ColumnDef {
@@ -200,6 +210,12 @@ impl SqlTable {
     ) -> String {
         if self.schema.is_distributed() {
             return self.distributed_statement(name);
+        }
+        if let Some(documents) = self.schema.documents() {
+            let made = Self::once(documents.clone()).create_statement(name, None, false);
+            let next = next.filter(|next| *next > 1);
+            let next = next.map_or_else(String::new, |next| format!(" AUTO_INCREMENT={next}"));
+            return format!("{made}{next} type='pq'");
         }
         let collation = self.options.collation;
         let mut lines: Vec<String> = self

@@ -1,4 +1,4 @@
-//! CALL KEYWORDS, SNIPPETS, SUGGEST and QSUGGEST, as Sphinx and Manticore have them.
+//! CALL KEYWORDS, SNIPPETS, SUGGEST and QSUGGEST, as Sphinx and Manticore have them; CALL PQ is in `percolate.rs`.
 //!
 //! ```text
 //! call     := "CALL" "KEYWORDS" "(" text "," table ["," (0 | 1)] ")"
@@ -20,7 +20,7 @@ use remora_words::{
 };
 use rustc_hash::FxHashMap;
 
-use super::part;
+use super::{part, percolate};
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
     agents::wire::PROCEDURE,
@@ -51,13 +51,14 @@ pub(super) async fn run<R: Reply>(
         part::run(session, &mut tokens, reply).await?;
         return Ok(Outcome::default());
     }
-    if !matches!(name.as_str(), "KEYWORDS" | "SNIPPETS" | "SUGGEST" | "QSUGGEST") {
+    if !matches!(name.as_str(), "KEYWORDS" | "SNIPPETS" | "SUGGEST" | "QSUGGEST" | "PQ") {
         return Err(Error::unsupported(format!("CALL {name}")));
     }
     let mut arguments = Arguments { tokens, parameters: statement.parameters.iter() };
     arguments.tokens.need("(")?;
     match name.as_str() {
         "KEYWORDS" => call_keywords(session, &mut arguments, reply)?,
+        "PQ" => percolate::call(session, &mut arguments, reply).await?,
         "SNIPPETS" => call_snippets(session, &mut arguments, reply).await?,
         "SUGGEST" => call_suggest(session, &mut arguments, Which::First, reply)?,
         _ => call_suggest(session, &mut arguments, Which::Last, reply)?,
@@ -66,13 +67,13 @@ pub(super) async fn run<R: Reply>(
 }
 
 /// What stands between the parentheses, and the values of its `?`.
-struct Arguments<'t> {
-    tokens: Tokens<'t>,
+pub(super) struct Arguments<'t> {
+    pub(super) tokens: Tokens<'t>,
     parameters: std::slice::Iter<'t, Value>,
 }
 
 /// An argument.
-enum Argument {
+pub(super) enum Argument {
     Text(String),
     Number(i64),
 }
@@ -97,15 +98,33 @@ impl Arguments<'_> {
         Ok(Argument::Number(if is_negative { -number } else { number }))
     }
 
-    fn text(&mut self) -> Result<String> {
+    pub(super) fn text(&mut self) -> Result<String> {
         match self.value()? {
             Argument::Text(text) => Ok(text),
             Argument::Number(number) => Ok(number.to_string()),
         }
     }
 
+    /// A text, or several in parentheses.
+    pub(super) fn texts(&mut self) -> Result<Vec<String>> {
+        let mut texts = Vec::new();
+        if self.tokens.take("(") {
+            texts.push(self.text()?);
+            while self.tokens.take(",") {
+                texts.push(self.text()?);
+            }
+            self.tokens.need(")")?;
+        } else {
+            texts.push(self.text()?);
+        }
+        Ok(texts)
+    }
+
     /// The options up to the end of the statement.
-    fn options(&mut self, mut set: impl FnMut(&str, Argument) -> Result<()>) -> Result<()> {
+    pub(super) fn options(
+        &mut self,
+        mut set: impl FnMut(&str, Argument) -> Result<()>,
+    ) -> Result<()> {
         while self.tokens.take(",") {
             let value = self.value()?;
             if self.tokens.is_word("AS") {
@@ -214,16 +233,7 @@ async fn call_snippets<R: Reply>(
     arguments: &mut Arguments<'_>,
     reply: &mut R,
 ) -> Result<()> {
-    let mut texts = Vec::new();
-    if arguments.tokens.take("(") {
-        texts.push(arguments.text()?);
-        while arguments.tokens.take(",") {
-            texts.push(arguments.text()?);
-        }
-        arguments.tokens.need(")")?;
-    } else {
-        texts.push(arguments.text()?);
-    }
+    let texts = arguments.texts()?;
     if texts.len() > MAX_TEXTS || texts.iter().any(|text| text.len() > MAX_TEXT_BYTES) {
         let message = format!(
             "CALL SNIPPETS takes {MAX_TEXTS} texts of {MAX_TEXT_BYTES} bytes: make several calls"

@@ -5,6 +5,7 @@ mod diagnostics;
 mod facets;
 mod local_file;
 mod part;
+mod percolate;
 mod prepared;
 mod set;
 

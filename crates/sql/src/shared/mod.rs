@@ -4,6 +4,7 @@
 mod agents;
 mod counters;
 mod locks;
+mod percolators;
 mod plans;
 mod resource_limits;
 
@@ -18,6 +19,7 @@ use remora_engine::Database;
 pub(crate) use agents::{AgentsState, Place, Strategy};
 pub(crate) use counters::{Counters, position_name};
 pub(crate) use locks::{LocksOwner, NamedLocks, SessionLocks, lock_name};
+pub(crate) use percolators::{MAX_RULES_BYTES, Percolators, Rule, Rules, rule_bytes};
 pub(crate) use plans::{Known, Plans};
 pub(crate) use resource_limits::ResourceLimits;
 
@@ -45,6 +47,8 @@ pub(crate) struct InstanceState {
     pub locks: Arc<NamedLocks>,
     /// Statements that were made ready before.
     pub plans: Plans,
+    /// The rules of percolate tables.
+    pub percolators: Percolators,
     /// The memory and disk that statements take, with their limits.
     pub resources: ResourceLimits,
     /// What is known of other servers in whose tables parts of tables lie.
@@ -103,6 +107,7 @@ impl InstanceState {
             temporary_bytes: Arc::default(),
             locks: Arc::default(),
             plans: Plans::default(),
+            percolators: Percolators::default(),
             agents: AgentsState::default(),
         }
     }

@@ -43,6 +43,9 @@ pub(crate) fn show<R: Reply>(
 /// Names and values of the last search.
 fn figures(session: &mut SessionState) -> Result<Vec<(String, String)>> {
     let Some(meta) = session.meta.clone() else { return Ok(Vec::new()) };
+    if !meta.figures.is_empty() {
+        return Ok(meta.figures);
+    }
     let seconds = |time: std::time::Duration| format!("{:.6}", time.as_secs_f64());
     let report = &meta.report;
     if meta.is_of_keywords() {

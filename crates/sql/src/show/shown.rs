@@ -78,7 +78,10 @@ pub(super) fn shown(session: &SessionState, source: &Source) -> Result<Shown> {
     }
     if !tokens.accept("SHOW") {
         tokens.next();
-        return match session.variables.is_sphinx {
+        // `DESC name TABLE` is Sphinx's in both dialects.
+        let mut ahead = tokens;
+        let is_sphinxs = listing::table_name(session, &mut ahead).is_ok() && ahead.is_word("TABLE");
+        return match session.variables.is_sphinx || is_sphinxs {
             true => sphinx::describe(session, &mut tokens),
             false => listing::describe(session, &mut tokens),
         };

@@ -23,9 +23,11 @@ pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<
     let mut grid = Grid::new(&["Index varchar(64) NOT NULL", "Type varchar(16) NOT NULL"]);
     for known in tables::all(session)? {
         if known.name.database == database {
-            let kind = match known.table.schema.is_distributed() {
-                false => "local",
-                true => "distributed",
+            let schema = &known.table.schema;
+            let kind = match (schema.is_distributed(), schema.documents()) {
+                (true, _) => "distributed",
+                (false, Some(_)) => "percolate",
+                (false, None) => "local",
             };
             grid.push(vec![text(known.name.table), text(kind)]);
         }
@@ -39,10 +41,24 @@ pub(super) fn describe(session: &SessionState, tokens: &mut Tokens<'_>) -> Resul
     if name.database.is_empty() {
         session.current_database()?;
     }
+    let of_documents = tokens.accept("TABLE");
     let filter = Filter::read(tokens)?;
     let known = tables::one(session, &name)?;
+    if of_documents {
+        return documents(&known.table, filter);
+    }
     let mut grid = Grid::new(&COLUMNS);
     for (name, kind) in columns(&known.table) {
+        grid.push(vec![text(name), text(kind)]);
+    }
+    Ok(Shown { grid, filter })
+}
+
+/// DESCRIBE name TABLE: the fields and attributes of the documents of a percolate table; of any other its own.
+fn documents(table: &SqlTable, filter: Filter) -> Result<Shown> {
+    let of_documents = table.schema.documents().map(|it| SqlTable::once(it.clone()));
+    let mut grid = Grid::new(&COLUMNS);
+    for (name, kind) in columns(of_documents.as_deref().unwrap_or(table)) {
         grid.push(vec![text(name), text(kind)]);
     }
     Ok(Shown { grid, filter })

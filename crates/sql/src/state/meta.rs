@@ -32,6 +32,8 @@ pub(crate) struct Meta {
     pub asked: Asked,
     /// Those that were left out then, if that is known of each, and are not asked.
     pub without: Option<Vec<String>>,
+    /// What is shown instead, of CALL PQ: names and values.
+    pub figures: Vec<(String, String)>,
     /// Its words, of which each is counted when they are shown.
     pub words: Vec<TextQuery>,
 }
@@ -136,6 +138,7 @@ impl SessionState {
             table,
             asked: self.asked_of_agents(),
             without: self.missing_agents(),
+            figures: Vec::new(),
             words,
         }));
     }

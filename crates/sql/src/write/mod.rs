@@ -3,11 +3,13 @@
 mod convert;
 mod define;
 mod rows;
+mod rules;
 mod transaction;
 mod unique;
 
 pub(crate) use define::COMPUTING;
 pub(crate) use rows::{check, explain, protect};
+pub(crate) use rules::{Documents, FILTERS, ID, QUERY, TAGS, refused, text_of};
 
 use crate::{
     Outcome, Result,

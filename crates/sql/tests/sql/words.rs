@@ -8,6 +8,7 @@ mod distributed;
 mod endings;
 mod groups;
 mod multi;
+mod percolate;
 mod shown;
 
 use std::fmt::Write as _;

@@ -4,11 +4,13 @@
 //! segments. Candidates are sets of documents by term. A candidate is evaluated by its hits if the sets are not exact,
 //! or if its weight is wanted.
 
+mod batch;
 mod best;
 mod bounds;
 mod document;
 mod passes;
 mod shifts;
+mod stored;
 mod tiers;
 mod told;
 mod top_k;
@@ -20,7 +22,7 @@ use remora_index::{DocSet, segment::Segment, words::WordsIndex};
 use remora_words::{
     WordsError,
     matching::{Candidates, Counts, Document, Hit, Matcher},
-    query,
+    query::{self, Parsed},
     rank::{self, Needs, Ranker, Scorer},
 };
 
@@ -29,8 +31,10 @@ use crate::{
     interrupt::Unless,
     snapshot::{SegmentView, TableView},
 };
+pub use batch::DocumentBatch;
 use document::SegmentDocument;
 use shifts::Phrase;
+pub use stored::StoredQuery;
 use tiers::{Set, Tiers};
 use told::{Told, incomplete};
 use vocabulary::ViewVocabulary;
@@ -118,8 +122,23 @@ impl Ranked {
     ) -> Result<Self> {
         let words = words_of(schema)?;
         let analyzer = words.analyzer()?;
+        let parsed =
+            query::parse(&asked.text, &analyzer, &names(schema, words)).map_err(refused)?;
+        Self::of_parsed(schema, view, asked, &parsed, needs_hits, unless)
+    }
+
+    /// The same of a query that was parsed.
+    fn of_parsed(
+        schema: &Arc<Schema>,
+        view: Option<&TableView>,
+        asked: &KeywordQuery,
+        parsed: &Parsed,
+        needs_hits: bool,
+        unless: &Unless,
+    ) -> Result<Self> {
+        let words = words_of(schema)?;
+        let analyzer = words.analyzer()?;
         let fields: Vec<String> = names(schema, words);
-        let parsed = query::parse(&asked.text, &analyzer, &fields).map_err(refused)?;
         let (weights, unknown) = weights(&fields, &asked.field_weights);
         let count = fields.len();
         let (matcher, totals, documents) = match (&asked.statistics, view) {
@@ -163,7 +182,7 @@ impl Ranked {
         let planned = matcher.as_ref().and_then(|matcher| matcher.warning().map(str::to_owned));
         let report = KeywordReport {
             words: matcher.as_ref().map_or_else(Vec::new, |matcher| matcher.words().to_vec()),
-            warning: planned.or(unknown).or(parsed.warning),
+            warning: planned.or(unknown).or_else(|| parsed.warning.clone()),
         };
         Ok(Self {
             is_every: asked.text.is_empty(),

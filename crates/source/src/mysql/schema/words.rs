@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 const MAX_BYTES: usize = 4 << 20;
 const COUNTER: &str = "AUTO_INCREMENT=";
 
-/// The parsed SHOW CREATE TABLE; empty if the source refused it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What the source says of a table; nothing if it did not tell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Words {
     /// Names of columns and the text after each.
     columns: Vec<(String, String)>,

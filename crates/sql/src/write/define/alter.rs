@@ -18,6 +18,7 @@ use super::{
     foreign::{self, Moved, check_needed},
     hidden_tables,
     key_columns::{add_key_columns, check_named_columns},
+    percolate,
     rebuild::rebuild,
     temporary,
 };
@@ -485,6 +486,7 @@ fn warn_of_duplicates(session: &SessionState, target: &TargetTable, draft: &Draf
 
 /// Gives a table its new definition and returns the number of copied rows.
 async fn apply(session: &mut SessionState, target: &TargetTable, draft: &Draft) -> Result<u64> {
+    percolate::check_alter(target.table.schema.documents())?;
     warn_of_duplicates(session, target, draft);
     let mut draft = draft.clone();
     add_key_columns(session, &target.name, &mut draft, Some(&target.table)).await?;

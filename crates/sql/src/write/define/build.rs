@@ -252,7 +252,9 @@ impl Draft {
         let checks = self.checks.iter().cloned().map(Line::Check);
         let lines = keys.chain(self.foreign.iter().cloned()).chain(checks);
         let keys = lines.map(|line| line.written()).collect();
-        DeclaredTable { keys, options: self.options.written(None), ..DeclaredTable::default() }
+        let documents = self.documents.clone().map(Box::new);
+        let options = self.options.written(None);
+        DeclaredTable { keys, options, documents, ..DeclaredTable::default() }
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     define, distributed,
     draft::{Draft, DraftColumn},
     key_columns::add_key_columns,
-    table_exists,
+    percolate, table_exists,
 };
 use crate::{
     Access, Column, Error, Outcome, Result,
@@ -67,12 +67,12 @@ pub(super) async fn run(
         draft.foreign.clear();
         draft.checks.iter_mut().for_each(|check| check.name.clear());
         draft.finish(&name)?;
-        return match make(session, &name, &draft, temporary).await {
-            Ok(()) => Ok(Outcome::default()),
-            Err(error) => already(session, error, lenient),
-        };
+        return made(session, &name, &draft, temporary, lenient).await;
     }
     parse_definition(session, &name.database, tokens, &mut draft)?;
+    if draft.options.is_percolate {
+        return of_queries(session, &name, draft, temporary, lenient, tokens).await;
+    }
     let ignores = tokens.accept("IGNORE");
     tokens.accept("REPLACE");
     tokens.accept("AS");
@@ -107,7 +107,38 @@ pub(super) async fn run(
     fill(session, &name, positions, rows).await
 }
 
-/// The error, or with IF NOT EXISTS only a note if the table exists.
+/// Makes a percolate table of the definition of its documents.
+async fn of_queries(
+    session: &mut SessionState,
+    name: &TableName,
+    mut documents: Draft,
+    temporary: bool,
+    lenient: bool,
+    tokens: &Tokens<'_>,
+) -> Result<Outcome> {
+    if temporary {
+        return Err(Error::unsupported("a temporary percolate table"));
+    }
+    documents.settle_defaults(session)?;
+    let queries = percolate::queries(name, documents, tokens)?;
+    made(session, name, &queries, false, lenient).await
+}
+
+/// Makes the table of a draft, unless one is there where that may be.
+async fn made(
+    session: &mut SessionState,
+    name: &TableName,
+    draft: &Draft,
+    temporary: bool,
+    lenient: bool,
+) -> Result<Outcome> {
+    match make(session, name, draft, temporary).await {
+        Ok(()) => Ok(Outcome::default()),
+        Err(error) => already(session, error, lenient),
+    }
+}
+
+/// What ends the statement with an error, but for the table that is there where that may be.
 fn already(session: &SessionState, error: Error, lenient: bool) -> Result<Outcome> {
     if error.code != ErrorCode::TableExists || !lenient {
         return Err(error);

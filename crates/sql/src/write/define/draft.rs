@@ -1,5 +1,6 @@
 //! The draft of a table's definition while a statement creates or alters it, with MySQL's checks.
 
+use remora_engine::Schema;
 use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
@@ -34,6 +35,8 @@ pub(super) struct Draft {
     pub nullable: Vec<String>,
     /// Renamed columns: old and new names.
     pub renamed: Vec<(String, String)>,
+    /// The documents that are put to its rows, if those are queries.
+    pub documents: Option<Schema>,
 }
 
 /// A column of a draft.
@@ -66,6 +69,7 @@ impl Draft {
             row_number: row_number.map(|column| column.id),
             nullable: Vec::new(),
             renamed: Vec::new(),
+            documents: table.schema.documents().cloned(),
         }
     }
 
@@ -382,8 +386,8 @@ impl Draft {
     }
 }
 
-/// Whether a text is a single expression in parentheses.
-fn is_parenthesised(text: &str) -> bool {
+/// Whether a text is one expression in parentheses.
+pub(in crate::write) fn is_parenthesised(text: &str) -> bool {
     let whole = crate::parse::read(text, |tokens: &mut Tokens<'_>| {
         tokens.parenthesised()?;
         tokens.expect_end()

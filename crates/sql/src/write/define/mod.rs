@@ -14,12 +14,15 @@ mod followed_keys;
 mod followed_words;
 mod foreign;
 mod key_columns;
+mod percolate;
 mod rebuild;
 mod stored;
 mod temporary;
 mod view;
 
+pub(super) use draft::is_parenthesised;
 pub(crate) use followed_keys::COMPUTING;
+pub(super) use stored::{Owner, check_stored};
 
 use std::sync::Arc;
 

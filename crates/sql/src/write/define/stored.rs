@@ -57,8 +57,8 @@ const VARYING: [&str; 27] = [
 
 /// The part of the definition that has the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner<'n> {
-    /// The CHECK condition of this name.
+pub(in crate::write) enum Owner<'n> {
+    /// The condition of this name.
     Check(&'n str),
     /// The generated column of this name.
     Generated(&'n str),
@@ -66,6 +66,8 @@ pub(super) enum Owner<'n> {
     Default(&'n str),
     /// A part of the index of this name.
     Index(&'n str),
+    /// The filters of a stored query.
+    Filters,
 }
 
 /// The kinds of forbidden content.
@@ -76,8 +78,8 @@ enum Foreign {
     Function(String),
 }
 
-/// Refuses subqueries, variables, and functions whose value does not depend on their arguments only.
-pub(super) fn check_stored(expression: &str, owner: Owner<'_>) -> Result<()> {
+/// Refuses queries, variables, and functions that are more than values of their arguments.
+pub(in crate::write) fn check_stored(expression: &str, owner: Owner<'_>) -> Result<()> {
     let text = expression.as_bytes();
     let tokens = tokens(text, LexMode::default())?;
     match foreign(text, &tokens, owner) {
@@ -117,6 +119,14 @@ fn foreign(text: &[u8], tokens: &[Token], owner: Owner<'_>) -> Option<Foreign> {
 impl Owner<'_> {
     fn error(self, foreign: &Foreign) -> Error {
         let (code, message) = match (self, foreign) {
+            (Owner::Filters, _) => (
+                ErrorCode::ParseError,
+                format!(
+                    "The filters of a stored query are a condition of the document alone: they contain a query, a \
+                     variable or a disallowed function{}.",
+                    foreign.shown()
+                ),
+            ),
             (Owner::Check(name), Foreign::Variable) => (
                 ErrorCode::CheckVariable,
                 format!(

@@ -12,7 +12,10 @@ use crate::{
     catalog::{ROW_NUMBER, SqlTable, TableName, quoted_name},
     state::SessionState,
     transaction::{Key, Overlay, TemporaryTable},
-    write::convert::{Slot, year_as_given},
+    write::{
+        convert::{Slot, year_as_given},
+        rules::check_rules,
+    },
 };
 
 /// The prefix of a new row's columns, where the existing row is read beside it.
@@ -48,6 +51,7 @@ impl Computed {
         maker: &RowMaker,
         rows: &mut [Row],
     ) -> Result<Vec<bool>> {
+        check_rules(session, target, rows).await?;
         let mut kept = vec![true; rows.len()];
         if self.columns.is_empty() && self.checks.is_empty() || rows.is_empty() {
             return Ok(kept);
@@ -193,6 +197,58 @@ pub(crate) async fn values_over(
     restore(session, name, hidden);
     let values = found?.into_iter().map(|row| row.into_iter().next().unwrap_or(Value::Null));
     Ok(values.collect())
+}
+
+/// Conditions that one SELECT evaluates.
+const CONDITIONS_AT_ONCE: usize = 32;
+
+/// Of which of some rows of a table each condition holds. Conditions mean what they mean in a SELECT of that table.
+pub(crate) async fn conditions_over(
+    session: &mut SessionState,
+    target: &TargetTable,
+    rows: &[Row],
+    conditions: &[&str],
+) -> Result<Vec<Vec<bool>>> {
+    let name = TableName::new(target.name.database.clone(), ROWS.to_owned());
+    let hidden =
+        session.transaction.put_temporary(name.clone(), numbered(&target.table, rows, "", &[]));
+    let mut held = Vec::with_capacity(conditions.len());
+    let mut failed = None;
+    for some in conditions.chunks(CONDITIONS_AT_ONCE) {
+        match hold(session, target, some, rows.len()).await {
+            Ok(some) => held.extend(some),
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
+        }
+    }
+    restore(session, name, hidden);
+    failed.map_or(Ok(held), Err)
+}
+
+/// The same of as many conditions as one SELECT evaluates, where the rows are a temporary table.
+async fn hold(
+    session: &mut SessionState,
+    target: &TargetTable,
+    conditions: &[&str],
+    rows: usize,
+) -> Result<Vec<Vec<bool>>> {
+    session.check_interrupted()?;
+    let each: Vec<String> =
+        conditions.iter().map(|condition| format!("(({condition}) IS TRUE)")).collect();
+    let query = Query::new(&format!(
+        "SELECT {} FROM {}.{} AS {} ORDER BY {} LIMIT {}",
+        each.join(","),
+        quoted_name(&target.name.database),
+        quoted_name(ROWS),
+        quoted_name(&target.name.table),
+        quoted_name(ROW_NUMBER),
+        rows.max(1)
+    ));
+    let found = query.rows(session).await?;
+    let of = |nth: usize| found.iter().map(|row| row.get(nth).is_some_and(is_true)).collect();
+    Ok((0..conditions.len()).map(of).collect())
 }
 
 fn restore(session: &mut SessionState, name: TableName, before: Option<TemporaryTable>) {

@@ -1,0 +1,114 @@
+//! A query that is stored and asked of documents that come later. It is parsed once, and it is known without which
+//! keywords it finds nothing.
+
+use remora_words::{
+    analysis::Analyzer,
+    matching::{Candidates, Counts, Expansion, Matcher, Place, Term, Vocabulary},
+    query::{self, Parsed},
+    rank::Ranker,
+};
+
+use super::{names, refused, words_of};
+use crate::{KeywordQuery, Result, Schema};
+
+/// A keyword query that was parsed for documents of a definition.
+#[derive(Debug)]
+pub struct StoredQuery {
+    pub(super) asked: KeywordQuery,
+    pub(super) parsed: Parsed,
+    required: Vec<Vec<String>>,
+}
+
+impl StoredQuery {
+    /// Parses a query. An empty text finds every document.
+    ///
+    /// # Errors
+    /// [`crate::Error::Request`] with Sphinx's text if the query is wrong, or if the definition has no words.
+    pub fn new(documents: &Schema, text: &str) -> Result<Self> {
+        let words = words_of(documents)?;
+        let analyzer = words.analyzer()?;
+        let parsed = query::parse(text, &analyzer, &names(documents, words)).map_err(refused)?;
+        let required = match &parsed.root {
+            Some(root) => {
+                let mut vocabulary = EveryWord { analyzer: &analyzer };
+                let matcher = Matcher::new(root, &mut vocabulary, Default::default());
+                let matcher = matcher.map_err(refused)?;
+                required(&matcher.candidates().0, matcher.terms())
+            }
+            None if text.is_empty() => Vec::new(),
+            // Nothing is left of it.
+            None => vec![Vec::new()],
+        };
+        let asked =
+            KeywordQuery { text: text.to_owned(), ranker: Ranker::None, ..KeywordQuery::default() };
+        Ok(Self { asked, parsed, required })
+    }
+
+    /// A document that the query finds has one keyword at least of each of these groups. Without a group any document
+    /// may be found; an empty group means that none is.
+    pub fn required(&self) -> &[Vec<String>] {
+        &self.required
+    }
+}
+
+/// The vocabulary of documents that nobody knows yet: every word may be there, and what a wildcard stands for is not
+/// known.
+struct EveryWord<'a> {
+    analyzer: &'a Analyzer,
+}
+
+impl Vocabulary for EveryWord<'_> {
+    fn total(&self) -> u64 {
+        1
+    }
+
+    fn keyword(&self, word: &str, is_exact: bool) -> Option<String> {
+        self.analyzer.keyword(word, is_exact)
+    }
+
+    fn counts(&mut self, _: &str) -> remora_words::Result<Counts> {
+        Ok(Counts { documents: 1, hits: 1 })
+    }
+
+    fn expand(&mut self, _: &str) -> remora_words::Result<Result<Vec<Expansion>, String>> {
+        Ok(Ok(Vec::new()))
+    }
+
+    fn union(
+        &mut self,
+        _: &[String],
+        _: Option<&dyn Fn(Place) -> bool>,
+    ) -> remora_words::Result<u64> {
+        Ok(1)
+    }
+}
+
+/// The groups of keywords of which a candidate has one each.
+fn required(candidates: &Candidates, terms: &[Term]) -> Vec<Vec<String>> {
+    match candidates {
+        Candidates::Term(term) => match terms.get(*term) {
+            Some(term) if !term.is_union => vec![term.keywords.clone()],
+            _ => Vec::new(),
+        },
+        Candidates::All(parts) => parts.iter().flat_map(|part| required(part, terms)).collect(),
+        Candidates::Any(parts) => of_some(parts, 1, terms),
+        Candidates::AtLeast(parts, least) => of_some(parts, *least, terms),
+        Candidates::Without(wanted, _) => required(wanted, terms),
+    }
+}
+
+/// The same of documents that are in at least so many of the parts. They may lack `least - 1` fewer parts than there
+/// are, so of any others they are in one.
+fn of_some(parts: &[Candidates], least: usize, terms: &[Term]) -> Vec<Vec<String>> {
+    let shortest = |part| required(part, terms).into_iter().min_by_key(Vec::len);
+    let mut known: Vec<Vec<String>> = parts.iter().filter_map(shortest).collect();
+    let needed = (parts.len() + 1).saturating_sub(least);
+    if known.len() < needed {
+        return Vec::new();
+    }
+    known.sort_by_key(Vec::len);
+    let mut any: Vec<String> = known.into_iter().take(needed).flatten().collect();
+    any.sort_unstable();
+    any.dedup();
+    vec![any]
+}

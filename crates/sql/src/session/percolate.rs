@@ -1,0 +1,477 @@
+//! CALL PQ: which rules of a percolate table match documents, as Manticore has it.
+//!
+//! ```text
+//! call      := "CALL" "PQ" "(" table "," documents ("," value ["AS"] name)* ")"
+//! documents := text | "(" text ("," text)* ")"
+//! ```
+//! The documents become one index in memory, of which the rules are asked whose keywords stand in it. What is left is
+//! what one SELECT evaluates: the filters of the rules that matched.
+
+use std::{sync::Arc, time::Instant};
+
+use remora_engine::{ColumnType, DocumentBatch, Reader, Row, StoredQuery, Value};
+use remora_mysql::{Collation, ErrorCode};
+use rustc_hash::FxHashMap;
+use serde_json::Value as Json;
+
+use super::call::{Argument, Arguments};
+use crate::{
+    Cell, Column, Error, Reply, Result,
+    catalog::{SqlTable, TableName, Verb},
+    error::from_engine,
+    meaning::types::ExprType,
+    shared::{MAX_RULES_BYTES, Rule, Rules, rule_bytes},
+    state::{Meta, SessionState},
+    write::{Documents, FILTERS, ID, QUERY, TAGS, refused, text_of},
+};
+
+/// Most documents of a call, and bytes of them: their index takes several times as much memory.
+const MAX_DOCUMENTS: usize = 10_000;
+const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
+/// How much of a statement's memory a byte of a document takes, about.
+const INDEX_BYTES: u64 = 8;
+/// Rules that are read at once.
+const RULES_AT_ONCE: usize = 1_024;
+
+/// Rules that are asked between two moments at which other sessions have the thread.
+const RULES_BETWEEN_YIELDS: usize = 64;
+
+/// Runs CALL PQ, from what stands behind the first parenthesis on.
+pub(super) async fn call<R: Reply>(
+    session: &mut SessionState,
+    arguments: &mut Arguments<'_>,
+    reply: &mut R,
+) -> Result<()> {
+    let since = Instant::now();
+    let name = table_of(session, &arguments.text()?)?;
+    arguments.tokens.need(",")?;
+    let texts = arguments.texts()?;
+    let options = Options::read(arguments)?;
+    let engine_name = name.engine_name(&session.shared);
+    let reader = session.reader();
+    let schema = reader.schema(&engine_name).map_err(|_| name.missing())?;
+    let documents = Documents::of(&name, &schema).ok_or_else(|| no_rules(&name))?;
+    if schema.is_distributed() {
+        return Err(Error::unsupported("CALL PQ of a distributed table: call it for each part"));
+    }
+    if session.transaction.overlay(&engine_name).is_some() {
+        let what = "CALL PQ of a table that the transaction has changed: commit first";
+        return Err(Error::unsupported(what));
+    }
+    let rules = rules_of(session, &reader, &name, &engine_name, &documents).await?;
+    let given = Given::read(session, texts, &options, documents.table())?;
+    let rows = documents.rows(session, given.values).await?;
+    let schema = &documents.table().schema;
+    let batch = DocumentBatch::new(schema, &rows, reader.ending());
+    let batch = batch.map_err(|error| from_engine(&error))?;
+    let setup = since.elapsed();
+    let candidates = rules.candidates(&batch);
+    let rejected = rules.rules.len() - candidates.len();
+    let mut matched = Vec::new();
+    for (nth, rule) in candidates.into_iter().enumerate() {
+        if nth % RULES_BETWEEN_YIELDS == 0 {
+            session.check_interrupted()?;
+            tokio::task::yield_now().await;
+        }
+        let found = batch.find(&rule.stored, reader.ending());
+        let found = found.map_err(|error| from_engine(&error))?;
+        if !found.is_empty() {
+            matched.push((Arc::clone(rule), found));
+        }
+    }
+    filter(session, &documents, &rows, &mut matched).await?;
+    send(&matched, &given.labels, &options, reply).await?;
+    let seconds = |time: std::time::Duration| format!("{:.3} sec", time.as_secs_f64());
+    let mut documents: Vec<u32> = matched.iter().flat_map(|(_, found)| found).copied().collect();
+    documents.sort_unstable();
+    documents.dedup();
+    let mut figures = vec![
+        ("Total", seconds(since.elapsed())),
+        ("Queries matched", matched.len().to_string()),
+        ("Queries failed", "0".to_owned()),
+        ("Document matched", documents.len().to_string()),
+        ("Total queries stored", rules.rules.len().to_string()),
+        ("Term only queries", rules.by_keyword_count().to_string()),
+    ];
+    if options.verbose {
+        figures.push(("Setup", seconds(setup)));
+        figures.push(("Fast rejected queries", rejected.to_string()));
+    }
+    let figures = figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    session.meta = Some(Box::new(Meta { figures, ..Meta::default() }));
+    Ok(())
+}
+
+/// The table of a name that may be read.
+fn table_of(session: &SessionState, named: &str) -> Result<TableName> {
+    let name = match named.split_once('.') {
+        Some((database, table)) => TableName::new(database, table),
+        None => TableName::new(session.current_database()?, named),
+    };
+    name.check(&session.identity, Verb::Select)?;
+    Ok(name)
+}
+
+fn no_rules(name: &TableName) -> Error {
+    let message =
+        format!("Table '{name}' is no percolate table: CREATE TABLE … type='pq' makes one");
+    Error::new(ErrorCode::ParseError, message)
+}
+
+/// What is said behind the documents.
+struct Options {
+    is_json: bool,
+    documents: bool,
+    id_field: Option<String>,
+    query: bool,
+    verbose: bool,
+    skips_bad: bool,
+    skips_empty: bool,
+    shift: i64,
+}
+
+impl Options {
+    fn read(arguments: &mut Arguments<'_>) -> Result<Self> {
+        let mut options = Self {
+            is_json: true,
+            documents: false,
+            id_field: None,
+            query: false,
+            verbose: false,
+            skips_bad: false,
+            skips_empty: false,
+            shift: 0,
+        };
+        arguments.options(|name, value| options.set(&name.to_lowercase(), value))?;
+        Ok(options)
+    }
+
+    fn set(&mut self, name: &str, value: Argument) -> Result<()> {
+        let unknown = || {
+            let message = format!("unknown option '{name}' (or bad argument type)");
+            Err(Error::new(ErrorCode::ParseError, message))
+        };
+        match (name, value) {
+            ("docs_json", Argument::Number(is)) => self.is_json = is != 0,
+            ("docs", Argument::Number(is)) => self.documents = is != 0,
+            ("query", Argument::Number(is)) => self.query = is != 0,
+            ("verbose", Argument::Number(is)) => self.verbose = is != 0,
+            ("skip_bad_json", Argument::Number(is)) => self.skips_bad = is != 0,
+            ("skip_empty", Argument::Number(is)) => self.skips_empty = is != 0,
+            ("shift", Argument::Number(shift)) => self.shift = shift,
+            ("docs_id", Argument::Text(field)) => self.id_field = Some(field),
+            // How documents or rules are dealt out to agents: all answers are the same, and there are none.
+            ("mode", Argument::Text(mode)) if mode == "sparsed" || mode == "sharded" => {}
+            _ => return unknown(),
+        }
+        Ok(())
+    }
+}
+
+/// The documents of a call.
+#[derive(Default)]
+struct Given {
+    /// Of each the places of columns and their values.
+    values: Vec<Vec<(usize, Value)>>,
+    /// What each is called in the answer.
+    labels: Vec<String>,
+}
+
+impl Given {
+    fn read(
+        session: &SessionState,
+        texts: Vec<String>,
+        options: &Options,
+        table: &SqlTable,
+    ) -> Result<Self> {
+        let bytes: u64 = texts.iter().map(|text| text.len() as u64).sum();
+        let most = session.shared.settings.max_query_memory_bytes / INDEX_BYTES;
+        let most = most.min(MAX_DOCUMENT_BYTES);
+        if bytes > most {
+            let message = format!(
+                "the documents of CALL PQ take {bytes} bytes, and {most} at most: make several calls"
+            );
+            return Err(Error::new(ErrorCode::OutOfMemory, message));
+        }
+        let mut given = Self::default();
+        let mut number = 0_i64;
+        for text in texts {
+            session.check_interrupted()?;
+            for document in split(text, options) {
+                number += 1;
+                if number > MAX_DOCUMENTS as i64 {
+                    let message =
+                        format!("CALL PQ takes {MAX_DOCUMENTS} documents: make several calls");
+                    return Err(Error::new(ErrorCode::ParseError, message));
+                }
+                given.add(session, document, number, options, table)?;
+            }
+        }
+        Ok(given)
+    }
+
+    /// Adds a document, unless it may be passed over, with a warning.
+    fn add(
+        &mut self,
+        session: &SessionState,
+        document: Document,
+        number: i64,
+        options: &Options,
+        table: &SqlTable,
+    ) -> Result<()> {
+        let warned = |skips: bool, message: String| match skips {
+            true => {
+                session.warn(ErrorCode::SearchWarning, message);
+                Ok(())
+            }
+            false => Err(Error::new(ErrorCode::ParseError, message)),
+        };
+        let fields = match document {
+            Document::Text(text) if text.is_empty() => {
+                return warned(options.skips_empty, format!("document {number} is empty"));
+            }
+            Document::Text(text) => {
+                let first = table.schema.words.as_ref().and_then(|words| words.columns.first());
+                let values = first.map(|&field| (field, Value::Text(text.into())));
+                self.values.push(values.into_iter().collect());
+                self.labels.push(number.saturating_add(options.shift).to_string());
+                return Ok(());
+            }
+            Document::Bad(why) => {
+                let message = format!("document {number} is no JSON object: {why}");
+                return warned(options.skips_bad, message);
+            }
+            Document::Fields(fields) if fields.is_empty() => {
+                return warned(options.skips_empty, format!("document {number} is empty"));
+            }
+            Document::Fields(fields) => fields,
+        };
+        let label = match options.id_field.as_ref().map(|field| (field, find(&fields, field))) {
+            None => number.saturating_add(options.shift).to_string(),
+            Some((_, Some(Json::Number(id)))) if id.is_i64() || id.is_u64() => id.to_string(),
+            Some((_, Some(Json::String(id)))) if id.parse::<i64>().is_ok() => id.clone(),
+            Some((field, _)) => {
+                let message =
+                    format!("document {number} has no integer '{field}', which is docs_id");
+                return warned(options.skips_bad, message);
+            }
+        };
+        let mut values = Vec::with_capacity(fields.len());
+        for (name, value) in fields {
+            // What the table has no column for no rule can ask for.
+            let Some(column) = table.column(&name).filter(|_| !value.is_null()) else { continue };
+            match value_of(table, column, value) {
+                Some(value) => values.push((column, value)),
+                None => {
+                    let message = format!(
+                        "document {number}: '{name}' is an array or an object, and its column is neither JSON nor MULTI"
+                    );
+                    return warned(options.skips_bad, message);
+                }
+            }
+        }
+        self.values.push(values);
+        self.labels.push(label);
+        Ok(())
+    }
+}
+
+/// A document as it was given.
+enum Document {
+    Text(String),
+    Fields(serde_json::Map<String, Json>),
+    /// Why it is none.
+    Bad(String),
+}
+
+/// The documents of a text: itself, or a JSON object, or several in an array.
+fn split(text: String, options: &Options) -> Vec<Document> {
+    if !options.is_json {
+        return vec![Document::Text(text)];
+    }
+    if text.trim().is_empty() {
+        return vec![Document::Fields(serde_json::Map::new())];
+    }
+    let of = |value: Json| match value {
+        Json::Object(fields) => Document::Fields(fields),
+        other => Document::Bad(format!("it is {other}")),
+    };
+    match serde_json::from_str(&text) {
+        Ok(Json::Array(values)) => values.into_iter().map(of).collect(),
+        Ok(value) => vec![of(value)],
+        Err(error) => vec![Document::Bad(error.to_string())],
+    }
+}
+
+/// The field of a name, in any case.
+fn find<'f>(fields: &'f serde_json::Map<String, Json>, name: &str) -> Option<&'f Json> {
+    let is_it = |(other, _): &(&String, &Json)| other.eq_ignore_ascii_case(name);
+    fields.get(name).or_else(|| fields.iter().find(is_it).map(|(_, value)| value))
+}
+
+/// What is given for a column; `None` of what is no value of one.
+fn value_of(table: &SqlTable, column: usize, value: Json) -> Option<Value> {
+    let kind = &table.columns.get(column)?.kind;
+    let takes_json = kind.engine_type() == ColumnType::Json;
+    match value {
+        Json::String(text) if !takes_json || kind.multi().is_some() => {
+            Some(Value::Text(text.into()))
+        }
+        Json::Array(_) | Json::Object(_) if !takes_json => None,
+        value if takes_json => Some(Value::Json(value.to_string().into())),
+        Json::Bool(is) => Some(Value::Int(is.into())),
+        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => Some(Value::Int(number)),
+            (None, Some(number)) => Some(Value::Uint(number)),
+            (None, None) => number.as_f64().map(Value::Float),
+        },
+        _ => None,
+    }
+}
+
+/// The rules of a table at the reader's moment: as they are known, or read again.
+async fn rules_of(
+    session: &SessionState,
+    reader: &Reader,
+    name: &TableName,
+    engine_name: &str,
+    documents: &Documents,
+) -> Result<Arc<Rules>> {
+    let version = reader.version(engine_name).map_err(|error| from_engine(&error))?;
+    let known = session.shared.percolators.get(engine_name);
+    if let Some(known) = known.as_ref().filter(|known| known.version == version) {
+        return Ok(Arc::clone(known));
+    }
+    // Rules of a table that was dropped since are for other documents.
+    let known = known.filter(|known| known.version.table == version.table);
+    let known: FxHashMap<u64, &Arc<Rule>> =
+        known.iter().flat_map(|known| &known.rules).map(|rule| (rule.id, rule)).collect();
+    let (mut rules, mut bytes) = (Vec::new(), 0_usize);
+    let mut after = None;
+    loop {
+        reader.ending().check().map_err(|error| from_engine(&error))?;
+        tokio::task::yield_now().await;
+        let keys = reader.keys_after(engine_name, after.as_deref(), RULES_AT_ONCE);
+        let keys = keys.map_err(|error| from_engine(&error))?;
+        let Some(last) = keys.last() else { break };
+        let mut rows: Vec<(usize, Row)> = Vec::with_capacity(keys.len());
+        let columns = [ID, QUERY, TAGS, FILTERS];
+        reader
+            .get_many(engine_name, &keys, &columns, &mut |place, row| {
+                rows.push((place, std::mem::take(row)));
+                Ok(())
+            })
+            .map_err(|error| from_engine(&error))?;
+        rows.sort_unstable_by_key(|(place, _)| *place);
+        for (_, row) in &rows {
+            let id = match row.get(ID) {
+                Some(Value::Uint(id)) => *id,
+                _ => continue,
+            };
+            let (query, tags, filters) =
+                (text_of(row, QUERY), text_of(row, TAGS), text_of(row, FILTERS).trim());
+            bytes += rule_bytes(query, tags, filters);
+            if bytes > MAX_RULES_BYTES {
+                let message = format!(
+                    "the rules of '{name}' take more than {} MiB in memory: divide them among several tables",
+                    MAX_RULES_BYTES >> 20
+                );
+                return Err(Error::new(ErrorCode::OutOfMemory, message));
+            }
+            let same = known.get(&id).filter(|known| {
+                known.query == query && known.tags == tags && known.filters == filters
+            });
+            rules.push(match same {
+                Some(known) => Arc::clone(known),
+                None => Arc::new(rule(name, documents, id, [query, tags, filters])?),
+            });
+        }
+        after = Some(last.clone());
+    }
+    let rules = Arc::new(Rules::new(version, rules));
+    session.shared.percolators.put(engine_name, &rules);
+    Ok(rules)
+}
+
+/// A rule, parsed; of one that was written otherwise than by SQL this may fail.
+fn rule(
+    name: &TableName,
+    documents: &Documents,
+    id: u64,
+    [query, tags, filters]: [&str; 3],
+) -> Result<Rule> {
+    let stored = StoredQuery::new(&documents.table().schema, query).map_err(|error| {
+        let error = refused(name, &error);
+        Error::new(error.code, format!("rule {id}: {}", error.message))
+    })?;
+    let [query, tags, filters] = [query, tags, filters].map(str::to_owned);
+    Ok(Rule { id, query, tags, filters, stored })
+}
+
+/// A rule and the numbers of the documents that it matched.
+type Matched = (Arc<Rule>, Vec<u32>);
+
+/// Leaves of what matched by keywords what the rules' filters leave.
+async fn filter(
+    session: &mut SessionState,
+    documents: &Documents,
+    rows: &[Row],
+    matched: &mut Vec<Matched>,
+) -> Result<()> {
+    let rules: Vec<Arc<Rule>> = matched.iter().map(|(rule, _)| Arc::clone(rule)).collect();
+    let mut filters: Vec<&str> = rules.iter().map(|rule| rule.filters.as_str()).collect();
+    filters.retain(|filter| !filter.is_empty());
+    filters.sort_unstable();
+    filters.dedup();
+    if filters.is_empty() {
+        return Ok(());
+    }
+    let held = documents.conditions(session, rows, &filters).await?;
+    let held: FxHashMap<&str, Vec<bool>> = filters.into_iter().zip(held).collect();
+    for (rule, found) in matched.iter_mut() {
+        if let Some(held) = held.get(rule.filters.as_str()) {
+            found.retain(|&document| held.get(document as usize).is_some_and(|holds| *holds));
+        }
+    }
+    matched.retain(|(_, found)| !found.is_empty());
+    Ok(())
+}
+
+async fn send<R: Reply>(
+    matched: &[Matched],
+    labels: &[String],
+    options: &Options,
+    reply: &mut R,
+) -> Result<()> {
+    let mut columns = vec![ExprType::uint(20).not_null().column_named("id")];
+    if options.documents {
+        columns.push(text_column("documents"));
+    }
+    if options.query {
+        columns.extend(["query", "tags", "filters"].map(text_column));
+    }
+    reply.columns(&columns)?;
+    for (rule, found) in matched {
+        let documents = match options.documents {
+            true => {
+                let label = |&document: &u32| labels.get(document as usize).map(String::as_str);
+                found.iter().filter_map(label).collect::<Vec<_>>().join(",")
+            }
+            false => String::new(),
+        };
+        let mut row = vec![Cell::Uint(rule.id)];
+        if options.documents {
+            row.push(Cell::Text(&documents));
+        }
+        if options.query {
+            row.extend([&rule.query, &rule.tags, &rule.filters].map(|text| Cell::Text(text)));
+        }
+        reply.row(&row)?;
+        reply.drain().await?;
+    }
+    Ok(())
+}
+
+fn text_column(name: &str) -> Column {
+    ExprType::text(u32::MAX / 4, Collation::UTF8MB4_0900_AI_CI).not_null().column_named(name)
+}
