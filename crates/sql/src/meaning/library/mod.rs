@@ -35,6 +35,7 @@ pub(crate) use groups::GROUP_KEY;
 pub(crate) use json::JSON_ROWS;
 pub(crate) use multi::{EACH, NUMBERS_OF, UNFOLD, check_sought};
 
+pub(crate) use session::{ASSIGN_VARIABLE, READ_VARIABLE};
 /// All functions.
 pub(crate) const TABLES: &[&[Definition]] = &[
     arithmetic::FUNCTIONS,
