@@ -430,6 +430,26 @@ async fn explain_tells_how_statements_that_write_find_their_rows() {
             "EXPLAIN INSERT INTO users VALUES (1)",
             "1136 Column count doesn't match value count at row 1",
         ),
+        (
+            "EXPLAIN INSERT INTO users SELECT 1, 2",
+            "1136 Column count doesn't match value count at row 1",
+        ),
+        (
+            "EXPLAIN REPLACE INTO users SELECT id FROM users",
+            "1136 Column count doesn't match value count at row 1",
+        ),
+        (
+            "EXPLAIN INSERT INTO users VALUES (9000, nosuch, 'de')",
+            "1054 Unknown column 'nosuch' in 'field list'",
+        ),
+        (
+            "EXPLAIN INSERT INTO users SET id = 9000, mail = nosuch",
+            "1054 Unknown column 'nosuch' in 'field list'",
+        ),
+        (
+            "EXPLAIN INSERT INTO users VALUES (9000, 'a', 'de') ON DUPLICATE KEY UPDATE mail = CONCAT(nosuch, 'x')",
+            "1054 Unknown column 'nosuch' in 'field list'",
+        ),
         ("EXPLAIN UPDATE users SET nosuch = 1", "1054 Unknown column 'nosuch' in 'field list'"),
         ("EXPLAIN UPDATE users SET mail = nosuch", "1054 Unknown column 'nosuch' in 'field list'"),
         (
