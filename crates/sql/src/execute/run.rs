@@ -187,7 +187,10 @@ impl Query {
                 (altered(tables, |relation, table| table.in_plan(relation)), catalog.rows())
             }
         };
-        let planner = Planner::new(session.context(), memory, tables, rows, extent);
+        let mut planner = Planner::new(session.context(), memory, tables, rows, extent);
+        if catalog.assigns() {
+            planner.keep_orders();
+        }
         let planner = Arc::new(planner);
         let is_long = source.is_long();
         let shown = columns;

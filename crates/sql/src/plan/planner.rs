@@ -137,6 +137,12 @@ impl Planner {
         Self { state, context, tables }
     }
 
+    /// From here on queries in FROM are sorted as they say, also where no LIMIT depends on it.
+    pub(crate) fn keep_orders(&mut self) {
+        let options = self.state.config_mut().options_mut();
+        options.sql_parser.enable_subquery_sort_elimination = false;
+    }
+
     /// The plan of a query, not optimised.
     pub(crate) fn plan(&self, query: ast::Query) -> Result<LogicalPlan> {
         let options = ParserOptions::new()

@@ -57,8 +57,10 @@ pub(super) struct Turned {
     projection: Vec<SelectItem>,
     /// What its rows are called.
     rows: String,
-    /// Whether it is sorted by what it assigns, and how its rows come then.
-    sorted: Option<Vec<OrderByExpr>>,
+    /// How its rows come where no order is said, or that of what it assigns.
+    read: Vec<OrderByExpr>,
+    /// Whether it is sorted by what it assigns.
+    is_sorted: bool,
 }
 
 impl Turned {
@@ -72,15 +74,12 @@ impl Turned {
         };
         let none = SetExpr::Select(Box::new(empty_select()));
         let mut below = query_of(std::mem::replace(query.body.as_mut(), none));
-        match self.sorted {
-            Some(read) => {
-                limit::set_order(&mut below, read);
-                limit::set_order(query, order);
-            }
-            None => {
-                limit::set_order(&mut below, order);
-                below.limit_clause = query.limit_clause.take();
-            }
+        if self.is_sorted {
+            limit::set_order(&mut below, self.read);
+            limit::set_order(query, order);
+        } else {
+            limit::set_order(&mut below, if order.is_empty() { self.read } else { order });
+            below.limit_clause = query.limit_clause.take();
         }
         let from = vec![TableWithJoins { relation: relation(Box::new(below)), joins: Vec::new() }];
         let select = Select { projection: self.projection, from, ..empty_select() };
@@ -184,8 +183,7 @@ impl Resolver<'_> {
         }
         select.projection = below;
         let rows = self.unique("#rows");
-        let sorted = (is_sorted || order.is_empty()).then_some(read);
-        Ok(Some(Turned { projection, rows, sorted }))
+        Ok(Some(Turned { projection, rows, read, is_sorted }))
     }
 }
 
