@@ -462,6 +462,8 @@ error_codes! {
     DuplicateCheck = 3822 "HY000",
     /// A column of a key's expression that would be gone.
     FunctionalIndexNeedsColumn = 3837 "HY000",
+    /// Bytes that are no text beside one.
+    CannotConvertString = 3854 "HY000",
     /// LOCAL INFILE is switched off.
     LocalInfileDisabled = 3948 "42000",
     /// JSON_VALUE: there is no value.

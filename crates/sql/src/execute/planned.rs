@@ -75,8 +75,8 @@ pub(super) fn step(
     format!("{}{rest}", known.map_or(name, |(_, ours)| *ours))
 }
 
-/// DataFusion's names of operators, with the name that EXPLAIN shows.
-const STEPS: [(&str, &str); 18] = [
+/// The names of steps.
+const STEPS: [(&str, &str); 19] = [
     ("AggregateExec", "Aggregate"),
     ("BoundedWindowAggExec", "Window aggregate"),
     ("CrossJoinExec", "Cross join"),
@@ -84,6 +84,7 @@ const STEPS: [(&str, &str); 18] = [
     ("GlobalLimitExec", "Limit"),
     ("HashJoinExec", "Hash join"),
     ("InTurn", "One part after the other"),
+    ("InTurnExec", "Assign variables row by row"),
     ("JsonRowsExec", "JSON_TABLE"),
     ("LateExec", "Late"),
     ("LocalLimitExec", "Limit"),

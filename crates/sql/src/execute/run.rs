@@ -148,6 +148,10 @@ impl Query {
         let is_client = matches!(purpose, Purpose::Run | Purpose::Explain);
         let catalog = SessionCatalog::new(session, source);
         let catalog = if is_client { catalog.for_client() } else { catalog };
+        if catalog.assigns() && purpose == Purpose::Keep {
+            // Types are those of the variables at that moment.
+            return Err(Error::unsupported("a plan of := that is kept"));
+        }
         let limit = session.variables.sql_select_limit;
         let reading = Reading {
             sql_mode: session.variables.sql_mode,
@@ -183,7 +187,10 @@ impl Query {
                 (altered(tables, |relation, table| table.in_plan(relation)), catalog.rows())
             }
         };
-        let planner = Planner::new(session.context(), memory, tables, rows, extent);
+        let mut planner = Planner::new(session.context(), memory, tables, rows, extent);
+        if catalog.assigns() {
+            planner.keep_orders();
+        }
         let planner = Arc::new(planner);
         let is_long = source.is_long();
         let shown = columns;

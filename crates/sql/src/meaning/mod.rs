@@ -51,7 +51,9 @@ pub(crate) use compare::is_false_of_null;
 pub(crate) use declared::expr_type;
 pub(crate) use formula::Formula;
 pub(crate) use function::external;
-pub(crate) use library::{EACH, GROUP_KEY, JSON_ROWS, NUMBERS_OF, UNFOLD};
+pub(crate) use library::{
+    ASSIGN_VARIABLE, EACH, GROUP_KEY, JSON_ROWS, NUMBERS_OF, READ_VARIABLE, UNFOLD,
+};
 pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 
 /// The scalar function of this name, in lower case, as a session means it.

@@ -178,8 +178,9 @@ impl ExprType {
         if kind == SqlType::Json {
             return Self::json();
         }
-        let is_text = Self { collation, ..Self::new(kind, 0) }.is_text();
-        let coercibility = if is_text { coercibility::IMPLICIT } else { coercibility::NUMERIC };
+        let of_kind = Self { collation, ..Self::new(kind, 0) };
+        let (is_text, is_string) = (of_kind.is_text(), of_kind.is_string());
+        let coercibility = if is_string { coercibility::IMPLICIT } else { coercibility::NUMERIC };
         let places = match kind {
             SqlType::TinyInt => 4 - u32::from(unsigned),
             SqlType::SmallInt => 6 - u32::from(unsigned),

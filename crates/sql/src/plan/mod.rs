@@ -6,6 +6,7 @@ mod compared;
 mod direct;
 mod extent;
 mod functions;
+mod in_turn;
 mod joinable;
 mod json_table;
 mod keys;

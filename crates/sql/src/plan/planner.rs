@@ -25,6 +25,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Extent, direct, functions,
+    in_turn::Turns,
     json_table::JsonTables,
     keys::SidesWithoutKeys,
     late,
@@ -84,7 +85,7 @@ fn base() -> PlanState {
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MIN_JOIN_KEYS;
     options.optimizer.hash_join_inlist_pushdown_max_size = MAX_JOIN_KEY_BYTES;
     let mut analyzing: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
-        vec![Arc::new(JsonTables), Arc::new(Laterals), Arc::new(Unfolding)];
+        vec![Arc::new(JsonTables), Arc::new(Laterals), Arc::new(Unfolding), Arc::new(Turns)];
     analyzing.extend(meaning::analyzer_rules());
     analyzing.push(Arc::new(Subqueries));
     analyzing.push(Arc::new(SidesWithoutKeys));
@@ -136,7 +137,13 @@ impl Planner {
         Self { state, context, tables }
     }
 
-    /// The unoptimized logical plan.
+    /// From here on queries in FROM are sorted as they say, also where no LIMIT depends on it.
+    pub(crate) fn keep_orders(&mut self) {
+        let options = self.state.config_mut().options_mut();
+        options.sql_parser.enable_subquery_sort_elimination = false;
+    }
+
+    /// The plan of a query, not optimised.
     pub(crate) fn plan(&self, query: ast::Query) -> Result<LogicalPlan> {
         let options = ParserOptions::new()
             .with_enable_ident_normalization(false)

@@ -308,7 +308,7 @@ fn is_volatile(plan: &LogicalPlan) -> PlanResult<bool> {
                         Some(within) => within.is_volatile,
                         None => {
                             call.func.signature().volatility == Volatility::Volatile
-                                && call.func.name() != "get_user_variable"
+                                && call.func.name() != meaning::READ_VARIABLE
                         }
                     };
                 }

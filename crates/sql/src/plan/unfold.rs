@@ -44,6 +44,7 @@ use datafusion::{
 use futures::{StreamExt, TryStreamExt};
 
 use super::{
+    in_turn::{self, InTurn},
     json_table::{self, JsonRows},
     watch,
 };
@@ -241,6 +242,10 @@ impl ExtensionPlanner for UnfoldPlanner {
         if let Some(rows) = node.as_any().downcast_ref::<JsonRows>() {
             let (schema, input) = (below.schema().as_ref(), Arc::clone(input));
             return json_table::planned(rows, schema, input, session).map(Some);
+        }
+        if let Some(turn) = node.as_any().downcast_ref::<InTurn>() {
+            let (schema, input) = (below.schema().as_ref(), Arc::clone(input));
+            return in_turn::planned(turn, schema, input, session).map(Some);
         }
         let Some(unfold) = node.as_any().downcast_ref::<Unfold>() else { return Ok(None) };
         let set = below.schema().index_of_column(&unfold.set)?;

@@ -1,40 +1,274 @@
-//! User variables that a statement assigns within its expressions: `@a := value`. A read then returns the latest
-//! assignment. Its order is only defined if expressions are evaluated one after the other, as in a SELECT without
-//! tables.
+//! User variables that a statement assigns within its expressions: `@a := value`. What is read then is what was assigned
+//! last. That has an order only in a SELECT list, whose expressions are evaluated one after the other and row by row, in
+//! the order of the rows.
+//!
+//! ```text
+//! SELECT a, @n := @n + b * 2 FROM t ORDER BY c LIMIT 3   ──→
+//!     SELECT a, @n := @n + #turn#1 FROM (SELECT a, b * 2 AS #turn#1 FROM t ORDER BY c LIMIT 3)
+//! ```
+//! What asks no variable is selected below. An ORDER BY of what is assigned stays above, with LIMIT.
+
+use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderByExpr,
+    OrderByOptions, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, Visit,
+    VisitMut, VisitorMut, visit_expressions,
+};
+use remora_engine::Value as Known;
+
+use super::{
+    Resolver, alias, grouping, limit, query_of,
+    scope::{Scope, quoted},
+    select::{Item, empty_select, item},
+};
+use crate::{
+    Error, Result,
+    meaning::{ASSIGN_VARIABLE, READ_VARIABLE},
+    parse::function_call,
 };
 
-use crate::{Error, Result, parse::function_call};
+/// What is said where there is no such order.
+pub(super) const REFUSED: &str = "a variable that the statement assigns by :=, elsewhere than in the list of a SELECT \
+                                  that stands alone or in FROM alone";
 
-/// The error's words where the order is not defined.
-pub(super) const REFUSED: &str = ":= in a query that reads tables or holds another query";
-
-const READ: &str = "get_user_variable";
-const ASSIGN: &str = "set_user_variable";
-
-/// Reads a variable that the statement assigns. `name` has its `@`.
-pub(super) fn read(name: &str) -> Expr {
-    let name = name.trim_start_matches('@').trim_matches(['`', '\'', '"']);
-    function_call(READ, vec![Expr::Value(Value::SingleQuotedString(name.to_owned()).into())])
+/// Where a SELECT may assign variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Here.
+    Any,
+    /// Here if it reads no table.
+    WithoutTable,
+    Never,
 }
 
-/// `variable := value`. The variable has already become [`read`].
-pub(super) fn assignment(variable: &Expr, value: &Expr) -> Result<Expr> {
-    let name =
+impl Turn {
+    /// Where a query in FROM may, which stands there alone or beside others.
+    pub(super) fn within(self, is_alone: bool) -> Self {
+        match self {
+            Self::Any if !is_alone => Self::WithoutTable,
+            turn => turn,
+        }
+    }
+}
+
+/// A SELECT list over the rows of the SELECT that it was of.
+pub(super) struct Turned {
+    projection: Vec<SelectItem>,
+    /// What its rows are called.
+    rows: String,
+    /// How its rows come where no order is said, or that of what it assigns.
+    read: Vec<OrderByExpr>,
+    /// Whether it is sorted by what it assigns.
+    is_sorted: bool,
+}
+
+impl Turned {
+    /// Puts the list over the query that it was of.
+    pub(super) fn wrap(self, query: &mut Query, order: Vec<OrderByExpr>) {
+        let relation = |subquery| TableFactor::Derived {
+            lateral: false,
+            subquery,
+            alias: Some(alias(&self.rows)),
+            sample: None,
+        };
+        let none = SetExpr::Select(Box::new(empty_select()));
+        let mut below = query_of(std::mem::replace(query.body.as_mut(), none));
+        if self.is_sorted {
+            limit::set_order(&mut below, self.read);
+            limit::set_order(query, order);
+        } else {
+            limit::set_order(&mut below, if order.is_empty() { self.read } else { order });
+            below.limit_clause = query.limit_clause.take();
+        }
+        let from = vec![TableWithJoins { relation: relation(Box::new(below)), joins: Vec::new() }];
+        let select = Select { projection: self.projection, from, ..empty_select() };
+        *query.body = SetExpr::Select(Box::new(select));
+    }
+}
+
+/// A variable that is read as the statement goes on; its name with `@`, and what it was before, if anything. One that
+/// is set to nothing, or that the statement has assigned already, has the type of a text.
+pub(super) fn read(name: &str, before: Option<&Known>, is_assigned: bool) -> Expr {
+    let name = plain_name(name);
+    let number = |digits: &str| Value::Number(digits.to_owned(), false);
+    let hint = match before {
+        None if !is_assigned => Value::Null,
+        Some(Known::Int(_) | Known::Bool(_) | Known::Timestamp(_)) => number("1"),
+        Some(Known::Uint(_)) => number("18446744073709551615"),
+        Some(Known::Float(_)) => number("1e0"),
+        Some(Known::Decimal(known)) => number(known.as_str().trim_start_matches('-')),
+        _ => Value::SingleQuotedString("text".to_owned()),
+    };
+    let name = Value::SingleQuotedString(name);
+    function_call(READ_VARIABLE, vec![Expr::Value(name.into()), Expr::Value(hint.into())])
+}
+
+/// A variable's name without `@` and quotes, in lower case.
+pub(super) fn plain_name(name: &str) -> String {
+    name.trim_start_matches('@').trim_matches(['`', '\'', '"']).to_lowercase()
+}
+
+/// `variable := value`, of a variable that became [`read`], and its name.
+pub(super) fn assignment(variable: &Expr, value: &Expr) -> Result<(Expr, String)> {
+    let (name, text) =
         name_of(variable).ok_or_else(|| Error::unsupported(":= of anything but a variable"))?;
-    Ok(function_call(ASSIGN, vec![name.clone(), value.clone()]))
+    Ok((function_call(ASSIGN_VARIABLE, vec![name.clone(), value.clone()]), text.to_owned()))
 }
 
-fn name_of(variable: &Expr) -> Option<&Expr> {
+fn name_of(variable: &Expr) -> Option<(&Expr, &str)> {
     let Expr::Function(function) = variable else { return None };
     let FunctionArguments::List(list) = &function.args else { return None };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(name))] = list.args.as_slice() else {
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(name)), _] = list.args.as_slice() else {
         return None;
     };
-    let is_read = function.name.to_string().eq_ignore_ascii_case(READ);
-    let is_text =
-        matches!(name, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)));
-    (is_read && is_text).then_some(name)
+    let Expr::Value(value) = name else { return None };
+    let Value::SingleQuotedString(text) = &value.value else { return None };
+    function.name.to_string().eq_ignore_ascii_case(READ_VARIABLE).then_some((name, text))
+}
+
+/// Whether variables are read or assigned below a node while it is evaluated.
+fn asks(node: &impl Visit) -> bool {
+    let found = visit_expressions(node, |each| {
+        let is_call = matches!(each, Expr::Function(function) if {
+            let name = function.name.to_string();
+            name.eq_ignore_ascii_case(READ_VARIABLE) || name.eq_ignore_ascii_case(ASSIGN_VARIABLE)
+        });
+        if is_call { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_break()
+}
+
+impl Resolver<'_> {
+    /// The list of a SELECT that assigns variables, over the SELECT, which becomes one of what the list needs; `None` if
+    /// it assigns none, or reads nothing.
+    pub(super) fn turned(
+        &mut self,
+        select: &mut Select,
+        order: &mut [OrderByExpr],
+        (items, is_distinct): (&[Item], bool),
+        scope: &Scope<'_>,
+    ) -> Result<Option<Turned>> {
+        if !items.iter().any(|item| asks(&item.expr)) {
+            return Ok(None);
+        }
+        check(select, is_distinct, items)?;
+        let is_sorted = is_sorted_by_assigned(order, items)?;
+        if scope.relations.is_empty() && !self.has_queries {
+            return Ok(None);
+        }
+        self.turned += usize::from(!scope.relations.is_empty());
+        if self.turned > 1 {
+            return Err(Error::unsupported(":= in several SELECTs that read tables"));
+        }
+        let is_whole = items.iter().any(|it| grouping::has_aggregate(&it.expr));
+        let read = if is_whole { Vec::new() } else { order_of_key(scope) };
+        let (mut below, mut projection) = (Vec::new(), Vec::new());
+        for each in items {
+            let mut expr = each.expr.clone();
+            if asks(&expr) {
+                let mut parts = Parts { below: &mut below };
+                if let ControlFlow::Break(error) = VisitMut::visit(&mut expr, &mut parts) {
+                    return Err(error);
+                }
+            } else {
+                below.push(item(expr, &each.planned));
+                expr = Expr::Identifier(quoted(&each.planned));
+            }
+            projection.push(item(expr, &each.planned));
+        }
+        if below.is_empty() {
+            let one = Value::Number("1".to_owned(), false);
+            below.push(item(Expr::Value(one.into()), "#turn#0"));
+        }
+        select.projection = below;
+        let rows = self.unique("#rows");
+        Ok(Some(Turned { projection, rows, read, is_sorted }))
+    }
+}
+
+/// 1235 for what has another order in each version of MySQL, or none.
+fn check(select: &Select, is_distinct: bool, items: &[Item]) -> Result<()> {
+    let is_elsewhere = asks(&select.selection) || asks(&select.having) || asks(&select.group_by);
+    let has_windows = || items.iter().any(|item| has_window(&item.expr));
+    let refused = match () {
+        () if is_distinct => ":= beside DISTINCT",
+        () if is_elsewhere => REFUSED,
+        () if !groups_nothing(select) => ":= beside GROUP BY",
+        () if has_windows() => ":= beside window functions",
+        () => return Ok(()),
+    };
+    Err(Error::unsupported(refused))
+}
+
+fn has_window(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |each| match each {
+        Expr::Function(function) if function.over.is_some() => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+fn groups_nothing(select: &Select) -> bool {
+    matches!(&select.group_by, GroupByExpr::Expressions(groups, _) if groups.is_empty())
+}
+
+/// Whether rows are sorted by what is assigned, and else by what is selected.
+fn is_sorted_by_assigned(order: &[OrderByExpr], items: &[Item]) -> Result<bool> {
+    let named = |each: &OrderByExpr| match &each.expr {
+        Expr::Identifier(name) => items.iter().find(|item| item.planned == name.value),
+        _ => None,
+    };
+    if order.iter().any(|each| asks(&each.expr)) {
+        return Err(Error::unsupported(REFUSED));
+    }
+    let is_sorted = order.iter().any(|each| named(each).is_some_and(|item| asks(&item.expr)));
+    match is_sorted && order.iter().any(|each| named(each).is_none()) {
+        true => Err(Error::unsupported("ORDER BY of what := gives and of what is not selected")),
+        false => Ok(is_sorted),
+    }
+}
+
+/// The order of the primary key, which is the one in which MySQL reads a table whose rows are not sorted.
+fn order_of_key(scope: &Scope<'_>) -> Vec<OrderByExpr> {
+    let mut keyed = scope.relations.iter().filter(|relation| !relation.key.is_empty());
+    let (Some(only), None) = (keyed.next(), keyed.next()) else { return Vec::new() };
+    let options = OrderByOptions { asc: None, nulls_first: None };
+    let column = |column: &String| {
+        let expr = Expr::CompoundIdentifier(vec![quoted(&only.unique), quoted(column)]);
+        OrderByExpr { expr, options, with_fill: None }
+    };
+    only.key.iter().map(column).collect()
+}
+
+/// Takes what asks no variable out of an expression.
+struct Parts<'p> {
+    below: &'p mut Vec<SelectItem>,
+}
+
+impl VisitorMut for Parts<'_> {
+    type Break = Error;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if asks(expr) {
+            let is_query =
+                matches!(expr, Expr::InSubquery { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. });
+            return match is_query {
+                true => ControlFlow::Break(Error::unsupported(":= compared with a query")),
+                false => ControlFlow::Continue(()),
+            };
+        }
+        // A unit belongs to what stands around it.
+        let stays = grouping::is_constant(expr)
+            || matches!(
+                expr,
+                Expr::Interval(_) | Expr::Identifier(Ident { quote_style: None, .. })
+            );
+        if !stays {
+            let name = format!("#turn#{}", self.below.len() + 1);
+            let taken = std::mem::replace(expr, Expr::Identifier(quoted(&name)));
+            self.below.push(item(taken, &name));
+        }
+        ControlFlow::Continue(())
+    }
 }

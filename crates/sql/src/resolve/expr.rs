@@ -8,7 +8,9 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::ErrorCode;
 
 use super::{
-    Env, Resolver, assigned, factors, highlight, keywords,
+    Env, Resolver,
+    assigned::{self, Turn},
+    factors, highlight, keywords,
     places::{SelectKind, Standing},
     scope::{Clause, Scope},
     sets, sphinx,
@@ -202,11 +204,15 @@ impl Walk<'_, '_> {
         outer && !own
     }
 
-    /// Whether expressions are evaluated one after the other here: in the select list of a SELECT without tables.
+    /// Whether expressions are evaluated one after the other here: those that are selected.
     fn is_in_turn(&self) -> bool {
-        let is_alone = self.scope.parent.is_none() && !self.resolver.has_queries;
         let is_selected = matches!(self.place.clause, Clause::Fields) && self.aggregates == 0;
-        is_alone && is_selected && self.scope.relations.is_empty() && self.resolver.selects <= 1
+        let may = match self.resolver.turn {
+            Turn::Any => true,
+            Turn::WithoutTable => self.scope.relations.is_empty(),
+            Turn::Never => false,
+        };
+        may && is_selected && self.scope.parent.is_none()
     }
 
     fn one(&mut self, expr: &mut Expr) -> Result<Option<Expr>> {
@@ -216,7 +222,7 @@ impl Walk<'_, '_> {
                     sphinx::check_variable(&ident.value)?;
                 }
                 match self.resolver.variable(&ident.value)? {
-                    None if self.is_in_turn() => Ok(Some(assigned::read(&ident.value))),
+                    None if self.is_in_turn() => Ok(Some(self.resolver.read_in_turn(&ident.value))),
                     None => Err(Error::unsupported(assigned::REFUSED)),
                     meant => Ok(meant),
                 }
@@ -225,7 +231,7 @@ impl Walk<'_, '_> {
                 if !self.is_in_turn() {
                     return Err(Error::unsupported(assigned::REFUSED));
                 }
-                assigned::assignment(left, right).map(Some)
+                self.resolver.assigned_in_turn(left, right).map(Some)
             }
             Expr::Identifier(ident) => self.noted_name(std::slice::from_ref(ident)).map(Some),
             Expr::CompoundIdentifier(name) => self.noted_name(name).map(Some),

@@ -53,6 +53,9 @@ impl Resolver<'_> {
         }
         let outer = std::mem::take(&mut self.reached);
         let mut made: Vec<TableWithJoins> = Vec::with_capacity(from.len());
+        let turn = self.turn;
+        let is_alone = matches!(from.as_slice(), [only] if only.joins.is_empty());
+        self.turn = turn.within(is_alone);
         for mut each in std::mem::take(from) {
             let (relations, visible) = self.joined(&mut each, scope, env)?;
             let reached = std::mem::take(&mut self.reached);
@@ -63,6 +66,7 @@ impl Resolver<'_> {
             scope.add(relations, visible)?;
             check_count(scope.relations.len())?;
         }
+        self.turn = turn;
         *from = made;
         self.reached = outer;
         Ok(())

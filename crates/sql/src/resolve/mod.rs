@@ -58,6 +58,7 @@ use crate::{
     show::Sought,
 };
 
+use assigned::{Turn, Turned};
 use expr::ClauseContext;
 use hints::Hint;
 use places::Standing;
@@ -88,7 +89,10 @@ pub(crate) trait Catalog {
     /// The value of `@name` or `@@name`; `None` if it is read when the statement runs.
     fn variable(&self, name: &str) -> Result<Option<remora_engine::Value>>;
 
-    /// Whether `sql_mode` has ONLY_FULL_GROUP_BY.
+    /// The value of `@name` before the statement, if it was ever set.
+    fn before(&self, name: &str) -> Option<remora_engine::Value>;
+
+    /// Whether plain columns beside groups are an error.
     fn only_full_group_by(&self) -> bool;
 
     /// Whether statements are in Sphinx's dialect.
@@ -143,7 +147,10 @@ pub(crate) fn resolve(
     let env = Env { scope: None, common: None, standing: Standing::default() };
     let columns = resolver.query(&mut query, env, None)?;
     let columns = columns.into_iter().map(|column| column.shown).collect();
-    let Resolver { mut tables, places, selects, .. } = resolver;
+    let Resolver { mut tables, places, selects, turned, .. } = resolver;
+    if turned > 0 && window.is_some() {
+        return Err(Error::unsupported(":= beside SQL_CALC_FOUND_ROWS"));
+    }
     expression_keys::replaced(&mut query, &mut tables, catalog.expressing());
     let searched = scores::replaced(&mut query, &mut tables)?;
     Ok(Resolved { query, columns, tables, places, selects, searched, window })
@@ -171,6 +178,10 @@ fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> 
         within: Vec::new(),
         reached: Vec::new(),
         notes: None,
+        turn: Turn::Any,
+        assigned: HashSet::new(),
+        turned: 0,
+        list: None,
     }
 }
 
@@ -217,6 +228,14 @@ struct Resolver<'c> {
     reached: Vec<String>,
     /// Records the meanings of names in the query of a new view.
     notes: Option<RefCell<frozen::Notes>>,
+    /// Whether the SELECT that is resolved may assign variables.
+    turn: Turn,
+    /// The variables that were assigned so far.
+    assigned: HashSet<String>,
+    /// How many SELECTs that read tables assign variables.
+    turned: usize,
+    /// The list of the SELECT that was resolved last, if it assigns variables.
+    list: Option<Turned>,
 }
 
 /// A column of a query.
@@ -303,6 +322,7 @@ impl Resolver<'_> {
         let given = (!given.is_empty()).then_some(given);
         let before = self.parts;
         let derived = Env { standing: Standing::of(SelectKind::Derived), ..env };
+        let turn = std::mem::replace(&mut self.turn, Turn::Never);
         let columns = match with.recursive {
             true => {
                 let itself = (earlier.as_str(), unique.as_str());
@@ -310,6 +330,7 @@ impl Resolver<'_> {
             }
             false => self.query(&mut cte.query, derived, given.as_deref())?,
         };
+        self.turn = turn;
         cte.alias = alias(&unique);
         let columns = named_once(&columns)?;
         let parts = self.parts - before;
@@ -364,12 +385,21 @@ impl Resolver<'_> {
             None => Vec::new(),
         };
         let columns = match query.body.as_mut() {
-            SetExpr::Select(select) => self.select(select, &mut order, env, names)?,
+            SetExpr::Select(select) => {
+                let columns = self.select(select, &mut order, env, names)?;
+                if let Some(list) = self.list.take() {
+                    list.wrap(query, order);
+                    return Ok(columns);
+                }
+                columns
+            }
             SetExpr::Query(inner) if order.is_empty() && query.limit_clause.is_none() => {
                 self.query(inner, env, names)?
             }
             body => {
+                let turn = std::mem::replace(&mut self.turn, Turn::Never);
                 let columns = self.set_expr(body, env, names)?;
+                self.turn = turn;
                 self.outputs_in(&mut order, &columns, env)?;
                 columns
             }
@@ -509,6 +539,19 @@ impl Resolver<'_> {
         }
         let message = "The statement compares rows with queries too deep within each other";
         Err(Error::new(ErrorCode::OutOfMemory, message))
+    }
+
+    /// A variable that is read as the statement goes on.
+    fn read_in_turn(&self, name: &str) -> Expr {
+        let before = self.catalog.before(name);
+        let is_assigned = self.assigned.contains(&assigned::plain_name(name));
+        assigned::read(name, before.as_ref(), is_assigned)
+    }
+
+    fn assigned_in_turn(&mut self, variable: &Expr, value: &Expr) -> Result<Expr> {
+        let (made, name) = assigned::assignment(variable, value)?;
+        self.assigned.insert(name);
+        Ok(made)
     }
 
     fn variable(&self, name: &str) -> Result<Option<Expr>> {

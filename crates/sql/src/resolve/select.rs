@@ -60,6 +60,7 @@ impl Resolver<'_> {
         self.sources(select, &mut scope, env)?;
         self.hints = outer;
         let scope = scope;
+        let is_distinct = select.distinct.is_some();
         self.condition(select, &scope, env)?;
         let mut items = self.items(select, &scope, env)?;
         let taken = if order.is_empty() { &[] } else { scope.visible.as_slice() };
@@ -101,8 +102,11 @@ impl Resolver<'_> {
             by_name(each, &items);
         }
         distinct::check(select, order, &scope)?;
-        select.projection =
-            items.iter().map(|each| item(each.expr.clone(), &each.planned)).collect();
+        self.list = self.turned(select, order, (&items, is_distinct), &scope)?;
+        if self.list.is_none() {
+            select.projection =
+                items.iter().map(|each| item(each.expr.clone(), &each.planned)).collect();
+        }
         let output = |item: Item| Output { planned: item.planned, shown: item.shown };
         Ok(items.into_iter().map(output).collect())
     }

@@ -66,7 +66,12 @@ impl<'a> SessionCatalog<'a> {
         Self { session, reader, assigned, known, rows, is_elsewhere, made: None, is_client: false }
     }
 
-    /// The same for a client's SELECT, which may be in Sphinx's dialect; other statements never are.
+    /// Whether the statement assigns user variables within its expressions.
+    pub(crate) fn assigns(&self) -> bool {
+        !self.assigned.is_empty()
+    }
+
+    /// The same for a SELECT of a client's: what other statements hold means what it means to MySQL.
     pub(crate) fn for_client(self) -> Self {
         Self { is_client: true, ..self }
     }
@@ -188,6 +193,10 @@ impl Catalog for SessionCatalog<'_> {
                 Ok((!is_assigned).then(|| self.session.user_variable(&name)))
             }
         }
+    }
+
+    fn before(&self, name: &str) -> Option<Value> {
+        self.session.user_variables.find(&plain_name(name))
     }
 
     fn only_full_group_by(&self) -> bool {

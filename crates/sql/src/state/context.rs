@@ -193,6 +193,11 @@ impl UserVariables {
         kept.values.get(&name.to_lowercase()).cloned().unwrap_or(Value::Null)
     }
 
+    /// The value of `@name` if it was ever set.
+    pub(crate) fn find(&self, name: &str) -> Option<Value> {
+        self.kept.lock().values.get(&name.to_lowercase()).cloned()
+    }
+
     /// Sets `@name`; 1038 where the session's variables would take too much memory.
     pub(crate) fn set(&self, name: &str, value: Value) -> Result<()> {
         let name = name.to_lowercase();

@@ -277,20 +277,86 @@ async fn variables_are_set_and_read() {
     .await;
 }
 
+/// What is said of a statement whose variables have no order.
+fn refused(what: &str) -> String {
+    format!("1235 This version of Remora doesn't yet support '{what}'")
+}
+
 #[tokio::test]
 async fn variables_are_assigned_where_there_is_an_order() {
-    let refused = "1235 This version of Remora doesn't yet support ':= in a query that reads tables or \
-                   holds another query'";
+    let elsewhere = refused(
+        "a variable that the statement assigns by :=, elsewhere than in the list of a SELECT that stands alone or \
+         in FROM alone",
+    );
+    let distinct = refused(":= beside DISTINCT");
+    let windows = refused(":= beside window functions");
+    let groups = refused(":= beside GROUP BY");
+    let several = refused(":= in several SELECTs that read tables");
+    let counted = refused(":= beside SQL_CALC_FOUND_ROWS");
+    let sorted = refused("ORDER BY of what := gives and of what is not selected");
+    let query = refused(":= compared with a query");
     expect(&[
         ("set @a = 9007199254740993", ""),
         // A variable that the statement does not assign keeps its type.
         ("select @b := 1, @a + 1", "1|9007199254740994"),
         ("select @`A` := 2, @a", "2|2"),
-        ("select @a := 1 order by @a", refused),
-        ("select @a := 1 union select @a", refused),
-        ("select @a := 1 where @a is null", refused),
+        ("select @a := 1 order by @a", &elsewhere),
+        ("select @a := 1 union select @a", &elsewhere),
+        ("select @a := 1 where @a is null", &elsewhere),
+        ("select id from item where (@a := id) > 1", &elsewhere),
+        ("select @a := id as v from item having v > 1", &elsewhere),
+        ("select sum(@a := id) from item", &elsewhere),
+        ("select (select @a := 1)", &elsewhere),
+        ("with c as (select @a := 1) select * from c", &elsewhere),
+        ("select * from item i, (select @a := id from item) d", &elsewhere),
+        ("select id from item i join (select @a := id as a from item) d on d.a = i.id", &elsewhere),
+        ("select * from item union select @a := id, 1, 2, 3 from item", &elsewhere),
+        ("select distinct @a := id from item", &distinct),
+        ("select @a := id, rank() over (order by id) from item", &windows),
+        ("select kind, @a := kind from item group by kind", &groups),
+        ("select @a := v from (select @b := id as v from item) d", &several),
+        ("select sql_calc_found_rows @a := id from item limit 1", &counted),
+        ("select @a := id as v from item order by v, name", &sorted),
+        ("select (@a := id) in (select id from kind) from item", &query),
+        ("select @a", "2"),
     ])
     .await;
+}
+
+#[tokio::test]
+async fn variables_go_on_with_each_run() {
+    let repeated = "select id, @n := @n + 1 from item order by id limit 2";
+    expect(&[
+        ("set @n = 0", ""),
+        (repeated, "1|1\n2|2"),
+        (repeated, "1|3\n2|4"),
+        (repeated, "1|5\n2|6"),
+        // The same text, and variables of another type.
+        ("set @n = 0.5", ""),
+        (repeated, "1|1.5\n2|2.5"),
+        ("set @n = '7'", ""),
+        (repeated, "1|8\n2|9"),
+        ("set max_execution_time = 50", ""),
+        (
+            "select count(*) from (select @n := @n + 1 as n from item a, item b, item c, item d, item e, item f, item g, \
+             item h, item i, item j, item k, item l, item m, item o, item p, item q) x",
+            "3024 Query execution was interrupted, maximum statement execution time exceeded",
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn variables_are_assigned_by_prepared_statements() {
+    let server = server();
+    let mut session = server.session();
+    let text = b"select id, @p := ifnull(@p, 0) + ? from item order by id limit 2";
+    let prepared = session.prepare(text).await.unwrap();
+    for expected in ["1|10\n2|20", "1|30\n2|40"] {
+        let mut answers = crate::support::Answers::default();
+        session.execute(&prepared, &[Value::Int(10)], &mut answers).await.unwrap();
+        assert_eq!(answers.sets[0].text(), expected);
+    }
 }
 
 #[tokio::test]

@@ -232,8 +232,9 @@ fn stronger(a: (Collation, u8), b: (Collation, u8)) -> Result<(Collation, u8)> {
         return Ok((a.0, a.1.min(b.1)));
     }
     if a.0 == Collation::BINARY || b.0 == Collation::BINARY {
-        let binary = if a.0 == Collation::BINARY { a } else { b };
-        return Ok(binary);
+        // Bytes decide unless the text is meant more strongly, as a column's beside a literal's.
+        let (binary, text) = if a.0 == Collation::BINARY { (a, b) } else { (b, a) };
+        return Ok(if binary.1 <= text.1 { binary } else { text });
     }
     if a.1 != b.1 {
         return Ok(if a.1 < b.1 { a } else { b });
@@ -260,6 +261,23 @@ fn stronger(a: (Collation, u8), b: (Collation, u8)) -> Result<(Collation, u8)> {
 fn takes(wide: &str, narrow: &str) -> bool {
     let is_unicode = |charset: &str| charset.starts_with("utf") || charset == "ucs2";
     wide == "utf8mb4" || is_unicode(wide) && !is_unicode(narrow) || narrow == "ascii"
+}
+
+/// Bytes as the text that they are beside one whose collation counts; 3854 if they are none.
+pub(crate) fn text_of_bytes(bytes: &[u8]) -> Result<String> {
+    /// Most bytes that are shown.
+    const SHOWN: usize = 64;
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Ok(text.to_owned());
+    }
+    let shown = bytes.iter().take(SHOWN).map(|byte| match byte {
+        b' '..=b'~' => char::from(*byte).to_string(),
+        byte => format!("\\x{byte:02X}"),
+    });
+    let more = if bytes.len() > SHOWN { "..." } else { "" };
+    let shown: String = shown.collect();
+    let message = format!("Cannot convert string '{shown}{more}' from binary to utf8mb4");
+    Err(Error::new(ErrorCode::CannotConvertString, message))
 }
 
 /// 1267.
@@ -298,7 +316,12 @@ mod tests {
         let met = |types: &[ExprType]| aggregate(types.iter()).unwrap();
         assert_eq!(met(&[text.clone(), nothing.clone()]).0, text.collation);
         assert_eq!(met(&[nothing.clone(), text.clone()]).0, text.collation);
-        assert_eq!(met(&[text, bytes]).0, Collation::BINARY);
+        assert_eq!(met(&[text.clone(), bytes.clone()]).0, Collation::BINARY);
+        // A column's collation counts beside a literal of bytes, and bytes of a column beside that.
+        let column = text.with_coercibility(coercibility::IMPLICIT);
+        assert_eq!(met(&[column.clone(), bytes.clone()]).0, column.collation);
+        let bytes = bytes.with_coercibility(coercibility::IMPLICIT);
+        assert_eq!(met(&[column, bytes]).0, Collation::BINARY);
         assert_eq!(met(&[nothing]), (Collation::BINARY, coercibility::IGNORABLE));
     }
 

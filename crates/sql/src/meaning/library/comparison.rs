@@ -56,6 +56,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("collation_key", 2, 2, bytes_type, collation_key),
     Definition::new("row_key", 1, MANY, bytes_type, row_key),
     Definition::new("json_order", 2, 2, order_type, json_order),
+    Definition::new("text_of_bytes", 1, 1, text_of_bytes_type, text_of_bytes),
     Definition::new("to_double", 1, 1, double_type, to_double).expanding(expand_double),
     Definition::new("to_moment", 2, 2, moment_type, to_moment),
     Definition::new("to_time", 1, 1, time_type, to_time),
@@ -205,6 +206,10 @@ fn prepared(
         Comparing::Decimal => converted(&expr, kind, common, dialect),
         Comparing::Double if kind.kind == SqlType::Double => expr,
         Comparing::Double => called("to_double", vec![expr], dialect),
+        Comparing::Text(collation) if kind.is_string() && !kind.is_text() => {
+            let text = called("text_of_bytes", vec![expr], dialect);
+            if collation::is_bytes(collation) { text } else { text_key(text, collation, dialect) }
+        }
         Comparing::Text(collation) if collation::is_bytes(collation) => expr,
         Comparing::Text(collation) => text_key(expr, collation, dialect),
         Comparing::Bytes if kind.is_text() => {
@@ -624,6 +629,19 @@ fn expand_key(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
 
 fn bytes_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(typing.get(0).length))
+}
+
+fn text_of_bytes_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(typing.get(0).length, typing.collation))
+}
+
+/// Bytes beside a text whose collation counts; 3854 if they are no text.
+fn text_of_bytes<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    match args.first() {
+        None | Some(V::Null) => Ok(V::Null),
+        Some(V::Bytes(bytes)) => Ok(V::text(collation::text_of_bytes(bytes)?)),
+        Some(value) => Ok(V::or_null(value.string(), |text| V::text(text.into_owned()))),
+    }
 }
 
 fn collation_key<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {

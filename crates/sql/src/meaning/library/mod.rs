@@ -9,6 +9,7 @@ mod compressed;
 mod control;
 mod dates;
 mod groups;
+mod gtid;
 mod highlight;
 mod intervals;
 mod json;
@@ -34,6 +35,7 @@ pub(crate) use control::{common_type, converted, typed};
 pub(crate) use groups::GROUP_KEY;
 pub(crate) use json::JSON_ROWS;
 pub(crate) use multi::{EACH, NUMBERS_OF, UNFOLD, check_sought};
+pub(crate) use session::{ASSIGN_VARIABLE, READ_VARIABLE};
 
 /// All functions.
 pub(crate) const TABLES: &[&[Definition]] = &[
@@ -46,6 +48,7 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     control::FUNCTIONS,
     dates::FUNCTIONS,
     groups::FUNCTIONS,
+    gtid::FUNCTIONS,
     highlight::FUNCTIONS,
     intervals::FUNCTIONS,
     json::FUNCTIONS,

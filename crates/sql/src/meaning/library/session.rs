@@ -7,10 +7,18 @@ use super::super::{
     call::{Call, Typing},
     function::Definition,
     temporal::Moment,
-    types::{ExprType, UNBOUNDED, coercibility},
+    types::{ExprType, MAX_DIGITS, UNBOUNDED, coercibility},
     value::V,
 };
 use crate::{Result, state::Generator};
+
+/// Reads a user variable while a statement runs: its name, and something of the type that it has.
+pub(crate) const READ_VARIABLE: &str = "get_user_variable";
+/// Assigns one: its name and the value.
+pub(crate) const ASSIGN_VARIABLE: &str = "set_user_variable";
+
+/// Characters of a text that a variable holds, as MySQL reports them.
+const LONG_TEXT: u32 = 67_108_860;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("database", 0, 0, database_type, database),
@@ -29,8 +37,8 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("uuid_short", 0, 0, uint_type, uuid_short).volatile(),
     Definition::new("random_bytes", 1, 1, random_bytes_type, random_bytes).volatile(),
     Definition::new("benchmark", 2, 2, truth_type, |_, _| Ok(V::Int(0))),
-    Definition::new("get_user_variable", 1, 1, variable_type, get_variable).volatile(),
-    Definition::new("set_user_variable", 2, 2, set_type, set_variable).volatile(),
+    Definition::new(READ_VARIABLE, 1, 2, variable_type, get_variable).volatile(),
+    Definition::new(ASSIGN_VARIABLE, 2, 2, set_type, set_variable).volatile(),
     Definition::new("name_const", 2, 2, second_type, |_, args| {
         Ok(args.get(1).cloned().unwrap_or(V::Null))
     }),
@@ -168,13 +176,39 @@ fn random_bytes<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 }
 
 fn variable_type(typing: &Typing<'_>) -> Result<ExprType> {
-    let kind = ExprType::text(16_383, typing.collation);
-    Ok(kind.with_coercibility(coercibility::IMPLICIT))
+    let kind = match typing.types.get(1) {
+        Some(kind) if kind.is_null() => ExprType::null(),
+        Some(kind) if kind.is_integer() && kind.unsigned => ExprType::uint(20),
+        Some(kind) if kind.is_integer() => ExprType::int(21),
+        Some(kind) if kind.is_float() => ExprType::double(),
+        Some(kind) if kind.is_decimal() => {
+            ExprType::decimal(u32::from(MAX_DIGITS), u32::from(kind.scale()))
+        }
+        Some(kind) if kind.length > 0 => text_kind(LONG_TEXT, typing.collation),
+        _ => text_kind(16_383, typing.collation),
+    };
+    Ok(kind)
 }
 
+fn text_kind(characters: u32, collation: Collation) -> ExprType {
+    ExprType::text(characters, collation).with_coercibility(coercibility::IMPLICIT)
+}
+
+/// Variables are numbers, bytes and texts.
 fn set_type(typing: &Typing<'_>) -> Result<ExprType> {
     let kind = typing.get(1);
-    Ok(if kind.is_null() { ExprType::text(UNBOUNDED, typing.collation) } else { kind })
+    let not_null = kind.not_null;
+    let made = match () {
+        () if kind.is_null() => ExprType::text(UNBOUNDED, typing.collation),
+        () if kind.is_integer() && kind.unsigned => ExprType::uint(kind.length),
+        () if kind.is_integer() => ExprType::int(kind.length),
+        () if kind.is_float() => ExprType::double(),
+        () if kind.is_decimal() => kind,
+        () if kind.is_string() && kind.members.is_none() => kind,
+        () if kind.is_string() => text_kind(kind.length, kind.collation),
+        () => text_kind(kind.length, typing.collation),
+    };
+    Ok(ExprType { not_null, ..made })
 }
 
 fn get_variable<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {

@@ -117,6 +117,11 @@ fn same_text(typing: &Typing<'_>) -> Result<ExprType> {
 fn concat<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let mut whole = Vec::new();
     for value in args {
+        if let V::Bytes(bytes) = value
+            && call.result.is_text()
+        {
+            super::super::collation::text_of_bytes(bytes)?;
+        }
         match value.octets() {
             Some(bytes) => whole.extend_from_slice(&bytes),
             None => return Ok(V::Null),

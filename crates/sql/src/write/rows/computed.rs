@@ -120,7 +120,7 @@ impl Computed {
         rows: &[Row],
         expression: &str,
     ) -> Result<Vec<Value>> {
-        let expression = Query::new(expression);
+        let expression = Query::kept(expression);
         values_over(session, target, &target.name.table, rows, &[], &expression).await
     }
 

@@ -10,6 +10,7 @@ use remora_engine::{Row, Value};
 use remora_mysql::ErrorCode;
 
 use super::{
+    evaluate::Query,
     insert::{Alias, column},
     literal::{Given, Parameters, given},
     target::{Duplicate, TargetTable},
@@ -76,6 +77,27 @@ impl OnDuplicate {
                 return Ok(Some(made));
             }
         }
+    }
+
+    /// Checks the expressions over a row of the table and a new one: 1054.
+    pub(super) async fn check(
+        self,
+        session: &mut SessionState,
+        target: &TargetTable,
+    ) -> Result<()> {
+        let (database, table) = (quoted_name(&target.name.database), &target.name.table);
+        for assignment in self.assignments {
+            let From::Query(text, parameters) = assignment.from else { continue };
+            // The new row is one of the table with other names: what names it is checked when it runs.
+            if text.contains(&quoted_name(&self.alias.name)) {
+                continue;
+            }
+            let mut query =
+                Query::new(&format!("SELECT {text} FROM {database}.{}", quoted_name(table)));
+            query.bind(&parameters);
+            query.check(session).await?;
+        }
+        Ok(())
     }
 
     fn expression(

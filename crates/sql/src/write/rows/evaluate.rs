@@ -8,7 +8,7 @@ use remora_engine::Value;
 use super::{literal::Parameters, target::TargetTable};
 use crate::{
     Column, Error, Result, execute, output,
-    parse::{Statement, Tokens, split},
+    parse::{Source, Statement, Tokens, split},
     state::SessionState,
     transaction::Key,
 };
@@ -18,12 +18,19 @@ use crate::{
 pub(crate) struct Query {
     text: Vec<u8>,
     parameters: Vec<Value>,
+    /// Whether it has what is stored with a table, maybe by an earlier version.
+    is_kept: bool,
 }
 
 impl Query {
     /// Starts with this text.
     pub(crate) fn new(text: &str) -> Self {
-        Self { text: text.as_bytes().to_vec(), parameters: Vec::new() }
+        Self { text: text.as_bytes().to_vec(), ..Self::default() }
+    }
+
+    /// What is stored with a table.
+    pub(crate) fn kept(text: &str) -> Self {
+        Self { is_kept: true, ..Self::new(text) }
     }
 
     /// Appends a text.
@@ -48,6 +55,7 @@ impl Query {
     pub(crate) fn push_query(&mut self, other: &Self) {
         self.text.extend_from_slice(&other.text);
         self.parameters.extend_from_slice(&other.parameters);
+        self.is_kept |= other.is_kept;
     }
 
     /// Appends values of `?`.
@@ -84,10 +92,16 @@ impl Query {
 
     /// Plans it without running it. Reports its errors, including missing rights.
     pub(crate) async fn check(self, session: &mut SessionState) -> Result<()> {
+        self.columns(session).await.map(|_| ())
+    }
+
+    /// Its columns, without running it.
+    pub(super) async fn columns(&self, session: &mut SessionState) -> Result<Vec<Column>> {
         let sources = split(&self.text, false, session.lex_mode())?;
-        let Some(source) = sources.into_iter().next() else { return Ok(()) };
-        let statement = Statement { source: Arc::new(source), parameters: &[] };
-        Box::pin(execute::columns(session, &statement)).await.map(|_| ())
+        let Some(source) = sources.into_iter().next() else { return Ok(Vec::new()) };
+        let source = Source { is_kept: self.is_kept, ..source };
+        let statement = Statement { source: Arc::new(source), parameters: &self.parameters };
+        Box::pin(execute::columns(session, &statement)).await
     }
 
     /// Its rows. If warnings are refused, the first one is an error.
@@ -102,7 +116,8 @@ impl Query {
     ) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
         let sources = split(&self.text, false, session.lex_mode())?;
         let source = sources.into_iter().next();
-        let source = Arc::new(source.ok_or_else(|| Error::unsupported("an empty query"))?);
+        let source = source.ok_or_else(|| Error::unsupported("an empty query"))?;
+        let source = Arc::new(Source { is_kept: self.is_kept, ..source });
         let parameters = &self.parameters;
         let statement = Statement { source: Arc::clone(&source), parameters };
         let query = match statement.parse()? {

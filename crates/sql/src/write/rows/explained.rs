@@ -51,7 +51,7 @@ async fn tell(session: &mut SessionState, statement: &Statement<'_>) -> Result<E
     let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
     match () {
         () if tokens.is_word("INSERT") || tokens.is_word("REPLACE") => {
-            insert::explained(session, &mut tokens, &parameters)
+            insert::explained(session, &mut tokens, &parameters).await
         }
         () if tokens.is_word("UPDATE") => {
             update::explained_update(session, &mut tokens, &parameters).await

@@ -20,7 +20,11 @@ use super::{
     values::{GivenRows, RowMaker},
 };
 use crate::{
-    Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState, transaction::Key,
+    Error, Outcome, Result,
+    catalog::{Verb, quoted_name},
+    parse::Tokens,
+    state::SessionState,
+    transaction::Key,
     write::rows::computed::Computed,
 };
 
@@ -65,25 +69,70 @@ pub(super) async fn run(
     Ok(inserter.outcome(session, several))
 }
 
-/// The SELECT from which INSERT or REPLACE takes its rows.
-pub(super) fn explained(
+/// Where INSERT or REPLACE has its rows from; what is wrong with its columns is an error, as if it ran.
+pub(super) async fn explained(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
 ) -> Result<Explained> {
     let Head { policy, target, columns, .. } = Head::read(session, tokens)?;
     let source = read_source(tokens, parameters, &target, columns)?;
-    OnDuplicate::parse(session, tokens, parameters, &target, source.alias)?;
+    let on_duplicate = OnDuplicate::parse(session, tokens, parameters, &target, source.alias)?;
     tokens.expect_end()?;
     let verb = if policy == Policy::Replace { "REPLACE" } else { "INSERT" };
     let query = match source.rows {
-        Rows::Read(query, _) => Some(query),
-        Rows::Given(given) => queries_of(tokens, parameters, &given),
+        Rows::Read(query, columns) => {
+            if query.columns(session).await?.len() != columns.len() {
+                return Err(count_error(1));
+            }
+            Some(query)
+        }
+        Rows::Given(given) => {
+            // It is checked as a SELECT of the table.
+            if target.name.check(&session.identity, Verb::Select).is_ok() {
+                check_given(session, tokens, parameters, (&target, &given)).await?;
+                if let Some(on_duplicate) = on_duplicate {
+                    on_duplicate.check(session, &target).await?;
+                }
+            }
+            queries_of(tokens, parameters, &given)
+        }
     };
     Ok(Explained { verb, targets: vec![target.name.table], query })
 }
 
-/// Expressions of rows with subqueries, as a SELECT without tables.
+/// Most expressions of rows that are planned together.
+const CHECKED_AT_ONCE: usize = 64;
+
+/// Checks the expressions of rows, which may name columns of the table: 1054.
+async fn check_given(
+    session: &mut SessionState,
+    tokens: &Tokens<'_>,
+    parameters: &Parameters<'_>,
+    (target, given): (&TargetTable, &GivenRows),
+) -> Result<()> {
+    let ranges = given.rows.iter().flatten().filter_map(|given| match given {
+        Given::Expression(range) => Some(range.clone()),
+        _ => None,
+    });
+    let ranges: Vec<_> = ranges.collect();
+    for some in ranges.chunks(CHECKED_AT_ONCE) {
+        let mut query = Query::new("SELECT 1");
+        for range in some {
+            query.push(",");
+            query.push_tokens(tokens, range.clone(), parameters);
+        }
+        query.push(&format!(
+            " FROM {}.{}",
+            quoted_name(&target.name.database),
+            quoted_name(&target.name.table)
+        ));
+        query.check(session).await?;
+    }
+    Ok(())
+}
+
+/// The expressions of rows that read tables, as a SELECT of no table.
 fn queries_of(
     tokens: &Tokens<'_>,
     parameters: &Parameters<'_>,

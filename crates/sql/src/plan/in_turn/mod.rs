@@ -1,0 +1,153 @@
+//! What a SELECT list gives that assigns user variables (`@n := @n + 1`): its expressions are evaluated one after the
+//! other, row by row, in the order in which the rows come.
+//!
+//! ```text
+//! Project: a, set_user_variable('n', …)           InTurn: a, set_user_variable('n', …)
+//!   Sort, Limit                           ──→       Sort, Limit
+//!     Scan: t                                         Scan: t
+//! ```
+//! The resolver has put order and limit below (`resolve/assigned.rs`).
+
+mod rows;
+mod types;
+
+use std::{fmt, sync::Arc};
+
+use datafusion::{
+    catalog::Session,
+    common::{
+        DFSchema, DFSchemaRef,
+        config::ConfigOptions,
+        plan_err,
+        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+    },
+    error::Result,
+    logical_expr::{
+        Expr, Extension, LogicalPlan, Projection, UserDefinedLogicalNodeCore,
+        physical_planning_context::PhysicalPlanningContext,
+    },
+    optimizer::AnalyzerRule,
+    physical_expr::create_physical_expr,
+    physical_plan::ExecutionPlan,
+};
+
+use crate::meaning::{ASSIGN_VARIABLE, READ_VARIABLE};
+use rows::InTurnExec;
+
+/// The rule that puts in what evaluates row by row.
+#[derive(Debug)]
+pub(super) struct Turns;
+
+impl AnalyzerRule for Turns {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut is_asked = false;
+        plan.apply(|node| {
+            if let LogicalPlan::Projection(projection) = node {
+                is_asked |= asks_in(projection)?;
+            }
+            Ok(if is_asked { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })?;
+        if !is_asked {
+            return Ok(plan);
+        }
+        let turned = plan.transform_up(|node| match node {
+            LogicalPlan::Projection(projection) if asks_in(&projection)? => {
+                let Projection { expr, input, .. } = projection;
+                let exprs = types::told(expr, input.schema())?;
+                let node = Arc::new(InTurn::new(exprs, Arc::unwrap_or_clone(input))?);
+                Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
+            }
+            node => Ok(Transformed::no(node)),
+        })?;
+        Ok(turned.data)
+    }
+
+    fn name(&self) -> &str {
+        "turns"
+    }
+}
+
+fn asks_in(projection: &Projection) -> Result<bool> {
+    for expr in &projection.expr {
+        if asks(expr)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether an expression reads or assigns variables while it is evaluated.
+fn asks(expr: &Expr) -> Result<bool> {
+    expr.exists(|each| {
+        Ok(call_of(each, READ_VARIABLE).is_some() || call_of(each, ASSIGN_VARIABLE).is_some())
+    })
+}
+
+/// What a function of this name is called with.
+fn call_of<'e>(expr: &'e Expr, name: &str) -> Option<&'e [Expr]> {
+    match expr {
+        Expr::ScalarFunction(call) if call.name() == name => Some(&call.args),
+        _ => None,
+    }
+}
+
+/// A projection that is evaluated row by row.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Hash)]
+pub(super) struct InTurn {
+    projection: Projection,
+}
+
+impl InTurn {
+    fn new(exprs: Vec<Expr>, input: LogicalPlan) -> Result<Self> {
+        Ok(Self { projection: Projection::try_new(exprs, Arc::new(input))? })
+    }
+}
+
+impl UserDefinedLogicalNodeCore for InTurn {
+    fn name(&self) -> &str {
+        "InTurn"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.projection.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.projection.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        self.projection.expr.clone()
+    }
+
+    fn fmt_for_explain(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown: Vec<String> = self.projection.expr.iter().map(ToString::to_string).collect();
+        write!(out, "InTurn: {}", shown.join(", "))
+    }
+
+    fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
+        match <[LogicalPlan; 1]>::try_from(inputs) {
+            Ok([input]) => Self::new(exprs, input),
+            Err(_) => plan_err!("rows are evaluated in turn of one input"),
+        }
+    }
+}
+
+/// The step as it runs.
+pub(super) fn planned(
+    turn: &InTurn,
+    below: &DFSchema,
+    input: Arc<dyn ExecutionPlan>,
+    session: &dyn Session,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let planning = PhysicalPlanningContext::default();
+    let properties = session.execution_props();
+    let physical = |expr: &Expr| {
+        let expr = expr.clone().unalias_nested().data;
+        let is_asked = asks(&expr)?;
+        Ok((create_physical_expr(&expr, below, properties, &planning)?, is_asked))
+    };
+    let exprs: Vec<_> = turn.projection.expr.iter().map(physical).collect::<Result<_>>()?;
+    let schema = Arc::clone(turn.projection.schema.inner());
+    Ok(Arc::new(InTurnExec::new(input, exprs, schema)))
+}

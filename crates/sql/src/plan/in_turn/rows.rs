@@ -1,0 +1,360 @@
+//! Evaluates the expressions of a SELECT list one after the other, for one row after the other.
+
+use std::{fmt, sync::Arc};
+
+use datafusion::{
+    arrow::{
+        array::{Array, ArrayRef, RecordBatch, new_empty_array},
+        compute::concat,
+        datatypes::SchemaRef,
+    },
+    common::{
+        ScalarValue, config::ConfigOptions, exec_err, metadata::FieldMetadata,
+        tree_node::TreeNodeRecursion,
+    },
+    error::Result,
+    execution::{SendableRecordBatchStream, TaskContext},
+    logical_expr::{ColumnarValue, Operator},
+    physical_expr::{
+        EquivalenceProperties, OrderingRequirements, Partitioning, PhysicalExpr,
+        ScalarFunctionExpr,
+        expressions::{BinaryExpr, CaseExpr, Literal},
+    },
+    physical_plan::{
+        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, Distribution, ExecutionPlan,
+        ExecutionPlanProperties, InputDistributionRequirements, PlanProperties,
+        ReplaceChildrenOptions, execution_plan::EmissionType, stream::RecordBatchStreamAdapter,
+    },
+};
+use futures::{StreamExt, TryStreamExt};
+
+use super::super::watch;
+use crate::meaning::{ASSIGN_VARIABLE, READ_VARIABLE};
+
+/// Values of a batch take about so many bytes at most: texts may become longer with each row.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// The step.
+#[derive(Clone, Debug)]
+pub(super) struct InTurnExec {
+    input: Arc<dyn ExecutionPlan>,
+    exprs: Arc<[(Arc<dyn PhysicalExpr>, bool)]>,
+    /// The order in which rows come, which is the order in which they are counted.
+    order: Option<OrderingRequirements>,
+    properties: Arc<PlanProperties>,
+}
+
+impl InTurnExec {
+    /// Expressions over rows, each with whether it asks variables.
+    pub(super) fn new(
+        input: Arc<dyn ExecutionPlan>,
+        exprs: Vec<(Arc<dyn PhysicalExpr>, bool)>,
+        schema: SchemaRef,
+    ) -> Self {
+        let order = input.output_ordering().cloned().map(OrderingRequirements::from);
+        Self::of(input, exprs.into(), order, schema)
+    }
+
+    fn of(
+        input: Arc<dyn ExecutionPlan>,
+        exprs: Arc<[(Arc<dyn PhysicalExpr>, bool)]>,
+        order: Option<OrderingRequirements>,
+        schema: SchemaRef,
+    ) -> Self {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Incremental,
+            input.boundedness(),
+        );
+        Self { input, exprs, order, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for InTurnExec {
+    fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Assign variables row by row")
+    }
+}
+
+impl ExecutionPlan for InTurnExec {
+    fn name(&self) -> &'static str {
+        "InTurnExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![Distribution::SinglePartition])
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        vec![self.order.clone()]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match children.into_iter().next() {
+            Some(input) => {
+                let (exprs, order) = (Arc::clone(&self.exprs), self.order.clone());
+                Ok(Arc::new(Self::of(input, exprs, order, self.schema())))
+            }
+            None => exec_err!("rows are evaluated in turn of an input"),
+        }
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let steps = self.exprs.iter().map(|(expr, is_asked)| match is_asked {
+            true => Step::of(expr),
+            false => Step::Whole(Arc::clone(expr)),
+        });
+        let steps: Arc<[Step]> = steps.collect();
+        let options = Arc::clone(context.session_config().options());
+        let schema = self.schema();
+        let rows = self.input.execute(partition, context)?.map_ok(move |batch| {
+            let (steps, options) = (Arc::clone(&steps), Arc::clone(&options));
+            let schema = Arc::clone(&schema);
+            futures::stream::iter(Turned { batch, steps, options, schema, next: 0 })
+        });
+        let rows = rows.try_flatten().boxed();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+    }
+}
+
+/// The rows of a batch, evaluated as they are asked for.
+struct Turned {
+    batch: RecordBatch,
+    steps: Arc<[Step]>,
+    options: Arc<ConfigOptions>,
+    schema: SchemaRef,
+    /// The next row.
+    next: usize,
+}
+
+impl Turned {
+    fn made(&mut self) -> Result<RecordBatch> {
+        let first = self.next;
+        let mut asked: Vec<Vec<ArrayRef>> = self.steps.iter().map(|_| Vec::new()).collect();
+        let mut bytes = 0;
+        while self.next < self.batch.num_rows() && bytes < BATCH_BYTES {
+            watch::check(&self.options)?;
+            let row = self.batch.slice(self.next, 1);
+            for (step, values) in self.steps.iter().zip(&mut asked) {
+                if !matches!(step, Step::Whole(_)) {
+                    let value = step.evaluate(&row)?.into_array(1)?;
+                    bytes += value.get_array_memory_size();
+                    values.push(value);
+                }
+            }
+            self.next += 1;
+        }
+        let rows = self.batch.slice(first, self.next - first);
+        let mut columns = Vec::with_capacity(self.steps.len());
+        for ((step, values), field) in self.steps.iter().zip(&asked).zip(self.schema.fields()) {
+            columns.push(match step {
+                Step::Whole(expr) => expr.evaluate(&rows)?.into_array(rows.num_rows())?,
+                _ if values.is_empty() => new_empty_array(field.data_type()),
+                _ => concat(&values.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>())?,
+            });
+        }
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+}
+
+impl Iterator for Turned {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.batch.num_rows() {
+            return None;
+        }
+        let made = self.made();
+        if made.is_err() {
+            self.next = self.batch.num_rows();
+        }
+        Some(made)
+    }
+}
+
+/// How an expression is evaluated for one row: its parts one after the other, and none that MySQL passes over.
+enum Step {
+    /// It asks no variable.
+    Whole(Arc<dyn PhysicalExpr>),
+    /// All of its parts are evaluated.
+    Each(Arc<dyn PhysicalExpr>, Vec<Step>),
+    /// The parts up to the first value.
+    First(Arc<dyn PhysicalExpr>, Vec<Step>),
+    /// AND and OR: the second only if the first does not decide, which is where it is this.
+    Both(Arc<dyn PhysicalExpr>, Box<[Step; 2]>, bool),
+    Case(Box<Case>),
+}
+
+struct Case {
+    operand: Option<Step>,
+    branches: Vec<(Step, Step)>,
+    otherwise: Option<Step>,
+    expr: Arc<dyn PhysicalExpr>,
+}
+
+impl Step {
+    fn of(expr: &Arc<dyn PhysicalExpr>) -> Self {
+        if !asks(expr) {
+            return Self::Whole(Arc::clone(expr));
+        }
+        let any: &dyn std::any::Any = expr.as_ref();
+        if let Some(case) = any.downcast_ref::<CaseExpr>() {
+            let branch = |(when, then): &(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)| {
+                (Self::of(when), Self::of(then))
+            };
+            return Self::Case(Box::new(Case {
+                operand: case.expr().map(Self::of),
+                branches: case.when_then_expr().iter().map(branch).collect(),
+                otherwise: case.else_expr().map(Self::of),
+                expr: Arc::clone(expr),
+            }));
+        }
+        if let Some(binary) = any.downcast_ref::<BinaryExpr>()
+            && matches!(binary.op(), Operator::And | Operator::Or)
+        {
+            let sides = [Self::of(binary.left()), Self::of(binary.right())];
+            return Self::Both(Arc::clone(expr), sides.into(), *binary.op() == Operator::Or);
+        }
+        let parts = expr.children().into_iter().map(Self::of).collect();
+        match function_name(expr) {
+            Some("coalesce" | "ifnull") => Self::First(Arc::clone(expr), parts),
+            _ => Self::Each(Arc::clone(expr), parts),
+        }
+    }
+
+    fn evaluate(&self, row: &RecordBatch) -> Result<ColumnarValue> {
+        match self {
+            Self::Whole(expr) => expr.evaluate(row),
+            Self::Each(expr, parts) => {
+                let values = expr.children().into_iter().zip(parts);
+                let values = values.map(|(child, part)| constant(child, part.value(row)?, row));
+                replaced(expr, values.collect::<Result<_>>()?, row)
+            }
+            Self::First(expr, parts) => {
+                let mut values = Vec::with_capacity(parts.len());
+                let mut is_found = false;
+                for (child, part) in expr.children().into_iter().zip(parts) {
+                    let value = match is_found {
+                        true => ScalarValue::try_from(&child.data_type(row.schema_ref())?)?,
+                        false => part.value(row)?,
+                    };
+                    is_found |= !value.is_null();
+                    values.push(constant(child, value, row)?);
+                }
+                replaced(expr, values, row)
+            }
+            Self::Both(expr, sides, decides) => {
+                let [left, right] = sides.as_ref();
+                let first = left.value(row)?;
+                if first == ScalarValue::Boolean(Some(*decides)) {
+                    return Ok(ColumnarValue::Scalar(first));
+                }
+                let values = [first, right.value(row)?];
+                let literals = values.map(|value| Arc::new(Literal::new(value)) as _);
+                replaced(expr, literals.into(), row)
+            }
+            Self::Case(case) => case.evaluate(row),
+        }
+    }
+
+    fn value(&self, row: &RecordBatch) -> Result<ScalarValue> {
+        match self.evaluate(row)? {
+            ColumnarValue::Scalar(value) => Ok(value),
+            ColumnarValue::Array(array) => ScalarValue::try_from_array(&array, 0),
+        }
+    }
+}
+
+impl Case {
+    fn evaluate(&self, row: &RecordBatch) -> Result<ColumnarValue> {
+        let operand = self.operand.as_ref().map(|operand| operand.value(row)).transpose()?;
+        for (when, then) in &self.branches {
+            let when = when.value(row)?;
+            let holds = match &operand {
+                Some(operand) => !when.is_null() && *operand == when,
+                None => when == ScalarValue::Boolean(Some(true)),
+            };
+            if holds {
+                return then.evaluate(row);
+            }
+        }
+        match &self.otherwise {
+            Some(otherwise) => otherwise.evaluate(row),
+            None => {
+                let held = self.expr.data_type(row.schema_ref())?;
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from(&held)?))
+            }
+        }
+    }
+}
+
+/// The name of the function that an expression calls.
+fn function_name(expr: &Arc<dyn PhysicalExpr>) -> Option<&str> {
+    let any: &dyn std::any::Any = expr.as_ref();
+    any.downcast_ref::<ScalarFunctionExpr>().map(|call| call.fun().name())
+}
+
+/// Whether variables are asked in an expression.
+fn asks(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let is_asked = matches!(function_name(expr), Some(READ_VARIABLE | ASSIGN_VARIABLE));
+    is_asked || expr.children().into_iter().any(asks)
+}
+
+/// A value in the place of what gave it, with its type.
+fn constant(
+    of: &Arc<dyn PhysicalExpr>,
+    value: ScalarValue,
+    row: &RecordBatch,
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let field = of.return_field(row.schema_ref())?;
+    Ok(Arc::new(Literal::new_with_metadata(value, Some(FieldMetadata::from(field.as_ref())))))
+}
+
+/// An expression of values that are known.
+fn replaced(
+    expr: &Arc<dyn PhysicalExpr>,
+    values: Vec<Arc<dyn PhysicalExpr>>,
+    row: &RecordBatch,
+) -> Result<ColumnarValue> {
+    Arc::clone(expr).with_new_children(values)?.evaluate(row)
+}
