@@ -401,7 +401,9 @@ impl Database {
             let moved = |current: &Snapshot| !current.sources.is_still(&seen, source);
             if !published.wait_until(Some(deadline), moved)? {
                 let at = seen.get(source).unwrap_or("unknown");
-                return Err(Error::Busy(format!("source {source:?} is at {at} when time is up")));
+                return Err(Error::Busy(format!(
+                    "source {source:?} did not get there in time: it is at {at}"
+                )));
             }
         }
     }
@@ -432,7 +434,9 @@ impl Database {
             return Ok(());
         }
         let (asked, at) = (position.0, self.position().0);
-        Err(Error::Busy(format!("position {asked} was not reached within {timeout:?}: it is {at}")))
+        Err(Error::Busy(format!(
+            "position {asked} was not reached within {timeout:?}: the database is at {at}"
+        )))
     }
 
     /// A reader of the newest snapshot of all tables.
@@ -667,7 +671,7 @@ impl Handle {
         self.shared.published.stop(Error::Closed);
         let directory = self.shared.directory.display();
         Error::Busy(format!(
-            "the last write to {directory} has not ended: it stays locked till then"
+            "the last write to {directory} has not ended: the directory stays locked until it ends"
         ))
     }
 }
@@ -706,7 +710,7 @@ fn lower_priority(niceness: i32) {
     let lowered = rustix::process::getpriority_process(None)
         .and_then(|now| rustix::process::setpriority_process(None, now.max(niceness)));
     if let Err(error) = lowered {
-        tracing::debug!(%error, "a merge thread keeps its priority");
+        tracing::debug!(%error, "the priority of a merge thread could not be lowered");
     }
 }
 

@@ -44,7 +44,7 @@ impl Transaction {
     pub fn protect(&mut self, table: &str, key: &[Value]) -> Result<()> {
         let most = self.reader.shared().options.max_batch_changes;
         if self.protected_count >= most {
-            let message = format!("a transaction protects {most} rows, which is the limit");
+            let message = format!("a transaction can protect at most {most} rows");
             return Err(Error::request(RequestPart::Batch, message));
         }
         let view = self.reader.table(table)?;

@@ -183,7 +183,8 @@ impl Watch {
         let watcher = answer.recv().unwrap_or_else(|_| Err(shared.refusal()))?;
         let name = watcher.name.as_deref().unwrap_or_default();
         if watcher.is_open.swap(true, Ordering::AcqRel) {
-            let message = format!("watcher {name:?} is open already: one reads for it at a time");
+            let message =
+                format!("watcher {name:?} is open already: close it first, or use another name");
             return Err(Error::Conflict(message));
         }
         let mut watch = Self {
@@ -197,16 +198,18 @@ impl Watch {
         };
         if watch.watcher.tables != tables.map(|tables| tables.into_iter().collect()) {
             let name = watch.watcher.name.as_deref().unwrap_or_default();
-            let message =
-                format!("watcher {name:?} has other tables: forget it first, or take another name");
+            let message = format!(
+                "watcher {name:?} watches other tables: forget it first, or use another name"
+            );
             return Err(Error::Conflict(message));
         }
         let current = shared.published.load();
         let from = from.unwrap_or_else(|| watch.watcher.passed(&current.sources));
         if from > current.position {
             let (asked, now) = (from.0, current.position.0);
-            let message =
-                format!("position {asked} lies ahead of {now}: it is of another database");
+            let message = format!(
+                "position {asked} is after the last one, {now}: it belongs to another database"
+            );
             return Err(Error::request(RequestPart::Other, message));
         }
         if from < watch.watcher.since {
@@ -268,11 +271,11 @@ impl Watch {
     pub fn stored(&self, position: Position) -> Result<(String, String)> {
         let refused = |message: &str| Err(Error::request(RequestPart::Other, message));
         let Some(name) = &self.watcher.name else {
-            return refused("a watcher without a name has no place for its position");
+            return refused("a watcher without a name cannot store its position: give it a name");
         };
         // The position before a partly returned batch is valid too.
         if position > self.position() || position < self.watcher.since {
-            return refused("a watcher's position is one that it has come to");
+            return refused("a watcher can only store a position that it has reached");
         }
         Ok(Self::position_of(name, position))
     }
@@ -334,7 +337,7 @@ impl Watch {
             Some(first) if self.at.0 > first.after.0 => Ok(generations),
             Some(first) => Err(gone(self.at.0, first.after)),
             None => {
-                let message = "nothing is kept for the watcher any more: it was forgotten";
+                let message = "the watcher was forgotten, and its changes are no longer kept: begin a new one";
                 Err(Error::missing(Missing::Changes, message))
             }
         }
@@ -487,8 +490,9 @@ fn told(watcher: &Watcher, defined: Defined) -> Option<(String, Watched)> {
 
 fn gone(next: u64, kept: Position) -> Error {
     let message = format!(
-        "the changes of batch {next} are not kept any more, only those behind {}: read the tables, and \
-         watch from where they are read (forget the watcher first, if it has a name)",
+        "the changes of batch {next} are no longer kept, only those after batch {}: read the \
+         tables, and watch from the position of that read (if the watcher has a name, forget it \
+         first)",
         kept.0
     );
     Error::missing(Missing::Changes, message)
@@ -499,11 +503,11 @@ fn check(request: &WatchRequest) -> Result<()> {
     if let Some(name) = &request.name
         && (name.is_empty() || name.len() > MAX_NAME_BYTES)
     {
-        return wrong(format!("the name of a watcher has 1 to {MAX_NAME_BYTES} bytes"));
+        return wrong(format!("the name of a watcher must have 1 to {MAX_NAME_BYTES} bytes"));
     }
     let tables = request.tables.iter().flatten();
     match tables.clone().find(|table| table.starts_with('#')) {
-        Some(hidden) => wrong(format!("table {hidden:?} is hidden: nobody is told of it")),
+        Some(hidden) => wrong(format!("table {hidden:?} is hidden: it cannot be watched")),
         None if request.tables.is_some() && tables.count() == 0 => {
             wrong("no table is named: name some, or leave the list out for all".to_owned())
         }

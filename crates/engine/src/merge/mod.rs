@@ -130,7 +130,7 @@ fn flush(shared: &DatabaseState) {
     let flushed = shared.store().and_then(|store| store.flush(Instant::now()));
     if let Err(error) = flushed {
         // Nothing is lost, and the next write reports the cause.
-        tracing::debug!(%error, "the row store was not flushed while nothing was written");
+        tracing::debug!(%error, "the row store could not be flushed while nothing was written");
     }
 }
 

@@ -203,8 +203,8 @@ fn usable_manifest(
         Ok(Some(manifest)) => {
             let (store, ends, known) = (directory.join("store"), position.0, manifest.position.0);
             let what = format!(
-                "the row store in {} ends with batch {ends}, and batch {known} was durable in it: a \
-                 journal of it was cut or lost, and with it what the batches between them wrote",
+                "the row store in {} ends with batch {ends}, but batch {known} was durable: a \
+                 journal was cut or lost, and with it the changes of the batches after {ends}",
                 store.display()
             );
             if !purpose.goes_on() {

@@ -85,7 +85,7 @@ fn a_log_of_many_pages_meets_segments() {
     drop(database);
     let report = check(kept.path(), &*survived, &mut |_| {}).unwrap();
     assert_eq!(report.problems, []);
-    assert!(report.trusted[0].contains("the manifest vouches"), "{:?}", report.trusted);
+    assert!(report.trusted[0].contains("the manifest confirms"), "{:?}", report.trusted);
     let database = start(kept.path(), &survived).unwrap();
     assert_eq!((rows(&database), count(&database)), (expected.clone(), expected.len() as u64));
 }
@@ -164,7 +164,7 @@ fn a_manifest_ahead_of_the_rows_is_damage() {
     let refused = start(directory.path(), &cut).err().unwrap();
     assert!(matches!(refused, Error::Corrupt(_)), "{refused:?}");
     let said = refused.to_string();
-    assert!(said.contains("ends with batch 5, and batch 9 was durable"), "{said}");
+    assert!(said.contains("ends with batch 5, but batch 9 was durable"), "{said}");
     assert!(said.contains("store") && said.contains("remora check --repair"), "{said}");
 
     let report = check(directory.path(), &*cut, &mut |_| {}).unwrap();

@@ -40,7 +40,7 @@ pub(super) fn computed(
             return Ok(changes);
         }
         let message = format!(
-            "table {:?} has keys over expressions ({}), which SQL alone computes: write its rows by SQL",
+            "table {:?} has keys over expressions ({}), which only SQL can compute: write its rows by SQL",
             schema.name,
             keys.join(", ")
         );
@@ -60,7 +60,7 @@ fn completed(schema: &Schema, mut row: Row, brought: Brought, compute: &ComputeR
     let is_whole = brought != Brought::Given && row.len() == schema.columns.len();
     if row.len() != given && !is_whole {
         let message = format!(
-            "a row of {} values for table {:?}, which has {given} columns that are given",
+            "a row of {} values for table {:?}: give {given} values",
             row.len(),
             schema.name
         );
@@ -94,7 +94,10 @@ fn fit_computed(
             _ => 0,
         };
         if bytes > MAX_VALUE_BYTES {
-            return Err(format!("what {:?} is over takes {bytes} bytes", column.name));
+            return Err(format!(
+                "the value computed for {:?} takes {bytes} bytes, the limit is {MAX_VALUE_BYTES}",
+                column.name
+            ));
         }
     }
     Ok(())

@@ -307,7 +307,7 @@ impl Feed {
                 tracing::warn!(
                     behind = passed.0,
                     trimmed = first.last.0,
-                    "the feed of changes is full: a watcher that is behind has lost its place"
+                    "the feed of changes is full: changes are dropped that a watcher has not read"
                 );
             }
             trimmed.extend(self.generations.pop_front());

@@ -108,7 +108,7 @@ impl LargeBatch {
         let batch = ChangeBatch { tables, positions: Vec::new() };
         let prepared = prepare(batch, Brought::Given, &self.shared.published.load(), &self.shared)?;
         if prepared.inserts() {
-            let message = "a batch that comes in parts inserts nothing: put the rows instead";
+            let message = "a large batch cannot insert rows: put them instead";
             return Err(Error::request(RequestPart::Row, message));
         }
         let before = self.last.replace(prepared);
@@ -202,7 +202,7 @@ impl LargeBatch {
         self.unsaved_bytes += indexed.unsaved_bytes;
         let limit = self.shared.options.max_large_batch_bytes;
         if self.staged_bytes > limit {
-            let message = format!("a batch in parts of more than {limit} bytes: make it smaller");
+            let message = format!("a large batch of more than {limit} bytes: make it smaller");
             return Err(Error::request(RequestPart::Batch, message));
         }
         Ok(())
@@ -284,7 +284,8 @@ impl Drop for LargeBatch {
 }
 
 fn altered(table: &str) -> Error {
-    let message = format!("table {table:?} was altered while a batch in parts came: send it again");
+    let message =
+        format!("table {table:?} was altered while a large batch was sent: send it again");
     Error::Conflict(message)
 }
 

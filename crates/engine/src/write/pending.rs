@@ -35,7 +35,7 @@ impl Pipeline {
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
         self.shared.check_open()?;
         if self.is_broken() {
-            return Err(Error::Conflict("a batch before this one failed".to_owned()));
+            return Err(Error::Conflict("an earlier batch of this pipeline failed".to_owned()));
         }
         let snapshot = self.shared.published.load();
         let mut prepared = prepare(batch, Brought::Given, &snapshot, &self.shared)?;

@@ -208,7 +208,7 @@ pub(crate) fn wait_for_paths(
         let current = published.load();
         if let Some(why) = find_table(&current, number).and_then(|view| why_never(view, is_wanted))
         {
-            let message = format!("a path cannot be indexed until that document is another: {why}");
+            let message = format!("a path cannot be indexed until this document is changed: {why}");
             return Err(Error::request(RequestPart::Schema, message));
         }
         if published.is_merging(&tables) {
@@ -220,8 +220,8 @@ pub(crate) fn wait_for_paths(
             && !are_there(&current)
         {
             return Err(Error::Busy(format!(
-                "a path that is to be unique is not indexed, which is tried again: {why}; if it stays, \
-                 restart: a damaged segment is rebuilt from the rows"
+                "a path that is to be unique could not be indexed: {why}. It is tried again; if \
+                 it keeps failing, restart: a damaged segment is rebuilt from the rows"
             )));
         }
     }

@@ -82,7 +82,7 @@ impl Writer<'_> {
             return Err(Error::missing(Missing::Watcher, message));
         };
         if watcher.is_open.load(Ordering::Acquire) {
-            let message = format!("watcher {name:?} is open: drop what reads for it first");
+            let message = format!("watcher {name:?} is open: close it first");
             return Err(Error::Conflict(message));
         }
         let saved = (format!("{WATCH_POSITION}{name}"), String::new());

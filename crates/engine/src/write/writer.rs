@@ -353,8 +353,9 @@ impl Writer<'_> {
         let (store, there) = self.read_store(read).map_err(|error| self.shared.poison(&error))?;
         if there < self.position {
             let (there, known) = (there.0, self.position.0);
-            let lost =
-                format!("the row store was opened anew and ends with batch {there} of {known}");
+            let lost = format!(
+                "the row store was reopened and ends with batch {there}, but batch {known} was written"
+            );
             return Err(self.shared.poison(&Error::Corrupt(lost)));
         }
         Ok(store)
@@ -423,7 +424,9 @@ impl Writer<'_> {
         let mut kept = Vec::with_capacity(group.len());
         for (batch, waiter) in group {
             let refusal = match batch.is_behind_failure() {
-                true => Some(Error::Conflict("a batch before this one failed".to_owned())),
+                true => {
+                    Some(Error::Conflict("an earlier batch of this pipeline failed".to_owned()))
+                }
                 false => batch.tables.iter().find_map(|table| stale(&current, table)),
             };
             match refusal {
@@ -462,7 +465,10 @@ impl Writer<'_> {
         }
         if since.elapsed() >= LONG_WAIT {
             let waited_ms = since.elapsed().as_millis() as u64;
-            tracing::warn!(waited_ms, "writes waited: they come faster than segments are merged");
+            tracing::warn!(
+                waited_ms,
+                "writes waited, because they come faster than segments are merged"
+            );
         }
         Ok(())
     }
@@ -501,8 +507,9 @@ fn refuse_unmerged(published: &Published, touched: &BTreeSet<u32>, limit: &Limit
         {
             let (table, segments) = (&view.schema.name, view.segments.len());
             return Err(Error::Busy(format!(
-                "table {table:?} has {segments} segments and none can be merged, which is tried \
-                 again: {why}; if it stays, restart: a damaged segment is rebuilt from the rows"
+                "table {table:?} has {segments} segments and none can be merged: {why}. It is \
+                 tried again; if it keeps failing, restart: a damaged segment is rebuilt from \
+                 the rows"
             )));
         }
     }

@@ -122,7 +122,7 @@ fn who_is_too_far_behind_is_told_so() {
     println!("{bytes} bytes on the disk, {last:?}");
     let lost = slow.next_change(Some(Instant::now())).unwrap_err();
     assert!(matches!(&lost, Error::NotFound { what: Missing::Changes, .. }), "{lost:?}");
-    assert!(lost.to_string().contains("not kept"), "{lost}");
+    assert!(lost.to_string().contains("no longer kept"), "{lost}");
     drop((slow, quick));
     drop(database);
     // After a restart too.
@@ -247,12 +247,12 @@ fn what_cannot_be_watched_is_named() {
     assert!(message(tables(&["#x"])).contains("hidden"));
     assert!(message(tables(&[])).contains("no table is named"));
     let ahead = WatchRequest { from: Some(Position(99)), ..named("w") };
-    assert!(message(ahead).contains("lies ahead"));
+    assert!(message(ahead).contains("is after the last one"));
     let watch = database.watch(named("w"));
     assert!(message(named("w")).contains("open already"));
     assert!(database.forget_watcher("w").unwrap_err().to_string().contains("is open"));
     let watch = watch.unwrap();
-    assert!(watch.save(Position(9)).unwrap_err().to_string().contains("come to"));
+    assert!(watch.save(Position(9)).unwrap_err().to_string().contains("has reached"));
     drop(watch);
     assert!(message(tables(&["a"])).contains("other tables"));
     assert_eq!(database.watchers().len(), 1);

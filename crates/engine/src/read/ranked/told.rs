@@ -238,6 +238,6 @@ impl Ranked {
 
 /// The error for numbers by which a query cannot be planned.
 pub(super) fn incomplete() -> Error {
-    let message = "the numbers of keywords that came with the query are not those that it needs";
+    let message = "the keyword statistics sent with the query are not those that it needs";
     Error::request(RequestPart::Expression, message)
 }

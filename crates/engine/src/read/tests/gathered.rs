@@ -406,11 +406,11 @@ fn what_a_part_tells_wrongly_is_an_error() {
     let scanned = |fault| failure(rows(&reader(fault), ALL, &often()));
     let expected = [
         (Fault::Silent, "is silent"),
-        (Fault::Counts, "counted what cannot be"),
+        (Fault::Counts, "sent impossible counts"),
         (Fault::Order, "not in the order of their keys"),
-        (Fault::Columns, "other columns than those"),
-        (Fault::Weights, "a weight is none"),
-        (Fault::Keys, "gave keys that it cannot have"),
+        (Fault::Columns, "other columns than asked"),
+        (Fault::Weights, "a weight has a wrong type"),
+        (Fault::Keys, "sent keys that it cannot have"),
     ];
     for (fault, message) in expected {
         let error = scanned(fault);
@@ -444,7 +444,7 @@ fn what_cannot_be_opened_names_the_part() {
     // Who claims more rows than can be is found out before they are added.
     let parts = vec![part_of(&spread, 0, Fault::Rows), part_of(&spread, 1, Fault::Rows)];
     let unopened = GatheredTable::open(&declared, parts, &shared, &Unless::NEVER).err().unwrap();
-    assert!(unopened.error.to_string().contains("more rows than can be"), "{unopened:?}");
+    assert!(unopened.error.to_string().contains("more rows than possible"), "{unopened:?}");
 }
 
 #[test]
@@ -543,7 +543,7 @@ fn what_is_not_answered_over_servers_is_refused_by_name() {
         reader.row_count(&crate::united_name([WHOLE, ALL])).unwrap_err(),
     ];
     for error in refused {
-        assert!(error.to_string().contains("rows of other servers (agents)"), "{error}");
+        assert!(error.to_string().contains("rows on other servers (agents)"), "{error}");
     }
     // As it was declared it can be told of.
     assert_eq!(spread.head.schema(ALL).unwrap().agents(), ["0", "1"]);

@@ -223,7 +223,7 @@ impl DiskStore {
             fjall::Error::Poisoned
                 if self.refusal().is_some() || room::is_used_up(&self.directory) =>
             {
-                "rows in memory could not be brought to it".to_owned()
+                "rows in memory could not be written to it".to_owned()
             }
             _ => return self.poison.set(store_error(error)),
         };
@@ -234,7 +234,7 @@ impl DiskStore {
         let needed = room::NEEDED_BYTES >> 20;
         let reason = format!(
             "the disk is full ({cause}): nothing is written until {needed} MiB are free on the disk \
-             of the data directory, reads go on"
+             of the data directory; reads continue"
         );
         let mut refusal = self.refusal.lock();
         if refusal.is_none() {
@@ -251,7 +251,7 @@ impl DiskStore {
         let last_rows = self.last_rows.load(Ordering::Acquire);
         let open = || {
             if opened.take().is_some_and(|opened| !opened.close(&self.directory)) {
-                return Err(Error::Io("a thread of the row store does not end".to_owned()));
+                return Err(Error::Io("a thread of the row store did not end in time".to_owned()));
             }
             let opened = Opened::open(&self.directory, &self.options)?;
             let (there, now) = (opened.batches()?, opened.database.visible_seqno());
@@ -264,7 +264,7 @@ impl DiskStore {
             self.openings.fetch_add(1, Ordering::AcqRel);
             Ok((opened, oldest, (there, now)))
         };
-        let unended = || Error::Busy("a read of the row store does not end".to_owned());
+        let unended = || Error::Busy("a read of the row store did not end in time".to_owned());
         let (again, (there, now)) = self.moments.exchange(open).ok_or_else(unended)??;
         self.last_rows.store(now, Ordering::Release);
         self.last_drop.store(0, Ordering::Release);
@@ -337,7 +337,7 @@ impl DiskStore {
 }
 
 fn not_opened() -> Error {
-    Error::Poisoned("the row store could not be opened anew".to_owned())
+    Error::Poisoned("the row store could not be reopened".to_owned())
 }
 
 impl Drop for DiskStore {
@@ -381,7 +381,7 @@ impl Store for DiskStore {
         let dropped = dropped.and_then(|dropped| dropped.map_err(|error| self.failed(error)));
         match dropped {
             Err(Error::Full(error)) => {
-                tracing::warn!(table, %error, "the rows of a dropped table stay for now");
+                tracing::warn!(table, %error, "the rows of a dropped table cannot be removed yet");
                 self.undropped.lock().insert(table);
                 Ok(())
             }
@@ -443,7 +443,7 @@ impl Store for DiskStore {
         }
         (writing.next_opening, writing.pause) = (None, FIRST_PAUSE);
         *self.refusal.lock() = None;
-        tracing::info!(directory = %self.directory.display(), "there is room: writing goes on");
+        tracing::info!(directory = %self.directory.display(), "the disk has room again: writing continues");
         Ok(())
     }
 

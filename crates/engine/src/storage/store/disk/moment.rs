@@ -69,7 +69,7 @@ impl DiskSnapshot {
         match &*self.place.read() {
             HeldMoment::Held(moment) => read(moment),
             HeldMoment::Past => Err(Error::Conflict(
-                "the row store was opened anew after the disk was full, and this moment of it is \
+                "the row store was reopened after the disk was full, and this snapshot of it is \
                  gone: begin again"
                     .to_owned(),
             )),
@@ -168,7 +168,7 @@ fn damaged(error: fjall::Error, keyspace: Keyspace, tree: &fjall::Keyspace, key:
     match store_error(error) {
         Error::Corrupt(what) => {
             let (part, path) = (keyspace.describe(), tree.path().display());
-            Error::Corrupt(format!("{what}, in {path} ({part}), at or behind key {key:02x?}"))
+            Error::Corrupt(format!("{what}, in {path} ({part}), at or after key {key:02x?}"))
         }
         other => other,
     }
