@@ -126,7 +126,7 @@ fn check_tables(
     progress: &mut dyn FnMut(CheckStep<'_>),
 ) -> Result<(CheckReport, BTreeSet<u32>)> {
     let recovered = recover(directory, store, Purpose::Check)?;
-    let trusted = trusted(&recovered);
+    let trusted = not_verified(&recovered);
     let Recovered { snapshot, damage, .. } = recovered;
     let mut report = CheckReport { tables: Vec::new(), problems: damage, trusted };
     let mut wrong = BTreeSet::new();
@@ -157,7 +157,7 @@ fn check_tables(
 }
 
 /// What the check cannot verify.
-fn trusted(recovered: &Recovered) -> Vec<String> {
+fn not_verified(recovered: &Recovered) -> Vec<String> {
     let mut trusted = Vec::new();
     let end = recovered.snapshot.position;
     match recovered.manifest {
@@ -172,7 +172,7 @@ fn trusted(recovered: &Recovered) -> Vec<String> {
         )),
         _ => {}
     }
-    trusted.extend(recovered.unwitnessed.iter().map(|table| {
+    trusted.extend(recovered.unproven_tables.iter().map(|table| {
         format!(
             "that no row of table {table:?} is missing: some of its segments are missing, so \
              their rows could not be compared"
@@ -308,43 +308,49 @@ fn check_segment(
 /// The problems of one table; only a limited number is listed.
 struct Problems<'t> {
     table: &'t TableView,
-    told: Vec<Problem>,
-    untold: u64,
+    listed: Vec<Problem>,
+    unlisted: u64,
     /// Whether a repair can fix some of them, listed or not.
     some_can_be_rebuilt: bool,
     /// Whether some of those not listed cannot be fixed.
-    untold_lost: bool,
+    unlisted_lost: bool,
 }
 
 impl<'t> Problems<'t> {
     fn new(table: &'t TableView) -> Self {
-        Self { table, told: Vec::new(), untold: 0, some_can_be_rebuilt: false, untold_lost: false }
+        Self {
+            table,
+            listed: Vec::new(),
+            unlisted: 0,
+            some_can_be_rebuilt: false,
+            unlisted_lost: false,
+        }
     }
 
     fn add(&mut self, what: String) {
-        self.tell(Problem::of_table(&self.table.schema.name, what));
+        self.push(Problem::of_table(&self.table.schema.name, what));
     }
 
     fn add_lost(&mut self, what: String) {
-        self.tell(Problem::lost(Some(&self.table.schema.name), what));
+        self.push(Problem::lost(Some(&self.table.schema.name), what));
     }
 
-    fn tell(&mut self, problem: Problem) {
+    fn push(&mut self, problem: Problem) {
         self.some_can_be_rebuilt |= problem.can_be_rebuilt;
-        if self.told.len() < PROBLEMS_PER_TABLE {
-            self.told.push(problem);
+        if self.listed.len() < PROBLEMS_PER_TABLE {
+            self.listed.push(problem);
         } else {
-            self.untold += 1;
-            self.untold_lost |= !problem.can_be_rebuilt;
+            self.unlisted += 1;
+            self.unlisted_lost |= !problem.can_be_rebuilt;
         }
     }
 
     fn finish(mut self) -> Vec<Problem> {
-        if self.untold > 0 {
-            let what = format!("and {} more problems", self.untold);
+        if self.unlisted > 0 {
+            let what = format!("and {} more problems", self.unlisted);
             let more = Problem::of_table(&self.table.schema.name, what);
-            self.told.push(Problem { can_be_rebuilt: !self.untold_lost, ..more });
+            self.listed.push(Problem { can_be_rebuilt: !self.unlisted_lost, ..more });
         }
-        self.told
+        self.listed
     }
 }

@@ -27,7 +27,7 @@ use crate::{
         lock::DirectoryLock,
         store::{DiskStore, Store, StoreOptions},
     },
-    write::{self, Brought},
+    write::{self, RowColumns},
 };
 
 /// The time limit of closing. A merge that takes longer is abandoned; its output is not published.
@@ -271,7 +271,7 @@ impl Database {
     /// # Errors
     /// Those of [`Database::apply`].
     pub fn apply_computed(&self, batch: ChangeBatch) -> Result<Position> {
-        self.submit_rows(batch, Brought::Computed)?.wait()
+        self.submit_rows(batch, RowColumns::Computed)?.wait()
     }
 
     /// Validates and encodes a batch in this thread and queues it. Batches submitted by one thread are applied in
@@ -290,12 +290,12 @@ impl Database {
     /// - [`Error::NotUnique`]: two rows of it have the same value at a unique path.
     /// - [`Error::Poisoned`] or [`Error::Closed`]: the database accepts no writes any more.
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
-        self.submit_rows(batch, Brought::Visible)
+        self.submit_rows(batch, RowColumns::Visible)
     }
 
-    fn submit_rows(&self, batch: ChangeBatch, brought: Brought) -> Result<Pending> {
+    fn submit_rows(&self, batch: ChangeBatch, row_columns: RowColumns) -> Result<Pending> {
         self.shared().check_open()?;
-        let prepared = write::prepare(batch, brought, &self.snapshot(), self.shared())?;
+        let prepared = write::prepare(batch, row_columns, &self.snapshot(), self.shared())?;
         self.queue(|waiter| Job::Apply(prepared, waiter))
     }
 
@@ -543,8 +543,8 @@ impl Database {
             let name = table.schema.name.clone();
             let failure = table.activity.merge_failure();
             let failure = failure.map(|why| merge::failure_of(&name, &why));
-            let told = failure.or_else(|| merge::without_path(table))?;
-            Some((name, told))
+            let why = failure.or_else(|| merge::without_path(table))?;
+            Some((name, why))
         });
         let mut failures: Vec<_> = failures.collect();
         failures.sort();

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outcome_is_told_once_and_an_end_without_one_is_seen() {
+    fn an_outcome_is_returned_once_and_a_missing_one_is_detected() {
         let (waiter, outcome) = Waiter::new();
         assert!(outcome.poll().is_none());
         waiter.answer(Ok(Position(7)));

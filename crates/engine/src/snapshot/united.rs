@@ -290,7 +290,7 @@ fn part_of(snapshot: &Snapshot, name: &str, part: &str) -> Result<Arc<TableView>
             return Err(no_table(part));
         }
         let message = format!(
-            "table {name:?} is distributed over {part:?}, which does not exist: create that \
+            "table {name:?} is distributed over {part:?}, which is not there: create that \
              table again, or alter this one"
         );
         return Err(Error::request(RequestPart::Schema, message));

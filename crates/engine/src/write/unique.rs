@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! caller   collect the rows' values at unique paths, sorted; refuse duplicates in one batch   (prepare)
-//! writer   collect them again if the paths have changed since                                (follow_paths)
+//! writer   collect them again if the paths have changed since                                (update_paths)
 //!          wait for merges if a segment lacks the values of a path
 //!          look up each value in every segment; rows that the batch changes do not count
 //! ```
@@ -41,11 +41,11 @@ impl PreparedTable {
                 push_unique(&self.schema, change, &row.paths, &mut self.unique);
             }
         }
-        self.settle_unique()
+        self.normalize_unique()
     }
 
     /// Switches to the table's current paths if they changed after the batch was prepared.
-    pub(super) fn follow_paths(&mut self, view: &TableView) -> Result<()> {
+    pub(super) fn update_paths(&mut self, view: &TableView) -> Result<()> {
         let schema = &view.schema;
         if Arc::ptr_eq(&self.schema, schema)
             || self.schema.paths == schema.paths
@@ -83,11 +83,11 @@ impl PreparedTable {
                 }
             }
         }
-        self.settle_unique()
+        self.normalize_unique()
     }
 
     /// Sorts the values, each once per row; refuses two rows with the same value.
-    fn settle_unique(&mut self) -> Result<()> {
+    fn normalize_unique(&mut self) -> Result<()> {
         self.unique.sort_unstable();
         self.unique.dedup();
         let same = |pair: &&[UniqueValue]| match pair {
@@ -151,7 +151,7 @@ impl Writer<'_> {
             let Some(view) = find_table(&current, number) else { return Ok(()) };
             self.read_store(|store| built.find_replaced(staged, view, store))?;
             // A merge may have exchanged a segment meanwhile.
-            let Some(segments) = built.segments_over(view) else { continue };
+            let Some(segments) = built.segments_with_batch(view) else { continue };
             let count = segments.len().saturating_sub(built.segments.len());
             let (others, new) = segments.split_at(count);
             return check_segments(&view.schema, unique_places(&view.schema), new, others);

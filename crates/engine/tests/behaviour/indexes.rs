@@ -652,7 +652,7 @@ fn many_values_are_looked_up_where_few_rows_may_be_read() {
 
 /// An order of texts that is not the one by which a segment was sorted.
 #[test]
-fn an_index_in_another_order_than_its_column_is_found_and_made_anew() {
+fn an_index_in_another_order_than_its_column_is_found_and_rebuilt() {
     let directory = tempfile::tempdir().unwrap();
     let mut random = Random::seeded();
     let mut by_name = index(&[(3, false)]);

@@ -379,8 +379,8 @@ impl<'a> Segment<'a> {
             let state = RefCell::new((&mut *top, 0, None));
             let may_have = |occurrences| {
                 let (top, last, failed) = &mut *state.borrow_mut();
-                let goes_on = failed.is_none() && until(looks.steps(BLOCK), failed).is_continue();
-                goes_on && top.may_win(most_of_block(occurrences), *last)
+                let continues = failed.is_none() && until(looks.steps(BLOCK), failed).is_continue();
+                continues && top.may_win(most_of_block(occurrences), *last)
             };
             let weighing = &mut self.weighing;
             self.words.for_each_frequent(number, may_have, |doc, occurrences| {

@@ -398,7 +398,7 @@ fn often() -> ScanRequest {
 }
 
 #[test]
-fn what_a_part_tells_wrongly_is_an_error() {
+fn a_wrong_answer_of_a_part_is_an_error() {
     let spread = halves();
     let reader = |fault| spread.reader(fault);
     assert_eq!(reader(Fault::None).row_count(ALL).unwrap(), 40);

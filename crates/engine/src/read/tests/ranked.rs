@@ -425,7 +425,7 @@ fn runs_of_wildcards_are_longer_than_their_shifts() {
 
 /// An exception with blended characters takes no place of its own: the word behind it stands there too.
 #[test]
-fn words_behind_blended_exceptions_stand_where_those_do() {
+fn words_after_blended_exceptions_have_their_positions() {
     let settings = [("blend_chars", "+"), ("exceptions", "exceptions.txt")];
     let mut bodies = vec!["blue green red red red cplusplus blue green", "red C++ blue green"];
     bodies.extend(["developer of C++", "C++ developer", "developer"]);

@@ -246,7 +246,7 @@ fn what_is_not_alike_is_not_one() {
 }
 
 #[test]
-fn a_part_that_is_made_anew_is_another_version() {
+fn a_part_that_is_created_again_is_another_version() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path());
     let mut random = Random::new(3);

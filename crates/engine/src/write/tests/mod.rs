@@ -154,7 +154,7 @@ fn a_batch_that_comes_after_a_quiet_time_is_written() {
         std::thread::spawn(move || done.send(writing.apply(put(id, "x"))));
         let written = answer.recv_timeout(Duration::from_secs(60)).expect("it is written");
         assert_eq!(written.unwrap(), Position(id as u64 + 1));
-        std::thread::sleep(super::writer::QUIET + Duration::from_millis(300));
+        std::thread::sleep(super::writer::IDLE_TIME + Duration::from_millis(300));
     }
     assert_eq!(count(&database), 2);
     database.close().unwrap();
@@ -361,7 +361,7 @@ fn what_a_large_batch_stages_has_a_limit() {
 }
 
 #[test]
-fn nothing_is_applied_behind_a_failed_batch_of_a_pipeline() {
+fn nothing_is_applied_after_a_failed_batch_of_a_pipeline() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), Arc::new(FaultyStore::default()), Durability::None);
     database.create_table(schema()).unwrap();
