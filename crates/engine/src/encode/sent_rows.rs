@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_value_is_is_refused() {
+    fn malformed_values_are_refused() {
         let one = |value: &[u8]| decode_rows(&[&[1, 0, 0, 0], value].concat(), 1, 1);
         assert_eq!(one(&[5, 1]).unwrap(), [[Value::Bool(true)]]);
         let nan = [&[3][..], &f64::NAN.to_bits().to_le_bytes()].concat();

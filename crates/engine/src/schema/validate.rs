@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_table_can_be_is_refused_with_the_reason() {
+    fn impossible_tables_are_refused_with_the_reason() {
         assert!(refused(|s| s.name.clear()).contains("no table name"));
         assert!(refused(|s| s.columns[1].name = "C0".into()).contains("\"C0\" is there twice"));
         assert!(refused(|s| s.columns[1].id = 0).contains("number 0 of another"));

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_does_not_wait_for_what_is_being_indexed() {
+    fn a_finished_batch_does_not_wait_for_one_that_is_being_indexed() {
         let queue = WriteQueue::default();
         queue.push(batch(1).0).unwrap();
         let (indexing, _segment) = Indexing::under_way();

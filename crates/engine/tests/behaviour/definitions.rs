@@ -228,7 +228,7 @@ fn rows_of_every_layout_are_rows_of_the_last_one() {
 }
 
 #[test]
-fn what_the_rows_cannot_be_is_refused_with_the_reason() {
+fn impossible_alterations_are_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     apply(&database, vec![put(1, 1, "one")]).unwrap();
@@ -287,7 +287,7 @@ fn a_text_index_that_comes_again_holds_only_what_is_there() {
 }
 
 #[test]
-fn what_sql_says_of_a_table_is_kept_and_changes_at_no_cost() {
+fn the_sql_declaration_of_a_table_is_kept_and_changes_without_a_rebuild() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     put_into(&database, TABLE, 1, "one");

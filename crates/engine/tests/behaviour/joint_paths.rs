@@ -316,7 +316,7 @@ fn paths_together_answer_as_reading_does() {
 }
 
 #[test]
-fn what_paths_together_cannot_answer_is_refused() {
+fn unsupported_conditions_on_joint_paths_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::open(directory.path(), quick()).unwrap();
     let together = PathDef::together(1, paths(&["a", "b"])).unwrap();

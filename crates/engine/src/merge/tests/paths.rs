@@ -85,7 +85,7 @@ fn define(database: &Database, paths: Vec<PathDef>) {
 
 /// Takes portions as a merge does until nothing is left, and looks at how much each of them holds.
 #[test]
-fn what_is_held_of_paths_is_bounded() {
+fn the_memory_of_path_indexes_is_bounded() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), 1 << 28);
     let (view, schema) = (database.view("notes"), schema(paths()));
@@ -209,7 +209,7 @@ fn changes_during_a_portion_are_carried_over() {
 /// Between documents it is asked whether anybody wants the paths: not once they are dropped, the table is, or the
 /// database is closed. What was claimed is as it was.
 #[test]
-fn what_nobody_wants_any_more_is_given_up() {
+fn a_merge_that_is_no_longer_wanted_ends() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), 1 << 28);
     let shared = database.shared();

@@ -249,13 +249,13 @@ impl GatheredTable {
     /// The parts of a keyword query.
     pub(super) fn keywords(&self, asked: &KeywordQuery, unless: &Unless) -> Result<KeywordReport> {
         let statistics = self.statistics(asked, true, unless)?;
-        Ranked::told(&self.schema, &with(asked, &statistics), unless)
+        Ranked::report_by_statistics(&self.schema, &with(asked, &statistics), unless)
     }
 
     /// A warning about what is ignored or changed in a keyword query.
     pub(super) fn warning(&self, asked: &KeywordQuery, unless: &Unless) -> Result<Option<String>> {
         let statistics = self.statistics(asked, false, unless)?;
-        Ok(Ranked::told(&self.schema, &with(asked, &statistics), unless)?.warning)
+        Ok(Ranked::report_by_statistics(&self.schema, &with(asked, &statistics), unless)?.warning)
     }
 
     /// The number of rows that contain a keyword, and of its occurrences.

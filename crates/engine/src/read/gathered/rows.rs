@@ -63,9 +63,9 @@ impl GatheredRows {
         // Validates the columns.
         let _: Sources = sources(schema, &request.columns)?;
         let columns = request.columns.clone();
-        let tells_factors =
+        let has_factors =
             |it: &TextQuery| matches!(it, TextQuery::Keywords(asked) if asked.factors.is_some());
-        let kind = |score: &TextQuery| match tells_factors(score) {
+        let kind = |score: &TextQuery| match has_factors(score) {
             true => ColumnType::Text,
             false => ColumnType::Double,
         };

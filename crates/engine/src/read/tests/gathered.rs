@@ -426,7 +426,7 @@ fn part_of(spread: &Spread, number: usize, fault: Fault) -> Arc<dyn Part> {
 }
 
 #[test]
-fn what_cannot_be_opened_names_the_part() {
+fn the_error_of_an_opening_names_the_part() {
     let spread = halves();
     let declared = spread.head.reader().schema(ALL).unwrap();
     let shared = SharedKeys::default();
@@ -475,7 +475,7 @@ fn all_keys(reader: &Reader, table: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_is_hidden_stands_on_the_same_rows_however_often_more_is() {
+fn hiding_more_rows_again_and_again_uses_the_same_base() {
     let spread = halves();
     for (reader, table, rows) in
         [(spread.servers[0].reader(), PART, 25), (spread.reader(Fault::None), ALL, 40)]
@@ -533,7 +533,7 @@ fn the_weight_of_a_part_that_stands_alone_here_counts() {
 }
 
 #[test]
-fn what_is_not_answered_over_servers_is_refused_by_name() {
+fn unsupported_requests_over_servers_are_refused_by_name() {
     let spread = halves();
     let reader = spread.reader(Fault::None);
     let refused = [

@@ -403,7 +403,7 @@ fn weights_that_overflow_are_weighed() {
 }
 
 #[test]
-fn what_is_excluded_within_counts_its_hits() {
+fn an_excluded_word_counts_its_hits() {
     let (text, ranker) = ("((a -b) MAYBE c) | d".to_owned(), Ranker::by_name("wordcount").unwrap());
     let query = KeywordQuery { text, ranker, ..Default::default() };
     check_best(query, &["c d d d", "a a b d", "d d c", "a"]);

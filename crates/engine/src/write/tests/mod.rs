@@ -215,7 +215,7 @@ fn write_a_large_batch(database: &Database) -> bool {
 
 /// Large batches with other writes in between and restarts in the middle, compared with a map.
 #[test]
-fn what_is_written_beside_a_large_batch_stands() {
+fn rows_written_beside_a_large_batch_are_kept() {
     for seed in 0..12 {
         write_beside_large_batches(&mut Random(seed));
     }
@@ -346,7 +346,7 @@ fn a_large_batch_of_a_table_that_was_altered_meanwhile_is_refused() {
 }
 
 #[test]
-fn what_a_large_batch_stages_has_a_limit() {
+fn a_large_batch_has_a_limit() {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(FaultyStore::default());
     let options = Options { max_large_batch_bytes: 1_000, ..Options::default() };

@@ -145,7 +145,7 @@ fn write_in_parts(database: &Database, changes: &[Change]) -> Result<(), Error> 
 }
 
 #[test]
-fn what_is_refused_is_what_a_naive_look_refuses() {
+fn a_naive_model_refuses_the_same_batches() {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
     let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or(clock);
@@ -243,7 +243,7 @@ fn a_path_becomes_unique_only_where_it_is() {
 }
 
 #[test]
-fn what_was_prepared_before_a_path_was_unique_is_checked() {
+fn batches_prepared_before_a_path_was_unique_are_checked() {
     let (_directory, _store, database) = new_database();
     database.create_table(table()).unwrap();
     let begun: Vec<_> = (0..3).map(|_| database.begin()).collect();

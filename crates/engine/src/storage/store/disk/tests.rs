@@ -199,7 +199,7 @@ fn a_failed_write_poisons_the_store_and_reads_go_on() {
 }
 
 #[test]
-fn what_was_not_synced_is_lost_with_the_power() {
+fn unsynced_batches_are_lost_with_the_power() {
     let store = FaultyStore::default();
     store.commit(put(ROWS, &[("a", "1")]), false).unwrap();
     store.sync().unwrap();
