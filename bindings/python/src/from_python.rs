@@ -131,7 +131,7 @@ fn decimal(from: &Bound<'_, PyAny>) -> PyResult<Value> {
     };
     number.map(Value::Decimal).ok_or_else(|| {
         data(format!(
-            "{text} is no decimal of up to {MAX_DIGITS} digits, {MAX_SCALE} of them behind the point"
+            "{text} is no decimal of up to {MAX_DIGITS} digits, {MAX_SCALE} of them after the point"
         ))
     })
 }

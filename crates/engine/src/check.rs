@@ -111,9 +111,11 @@ pub(crate) fn check_without_rows(directory: &Path, what: String) -> Result<Check
         }
         Err(error) => report.problems.push(Problem::lost(None, error.to_string())),
     }
-    report
-        .trusted
-        .push("no row was read: the segments are whole, but were compared with nothing".to_owned());
+    report.trusted.push(
+        "that the segments match the rows: no row could be read. The segment files that \
+         are not listed are intact"
+            .to_owned(),
+    );
     Ok(report)
 }
 
@@ -124,7 +126,7 @@ fn check_tables(
     progress: &mut dyn FnMut(CheckStep<'_>),
 ) -> Result<(CheckReport, BTreeSet<u32>)> {
     let recovered = recover(directory, store, Purpose::Check)?;
-    let trusted = trusted(&recovered);
+    let trusted = not_verified(&recovered);
     let Recovered { snapshot, damage, .. } = recovered;
     let mut report = CheckReport { tables: Vec::new(), problems: damage, trusted };
     let mut wrong = BTreeSet::new();
@@ -155,25 +157,25 @@ fn check_tables(
 }
 
 /// What the check cannot verify.
-fn trusted(recovered: &Recovered) -> Vec<String> {
+fn not_verified(recovered: &Recovered) -> Vec<String> {
     let mut trusted = Vec::new();
     let end = recovered.snapshot.position;
     match recovered.manifest {
         Some(at) if at < end => trusted.push(format!(
-            "that the row store ends with batch {}: the manifest vouches for those up to {}, and a \
-             journal whose last batches are missing looks as one that was never written further",
+            "that the row store ends with batch {}: the manifest confirms only the batches up to \
+             {}, and a journal that lost its last batches looks like one without them",
             end.0, at.0
         )),
         None if end > Position(0) => trusted.push(format!(
-            "that the row store ends with batch {}: there is no manifest that says so",
+            "that the row store ends with batch {}: there is no manifest to confirm it",
             end.0
         )),
         _ => {}
     }
-    trusted.extend(recovered.unwitnessed.iter().map(|table| {
+    trusted.extend(recovered.unproven_tables.iter().map(|table| {
         format!(
-            "that table {table:?} has the rows that were found: segments of it are missing, and the \
-             rows of those were compared with nothing"
+            "that no row of table {table:?} is missing: some of its segments are missing, so \
+             their rows could not be compared"
         )
     }));
     trusted
@@ -191,8 +193,8 @@ fn columns_of_rows_alone(schema: &Schema) -> Option<String> {
     (!names.is_empty()).then(|| {
         let (table, names) = (&schema.name, names.join(", "));
         format!(
-            "that table {table:?} has what was written in {names}: no index has these columns, and the \
-             row store's own checksums alone speak for them"
+            "that the values of {names} in table {table:?} are right: no index has these \
+             columns, so only the row store's own checksums protect them"
         )
     })
 }
@@ -203,7 +205,8 @@ fn check_unique(table: &TableView, problems: &mut Problems<'_>) -> Result<Option
     if !are_indexed(schema, &table.segments, unique_places(schema)) {
         let name = &schema.name;
         return Ok(Some(format!(
-            "that the values of table {name:?} at unique paths are: not all rows are indexed by them yet"
+            "that the values of table {name:?} at unique paths are unique: not all rows are \
+             indexed by these paths yet"
         )));
     }
     match check_paths(table, unique_places(schema)) {
@@ -236,7 +239,10 @@ fn check_rows(table: &TableView, problems: &mut Problems<'_>) -> Result<u64> {
         other => Err(other),
     })?;
     if rows != table.live_count() && unreadable.is_empty() {
-        problems.add(format!("{} documents are live for {rows} rows", table.live_count()));
+        problems.add(format!(
+            "the segments have {} live documents, and the table has {rows} rows",
+            table.live_count()
+        ));
     }
     unreadable.into_iter().for_each(|what| problems.add_lost(what));
     Ok(rows)
@@ -276,12 +282,13 @@ fn check_segment(
         _ => false,
     };
     if !same {
-        problems.add(format!("segment {number} does not hold what its rows hold"));
+        problems.add(format!("segment {number} differs from its rows"));
     }
     let specs = index_specs(&table.schema);
     let mut indexes = specs.iter().filter_map(|spec| view.segment.index(spec));
     if !indexes.all(|index| index.is_right()) {
-        problems.add(format!("segment {number} has an index whose order is not its columns'"));
+        problems
+            .add(format!("segment {number} has an index that is not in the order of its columns"));
     }
     let of_columns = table.schema.texts.iter().filter_map(|text| view.segment.text(text.id));
     let specs = path_specs(&table.schema);
@@ -289,8 +296,9 @@ fn check_segment(
     for text in of_columns.chain(of_paths) {
         match text.has_right_neighbours() {
             Ok(true) => {}
-            Ok(false) => problems
-                .add(format!("segment {number} has lists of neighbours that are not its texts'")),
+            Ok(false) => problems.add(format!(
+                "segment {number} has lists of neighbours that do not match its texts"
+            )),
             Err(error) => problems.add(format!("segment {number}: {error}")),
         }
     }
@@ -300,43 +308,49 @@ fn check_segment(
 /// The problems of one table; only a limited number is listed.
 struct Problems<'t> {
     table: &'t TableView,
-    told: Vec<Problem>,
-    untold: u64,
+    listed: Vec<Problem>,
+    unlisted: u64,
     /// Whether a repair can fix some of them, listed or not.
     some_can_be_rebuilt: bool,
     /// Whether some of those not listed cannot be fixed.
-    untold_lost: bool,
+    unlisted_lost: bool,
 }
 
 impl<'t> Problems<'t> {
     fn new(table: &'t TableView) -> Self {
-        Self { table, told: Vec::new(), untold: 0, some_can_be_rebuilt: false, untold_lost: false }
+        Self {
+            table,
+            listed: Vec::new(),
+            unlisted: 0,
+            some_can_be_rebuilt: false,
+            unlisted_lost: false,
+        }
     }
 
     fn add(&mut self, what: String) {
-        self.tell(Problem::of_table(&self.table.schema.name, what));
+        self.push(Problem::of_table(&self.table.schema.name, what));
     }
 
     fn add_lost(&mut self, what: String) {
-        self.tell(Problem::lost(Some(&self.table.schema.name), what));
+        self.push(Problem::lost(Some(&self.table.schema.name), what));
     }
 
-    fn tell(&mut self, problem: Problem) {
+    fn push(&mut self, problem: Problem) {
         self.some_can_be_rebuilt |= problem.can_be_rebuilt;
-        if self.told.len() < PROBLEMS_PER_TABLE {
-            self.told.push(problem);
+        if self.listed.len() < PROBLEMS_PER_TABLE {
+            self.listed.push(problem);
         } else {
-            self.untold += 1;
-            self.untold_lost |= !problem.can_be_rebuilt;
+            self.unlisted += 1;
+            self.unlisted_lost |= !problem.can_be_rebuilt;
         }
     }
 
     fn finish(mut self) -> Vec<Problem> {
-        if self.untold > 0 {
-            let what = format!("and {} more problems", self.untold);
+        if self.unlisted > 0 {
+            let what = format!("and {} more problems", self.unlisted);
             let more = Problem::of_table(&self.table.schema.name, what);
-            self.told.push(Problem { can_be_rebuilt: !self.untold_lost, ..more });
+            self.listed.push(Problem { can_be_rebuilt: !self.unlisted_lost, ..more });
         }
-        self.told
+        self.listed
     }
 }

@@ -27,7 +27,7 @@ use crate::{
         lock::DirectoryLock,
         store::{DiskStore, Store, StoreOptions},
     },
-    write::{self, Brought},
+    write::{self, RowColumns},
 };
 
 /// The time limit of closing. A merge that takes longer is abandoned; its output is not published.
@@ -271,7 +271,7 @@ impl Database {
     /// # Errors
     /// Those of [`Database::apply`].
     pub fn apply_computed(&self, batch: ChangeBatch) -> Result<Position> {
-        self.submit_rows(batch, Brought::Computed)?.wait()
+        self.submit_rows(batch, RowColumns::Computed)?.wait()
     }
 
     /// Validates and encodes a batch in this thread and queues it. Batches submitted by one thread are applied in
@@ -290,12 +290,12 @@ impl Database {
     /// - [`Error::NotUnique`]: two rows of it have the same value at a unique path.
     /// - [`Error::Poisoned`] or [`Error::Closed`]: the database accepts no writes any more.
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
-        self.submit_rows(batch, Brought::Visible)
+        self.submit_rows(batch, RowColumns::Visible)
     }
 
-    fn submit_rows(&self, batch: ChangeBatch, brought: Brought) -> Result<Pending> {
+    fn submit_rows(&self, batch: ChangeBatch, row_columns: RowColumns) -> Result<Pending> {
         self.shared().check_open()?;
-        let prepared = write::prepare(batch, brought, &self.snapshot(), self.shared())?;
+        let prepared = write::prepare(batch, row_columns, &self.snapshot(), self.shared())?;
         self.queue(|waiter| Job::Apply(prepared, waiter))
     }
 
@@ -401,7 +401,9 @@ impl Database {
             let moved = |current: &Snapshot| !current.sources.is_still(&seen, source);
             if !published.wait_until(Some(deadline), moved)? {
                 let at = seen.get(source).unwrap_or("unknown");
-                return Err(Error::Busy(format!("source {source:?} is at {at} when time is up")));
+                return Err(Error::Busy(format!(
+                    "source {source:?} did not get there in time: it is at {at}"
+                )));
             }
         }
     }
@@ -432,7 +434,9 @@ impl Database {
             return Ok(());
         }
         let (asked, at) = (position.0, self.position().0);
-        Err(Error::Busy(format!("position {asked} was not reached within {timeout:?}: it is {at}")))
+        Err(Error::Busy(format!(
+            "position {asked} was not reached within {timeout:?}: the database is at {at}"
+        )))
     }
 
     /// A reader of the newest snapshot of all tables.
@@ -539,8 +543,8 @@ impl Database {
             let name = table.schema.name.clone();
             let failure = table.activity.merge_failure();
             let failure = failure.map(|why| merge::failure_of(&name, &why));
-            let told = failure.or_else(|| merge::without_path(table))?;
-            Some((name, told))
+            let why = failure.or_else(|| merge::without_path(table))?;
+            Some((name, why))
         });
         let mut failures: Vec<_> = failures.collect();
         failures.sort();
@@ -667,7 +671,7 @@ impl Handle {
         self.shared.published.stop(Error::Closed);
         let directory = self.shared.directory.display();
         Error::Busy(format!(
-            "the last write to {directory} has not ended: it stays locked till then"
+            "the last write to {directory} has not ended: the directory stays locked until it ends"
         ))
     }
 }
@@ -706,7 +710,7 @@ fn lower_priority(niceness: i32) {
     let lowered = rustix::process::getpriority_process(None)
         .and_then(|now| rustix::process::setpriority_process(None, now.max(niceness)));
     if let Err(error) = lowered {
-        tracing::debug!(%error, "a merge thread keeps its priority");
+        tracing::debug!(%error, "the priority of a merge thread could not be lowered");
     }
 }
 

@@ -160,7 +160,7 @@ impl Error {
 fn why(ending: Ending) -> &'static str {
     match ending {
         Ending::Interrupted => "was interrupted",
-        Ending::TimedOut => "took longer than it may",
+        Ending::TimedOut => "took longer than allowed",
     }
 }
 

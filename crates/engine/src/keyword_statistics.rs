@@ -41,8 +41,9 @@ pub(crate) const MAX_EXPANDED_BYTES: usize = 2 << 20;
 /// The error if a wildcard expands to too many keywords.
 pub(crate) fn too_many_expanded() -> Error {
     let message = format!(
-        "words with wildcards stand for more than {MAX_EXPANDED} keywords, or {MAX_EXPANDED_BYTES} bytes of them, of a table \
-         with rows in other servers: write more letters of them"
+        "the words with wildcards match more than {MAX_EXPANDED} keywords, or \
+         {MAX_EXPANDED_BYTES} bytes of keywords, in a table with rows on other servers: give \
+         more letters of these words"
     );
     Error::request(RequestPart::Expression, message)
 }
@@ -92,7 +93,7 @@ impl KeywordStatistics {
             || answer.unions.len() != wanted.unions
             || totals.map(Vec::len) != wanted.totals.then_some(fields)
         {
-            return Err("it counted something else than what it was asked");
+            return Err("its counts are not the ones asked for");
         }
         for keyword in &wanted.keywords {
             let counted = answer.counts.get(keyword).ok_or("it left out a keyword")?;
@@ -101,9 +102,10 @@ impl KeywordStatistics {
             *all = is_right.then(|| sum(*all, *counted)).flatten().ok_or(IMPOSSIBLE)?;
         }
         for pattern in &wanted.patterns {
-            let found = answer.expansions.get(pattern).ok_or("it left out a word")?;
+            let found =
+                answer.expansions.get(pattern).ok_or("it left out a word with a wildcard")?;
             if !found.is_sorted_by(|a, b| a.0 < b.0) {
-                return Err("it gave keywords that are not in order");
+                return Err("its keywords are not sorted");
             }
             let known = self.expansions.remove(pattern).unwrap_or_default();
             let known = known.into_iter().map(|(word, documents, hits)| (word, (documents, hits)));
@@ -142,7 +144,7 @@ impl KeywordStatistics {
     }
 }
 
-const IMPOSSIBLE: &str = "it counted what cannot be";
+const IMPOSSIBLE: &str = "it sent impossible counts";
 
 /// Whether these counts are possible for a keyword in a table of `rows` rows.
 fn possible((documents, hits): Pair, rows: u64) -> bool {

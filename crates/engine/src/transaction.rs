@@ -9,8 +9,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     ChangeBatch, Error, Pending, Position, Reader, RequestPart, Result, Value,
     encode::encode_key,
-    shared::{DatabaseState, Job, ProtectedKeys, Since},
-    write::{Brought, prepare},
+    shared::{CommitPrecondition, DatabaseState, Job, ProtectedKeys},
+    write::{RowColumns, prepare},
 };
 
 /// An open transaction. Dropping it rolls it back. While one is open, the writer records every written key, up to a
@@ -44,7 +44,7 @@ impl Transaction {
     pub fn protect(&mut self, table: &str, key: &[Value]) -> Result<()> {
         let most = self.reader.shared().options.max_batch_changes;
         if self.protected_count >= most {
-            let message = format!("a transaction protects {most} rows, which is the limit");
+            let message = format!("a transaction can protect at most {most} rows");
             return Err(Error::request(RequestPart::Batch, message));
         }
         let view = self.reader.table(table)?;
@@ -75,7 +75,7 @@ impl Transaction {
     /// [`Error::Conflict`] if that is not so, or if too many keys were written to tell. Nothing is applied then;
     /// start again. Otherwise those of [`crate::Database::apply`].
     pub fn commit(self, batch: ChangeBatch) -> Result<Position> {
-        self.commit_rows(batch, Brought::Visible)
+        self.commit_rows(batch, RowColumns::Visible)
     }
 
     /// As [`Transaction::commit`], for a batch whose rows include the values of hidden columns (those of key
@@ -84,19 +84,20 @@ impl Transaction {
     /// # Errors
     /// Those of [`Transaction::commit`].
     pub fn commit_computed(self, batch: ChangeBatch) -> Result<Position> {
-        self.commit_rows(batch, Brought::Computed)
+        self.commit_rows(batch, RowColumns::Computed)
     }
 
-    fn commit_rows(mut self, batch: ChangeBatch, brought: Brought) -> Result<Position> {
+    fn commit_rows(mut self, batch: ChangeBatch, row_columns: RowColumns) -> Result<Position> {
         let shared = Arc::clone(self.reader.shared());
         shared.check_open()?;
-        let mut prepared = prepare(batch, brought, self.reader.snapshot(), &shared)?;
+        let mut prepared = prepare(batch, row_columns, self.reader.snapshot(), &shared)?;
         let protected: Vec<ProtectedKeys> =
             std::mem::take(&mut self.protected).into_values().collect();
         if prepared.is_empty() && protected.is_empty() {
             return Ok(self.reader.position());
         }
-        prepared.since = Some(Since { position: self.reader.position(), protected });
+        prepared.precondition =
+            Some(CommitPrecondition { position: self.reader.position(), protected });
         let (waiter, pending) = Pending::new(&shared);
         shared.queue.push(Job::Apply(prepared, waiter))?;
         // Stays registered until the writer has answered, so that the recorded keys are kept.

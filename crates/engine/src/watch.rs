@@ -25,7 +25,7 @@ use crate::{
         },
         store::StoreSnapshot,
     },
-    write::{Brought, prepare},
+    write::{RowColumns, prepare},
 };
 
 /// Bytes of feed entries read at once.
@@ -149,10 +149,10 @@ pub struct Watch {
     /// Where to read next: at this batch and part, or at the first entry after it.
     at: (u64, u32),
     /// Changes read but not yet returned.
-    ahead: VecDeque<WatchedChange>,
+    read_ahead: VecDeque<WatchedChange>,
     formats: HashMap<(u32, u64), Arc<Format>>,
     /// The last batch a change was returned from.
-    given: u64,
+    last_returned: u64,
     /// Bytes of feed entries without a change for this watcher, since the last change it returned.
     skipped_bytes: u64,
 }
@@ -167,7 +167,7 @@ struct Format {
 impl Watch {
     pub(crate) fn begin(shared: &Arc<DatabaseState>, request: WatchRequest) -> Result<Self> {
         shared.check_open()?;
-        check(&request)?;
+        check_request(&request)?;
         let WatchRequest { name, tables, from } = request;
         let current = shared.published.load();
         let is_declared =
@@ -183,37 +183,40 @@ impl Watch {
         let watcher = answer.recv().unwrap_or_else(|_| Err(shared.refusal()))?;
         let name = watcher.name.as_deref().unwrap_or_default();
         if watcher.is_open.swap(true, Ordering::AcqRel) {
-            let message = format!("watcher {name:?} is open already: one reads for it at a time");
+            let message =
+                format!("watcher {name:?} is open already: close it first, or use another name");
             return Err(Error::Conflict(message));
         }
         let mut watch = Self {
             shared: Arc::clone(shared),
             watcher,
             at: (0, 0),
-            ahead: VecDeque::new(),
+            read_ahead: VecDeque::new(),
             formats: HashMap::new(),
-            given: 0,
+            last_returned: 0,
             skipped_bytes: 0,
         };
         if watch.watcher.tables != tables.map(|tables| tables.into_iter().collect()) {
             let name = watch.watcher.name.as_deref().unwrap_or_default();
-            let message =
-                format!("watcher {name:?} has other tables: forget it first, or take another name");
+            let message = format!(
+                "watcher {name:?} watches other tables: forget it first, or use another name"
+            );
             return Err(Error::Conflict(message));
         }
         let current = shared.published.load();
         let from = from.unwrap_or_else(|| watch.watcher.passed(&current.sources));
         if from > current.position {
             let (asked, now) = (from.0, current.position.0);
-            let message =
-                format!("position {asked} lies ahead of {now}: it is of another database");
+            let message = format!(
+                "position {asked} is after the last one, {now}: it belongs to another database"
+            );
             return Err(Error::request(RequestPart::Other, message));
         }
         if from < watch.watcher.since {
-            return Err(gone(from.0 + 1, watch.watcher.since));
+            return Err(no_longer_kept(from.0 + 1, watch.watcher.since));
         }
         watch.at = (from.0.saturating_add(1), 0);
-        watch.given = from.0;
+        watch.last_returned = from.0;
         watch.reading(|watch, store| watch.generations(store).map(drop))?;
         Ok(watch)
     }
@@ -237,7 +240,7 @@ impl Watch {
                 self.reading(|watch, store| watch.read_page(visible, store))?;
                 continue;
             }
-            self.skip();
+            self.save_skipped();
             let moved = |current: &Snapshot| current.position.0 > visible;
             if !self.shared.published.wait_until(deadline, moved)? {
                 return Ok(None);
@@ -255,7 +258,7 @@ impl Watch {
         let positions = vec![self.stored(position)?];
         let batch = ChangeBatch { tables: Vec::new(), positions };
         let prepared =
-            prepare(batch, Brought::Visible, &self.shared.published.load(), &self.shared)?;
+            prepare(batch, RowColumns::Visible, &self.shared.published.load(), &self.shared)?;
         let (waiter, pending) = Pending::new(&self.shared);
         self.shared.queue.push(Job::Apply(prepared, waiter))?;
         pending.wait().map(drop)
@@ -268,11 +271,11 @@ impl Watch {
     pub fn stored(&self, position: Position) -> Result<(String, String)> {
         let refused = |message: &str| Err(Error::request(RequestPart::Other, message));
         let Some(name) = &self.watcher.name else {
-            return refused("a watcher without a name has no place for its position");
+            return refused("a watcher without a name cannot store its position: give it a name");
         };
         // The position before a partly returned batch is valid too.
         if position > self.position() || position < self.watcher.since {
-            return refused("a watcher's position is one that it has come to");
+            return refused("a watcher can only store a position that it has reached");
         }
         Ok(Self::position_of(name, position))
     }
@@ -285,7 +288,7 @@ impl Watch {
 
     /// How far the watcher is: all changes up to this batch were returned.
     pub fn position(&self) -> Position {
-        let next = self.ahead.front().map_or(self.at.0, |change| change.batch.0);
+        let next = self.read_ahead.front().map_or(self.at.0, |change| change.batch.0);
         // If a page ended within a batch, the rest of that batch is still to come.
         Position(next.saturating_sub(1))
     }
@@ -297,14 +300,14 @@ impl Watch {
 
     /// The next change, once it is known whether it is the last of its batch.
     fn pop(&mut self) -> Option<WatchedChange> {
-        let batch = self.ahead.front()?.batch;
-        let is_last = match self.ahead.get(1) {
+        let batch = self.read_ahead.front()?.batch;
+        let is_last = match self.read_ahead.get(1) {
             Some(next) => next.batch != batch,
             None if self.at.0 > batch.0 => true,
             None => return None,
         };
-        let change = self.ahead.pop_front()?;
-        (self.given, self.skipped_bytes) = (batch.0, 0);
+        let change = self.read_ahead.pop_front()?;
+        (self.last_returned, self.skipped_bytes) = (batch.0, 0);
         Some(WatchedChange { is_last, ..change })
     }
 
@@ -315,12 +318,12 @@ impl Watch {
     ) -> Result<T> {
         loop {
             let store = self.shared.store()?;
-            let openings = store.openings();
-            let before = (self.at, self.ahead.len());
+            let reopen_count = store.reopen_count();
+            let before = (self.at, self.read_ahead.len());
             match read(self, &*store.snapshot()) {
-                Err(Error::Conflict(_)) if store.openings() != openings => {
+                Err(Error::Conflict(_)) if store.reopen_count() != reopen_count => {
                     self.at = before.0;
-                    self.ahead.truncate(before.1);
+                    self.read_ahead.truncate(before.1);
                 }
                 done => return done,
             }
@@ -332,9 +335,9 @@ impl Watch {
         let generations = read_generations(store)?;
         match generations.first() {
             Some(first) if self.at.0 > first.after.0 => Ok(generations),
-            Some(first) => Err(gone(self.at.0, first.after)),
+            Some(first) => Err(no_longer_kept(self.at.0, first.after)),
             None => {
-                let message = "nothing is kept for the watcher any more: it was forgotten";
+                let message = "the watcher was forgotten, and its changes are no longer kept: begin a new one";
                 Err(Error::missing(Missing::Changes, message))
             }
         }
@@ -356,11 +359,11 @@ impl Watch {
                 if batch.0 > visible {
                     return Ok(false);
                 }
-                let before = self.ahead.len();
+                let before = self.read_ahead.len();
                 self.take(batch, value, &generation, store)?;
                 self.at = (batch.0, part + 1);
                 bytes += value.len();
-                if self.ahead.len() == before {
+                if self.read_ahead.len() == before {
                     self.skipped_bytes += value.len() as u64;
                 }
                 is_full = bytes >= PAGE_BYTES;
@@ -383,8 +386,8 @@ impl Watch {
     ) -> Result<()> {
         match parse_entry(value)? {
             Entry::Defined(defined) => {
-                let told = told(&self.watcher, defined);
-                self.ahead.extend(told.map(|(table, what)| WatchedChange {
+                let event = event_for(&self.watcher, defined);
+                self.read_ahead.extend(event.map(|(table, what)| WatchedChange {
                     batch,
                     is_last: false,
                     table: table.into(),
@@ -399,7 +402,7 @@ impl Watch {
                 for change in changes {
                     let Some(what) = format.read(change)? else { continue };
                     let table = Arc::clone(&format.table);
-                    self.ahead.push_back(WatchedChange { batch, is_last: false, table, what });
+                    self.read_ahead.push_back(WatchedChange { batch, is_last: false, table, what });
                 }
             }
         }
@@ -428,14 +431,16 @@ impl Watch {
     }
 
     /// Saves the position if many changes of other tables were skipped, see [`SKIPPED_PART`].
-    fn skip(&mut self) {
+    fn save_skipped(&mut self) {
         let most = self.shared.options.max_watch_bytes / SKIPPED_PART;
         if self.watcher.name.is_none() || self.skipped_bytes < most {
             return;
         }
         let sources = self.shared.published.load().sources.clone();
         // A failure is harmless: it is tried again. The position is not saved while returned changes are not done.
-        if self.watcher.passed(&sources).0 >= self.given && self.save(self.position()).is_ok() {
+        if self.watcher.passed(&sources).0 >= self.last_returned
+            && self.save(self.position()).is_ok()
+        {
             self.skipped_bytes = 0;
         }
     }
@@ -468,7 +473,7 @@ impl Format {
 }
 
 /// The event that a change of definitions is for this watcher, if any.
-fn told(watcher: &Watcher, defined: Defined) -> Option<(String, Watched)> {
+fn event_for(watcher: &Watcher, defined: Defined) -> Option<(String, Watched)> {
     let (table, what) = match defined {
         Defined::Created(table) => (table, Watched::Created),
         Defined::Dropped(table) => (table, Watched::Dropped),
@@ -485,25 +490,26 @@ fn told(watcher: &Watcher, defined: Defined) -> Option<(String, Watched)> {
     watcher.wants(&table).then_some((table, what))
 }
 
-fn gone(next: u64, kept: Position) -> Error {
+fn no_longer_kept(next: u64, kept: Position) -> Error {
     let message = format!(
-        "the changes of batch {next} are not kept any more, only those behind {}: read the tables, and \
-         watch from where they are read (forget the watcher first, if it has a name)",
+        "the changes of batch {next} are no longer kept, only those after batch {}: read the \
+         tables, and watch from the position of that read (if the watcher has a name, forget it \
+         first)",
         kept.0
     );
     Error::missing(Missing::Changes, message)
 }
 
-fn check(request: &WatchRequest) -> Result<()> {
+fn check_request(request: &WatchRequest) -> Result<()> {
     let wrong = |message: String| Err(Error::request(RequestPart::Other, message));
     if let Some(name) = &request.name
         && (name.is_empty() || name.len() > MAX_NAME_BYTES)
     {
-        return wrong(format!("the name of a watcher has 1 to {MAX_NAME_BYTES} bytes"));
+        return wrong(format!("the name of a watcher must have 1 to {MAX_NAME_BYTES} bytes"));
     }
     let tables = request.tables.iter().flatten();
     match tables.clone().find(|table| table.starts_with('#')) {
-        Some(hidden) => wrong(format!("table {hidden:?} is hidden: nobody is told of it")),
+        Some(hidden) => wrong(format!("table {hidden:?} is hidden: it cannot be watched")),
         None if request.tables.is_some() && tables.count() == 0 => {
             wrong("no table is named: name some, or leave the list out for all".to_owned())
         }

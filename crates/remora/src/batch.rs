@@ -139,9 +139,9 @@ impl Batch {
     fn check(&self, handle: &Arc<Handle>) -> Result<()> {
         match Arc::ptr_eq(handle, &self.handle) {
             true => Ok(()),
-            false => {
-                Err(Error::request("a batch changes the database that it is of, and no other"))
-            }
+            false => Err(Error::request(
+                "the batch belongs to another database: make it with the database that it changes",
+            )),
         }
     }
 

@@ -199,7 +199,7 @@ impl From<remora_source::Error> for Error {
         match error {
             remora_source::Error::Engine(error) => error.into(),
             remora_source::Error::Cancelled => {
-                Self::Source("following has ended: begin it anew".to_owned().into())
+                Self::Source("following has ended: start it again".to_owned().into())
             }
             other => Self::Source(other.to_string().into()),
         }

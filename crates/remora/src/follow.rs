@@ -177,7 +177,7 @@ impl Replica {
                     || format!("following {} is {:?}", status.source, status.state),
                     |table| format!("table {} is {:?}", table.name, table.state),
                 );
-                return Err(Error::Busy(format!("{what} when time is up").into()));
+                return Err(Error::Busy(format!("{what}, and the time is up").into()));
             }
             std::thread::sleep(POLL);
         }

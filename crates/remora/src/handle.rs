@@ -85,7 +85,9 @@ impl Handle {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Error::conflict(format!("a row of {table:?} is written by others all the time")))
+        Err(Error::conflict(format!(
+            "a row of {table:?} is changed by others again and again: try again"
+        )))
     }
 
     /// Deletes a row; says whether there was one.

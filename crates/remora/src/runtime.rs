@@ -50,14 +50,14 @@ pub(crate) fn may_be_deep(text: &str) -> bool {
 /// Waits for the work of a statement, which may need a large stack.
 ///
 /// # Errors
-/// [`Error::Io`] if the system gives no threads, or the work broke off.
+/// [`Error::Io`] if the system refused a new thread, or the work broke off.
 pub(crate) fn wait<F>(is_deep: bool, work: F) -> Result<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send,
 {
     let failed = |message: &str| Error::Io(message.to_owned().into());
-    let runtime = RUNTIME.as_ref().ok_or_else(|| failed("the system gives no threads"))?;
+    let runtime = RUNTIME.as_ref().ok_or_else(|| failed("the system refused a new thread"))?;
     if !is_deep && Handle::try_current().is_err() {
         return Ok(runtime.block_on(work));
     }
@@ -72,9 +72,9 @@ where
 /// Runs work that nobody waits for here, in a thread of ours.
 ///
 /// # Errors
-/// [`Error::Io`] if the system gives no threads.
+/// [`Error::Io`] if the system refused a new thread.
 pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
-    let failed = || Error::Io("the system gives no threads".to_owned().into());
+    let failed = || Error::Io("the system refused a new thread".to_owned().into());
     RUNTIME.as_ref().ok_or_else(failed)?.spawn(work);
     Ok(())
 }

@@ -284,7 +284,7 @@ impl Change {
 
     pub(crate) fn watcher_name(&self) -> Result<&str> {
         self.watcher.as_deref().ok_or_else(|| {
-            Error::request("a watcher without a name has no place for its position: name it")
+            Error::request("a watcher without a name cannot store its position: give it a name")
         })
     }
 }

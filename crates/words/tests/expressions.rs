@@ -195,7 +195,7 @@ fn nested_as_deep_as_allowed_is_computed() {
 fn functions_of_texts_and_times_are_refused_by_name() {
     for name in ["now", "crc32", "geodist", "remap", "zonespanlist", "all", "yearmonthday"] {
         let message = Expression::parse(&format!("1+{name}(1)"), &()).unwrap_err().to_string();
-        assert_eq!(message, format!("{name}() is no function of ranking expressions"));
+        assert_eq!(message, format!("{name}() is not a function of ranking expressions"));
     }
 }
 

@@ -67,7 +67,7 @@ impl Database {
     pub fn restore(&self, path: &Path) -> Result<DumpInfo> {
         let verified = verify(path)?;
         if let Some(table) = verified.tables.iter().find(|table| self.schema(&table.name).is_ok()) {
-            let message = format!("table {:?} is there already: drop it first", table.name);
+            let message = format!("table {:?} exists already: drop it first", table.name);
             return Err(Error::Conflict(message));
         }
         let rows = RESTORE_BATCH_ROWS.min(self.shared().options.max_batch_changes).max(1);

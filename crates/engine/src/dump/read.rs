@@ -63,7 +63,7 @@ pub fn read(path: &Path, visitor: &mut dyn DumpVisitor) -> Result<DumpInfo> {
             }
             (Tag::Footer, body) => {
                 if reader.json::<Totals>(&body)? != totals {
-                    return Err(reader.corrupt("has other totals than its tables"));
+                    return Err(reader.corrupt("has totals that do not match its tables"));
                 }
                 reader.end(footer_offset)?;
                 return Ok(totals.into_info(meta, reader.length));
@@ -131,7 +131,7 @@ impl<'p> DumpReader<'p> {
         let file = BufReader::new(file);
         let mut reader = Self { path, file, length: metadata.len(), offset: 0, crc };
         if reader.array::<8>().ok().as_ref() != Some(MAGIC) {
-            return Err(reader.corrupt("is no Remora dump"));
+            return Err(reader.corrupt("is not a Remora dump"));
         }
         let version = u32::from_le_bytes(reader.array()?);
         if version != VERSION {
@@ -166,7 +166,9 @@ impl<'p> DumpReader<'p> {
                     totals.row_bytes += bytes;
                 }
                 Tag::TableEnd if body == table.rows.to_le_bytes() => return Ok(table),
-                Tag::TableEnd => return Err(self.corrupt("has other rows than it counts")),
+                Tag::TableEnd => {
+                    return Err(self.corrupt("has another number of rows than it states"));
+                }
                 _ => return Err(self.corrupt("has its parts in a wrong order")),
             }
         }
@@ -203,7 +205,11 @@ impl<'p> DumpReader<'p> {
             return Err(self.corrupt("has a wrong checksum"));
         }
         self.expect_magic()?;
-        if self.offset == self.length { Ok(()) } else { Err(self.corrupt("goes on past its end")) }
+        if self.offset == self.length {
+            Ok(())
+        } else {
+            Err(self.corrupt("has bytes after its end"))
+        }
     }
 
     fn section(&mut self) -> Result<(Tag, Vec<u8>)> {

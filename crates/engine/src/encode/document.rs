@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_parsed_is_no_document() {
+    fn malformed_json_is_not_a_document() {
         for text in
             ["{\"a\": [1, -2.5e300, true, null, \"\\ud83d\\ude00\"]}", "18446744073709551615"]
         {

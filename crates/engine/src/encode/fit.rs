@@ -199,7 +199,7 @@ fn describe(kind: ColumnType) -> String {
         ColumnType::Float => "finite 32-bit floats".to_owned(),
         ColumnType::Double => "finite 64-bit floats".to_owned(),
         ColumnType::Decimal(precision, scale) => {
-            format!("decimals of {precision} digits, {scale} of them behind the point")
+            format!("decimals of {precision} digits, {scale} of them after the point")
         }
         ColumnType::Bool => "true and false".to_owned(),
         ColumnType::Text => "text".to_owned(),

@@ -30,7 +30,7 @@ const MAX_RANGE_BYTES: usize = 64 << 20;
 pub(crate) const TOO_MANY: &[u8] = &[u8::MAX];
 const END: [u8; 2] = [0, 0];
 /// After everything that begins with a part and its end, and before all longer parts.
-const BEHIND_END: [u8; 2] = [0, 1];
+const AFTER_END: [u8; 2] = [0, 1];
 
 /// Adds the combinations of the values at these paths in a document.
 pub(super) fn push_combinations(path: &PathDef, document: &Document<'_>, keys: &mut PathKeys) {
@@ -206,7 +206,7 @@ fn low_of(prefix: &[u8], low: &Bound<Vec<u8>>) -> Bound<Vec<u8>> {
         Bound::Included(value) => push_bytes(value, &mut key),
         Bound::Excluded(value) => {
             push_bytes(value, &mut key);
-            key.extend(BEHIND_END);
+            key.extend(AFTER_END);
         }
     }
     Bound::Included(key)
@@ -218,7 +218,7 @@ fn high_of(prefix: &[u8], high: &Bound<Vec<u8>>) -> Bound<Vec<u8>> {
         Bound::Unbounded => key.extend_from_slice(TOO_MANY),
         Bound::Included(value) => {
             push_bytes(value, &mut key);
-            key.extend(BEHIND_END);
+            key.extend(AFTER_END);
         }
         Bound::Excluded(value) => push_bytes(value, &mut key),
     }

@@ -1,6 +1,5 @@
 //! Values as bytes: keys, column cells, stored rows, typed literals.
 
-mod carried;
 mod cell;
 mod document;
 mod fit;
@@ -12,9 +11,9 @@ mod path;
 mod row;
 mod row_paths;
 mod schema;
+mod sent_rows;
 mod walk;
 
-pub use carried::{decode_rows, encode_rows};
 pub(crate) use cell::{
     column_kind, decimal_of_cell, decode_cell, encode_cell, float_of_ordinal, int_of_ordinal,
     unpack_date, unpack_date_time,
@@ -30,6 +29,7 @@ pub(crate) use path::{FIRST_SCALAR, KeyRange, is_scalar, ranges, shown};
 pub(crate) use row::{decode_row, encode_row};
 pub(crate) use row_paths::path_values;
 pub(crate) use schema::{decode_schema, encode_schema};
+pub use sent_rows::{decode_rows, encode_rows};
 pub use walk::{Node, walk_path};
 
 #[cfg(test)]

@@ -53,8 +53,9 @@ pub(crate) fn decode_schema(bytes: &[u8]) -> Result<Schema> {
     let parsed = serde_json::from_slice::<Version>(bytes);
     let version = parsed.map_err(|error| corrupt(&error.to_string()))?.version;
     if !(VERSION..=VERSION_OF_AGENTS).contains(&version) {
-        let message =
-            format!("version {version} is above {VERSION_OF_AGENTS}: use a newer program");
+        let message = format!(
+            "it has version {version}, this program reads up to {VERSION_OF_AGENTS}: use a newer program"
+        );
         return Err(corrupt(&message));
     }
     let loaded = serde_json::from_slice::<Loaded>(bytes);

@@ -62,7 +62,7 @@ impl<'s> MissingPaths<'s> {
         let _ = path_values(self.paths.iter().copied(), row.unwrap_or_default(), &mut self.keys);
         let bytes = self.keys.bytes() as u64;
         if bytes > self.held_bytes {
-            let what = format!("{bytes} bytes, where {} may be held", self.held_bytes);
+            let what = format!("{bytes} bytes, the limit is {}", self.held_bytes);
             return Ok(self.too_much(&what));
         }
         match self.builder.add(&self.keys) {

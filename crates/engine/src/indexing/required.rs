@@ -91,8 +91,9 @@ impl Condition {
             | Filter::PathsTogether(name, ..)
             | Filter::PathTexts(name, ..)
             | Filter::PathMayHold(name, ..) => {
-                let message =
-                    format!("required rows are not chosen by keys of texts or by paths: '{name}'");
+                let message = format!(
+                    "required rows cannot be chosen by keys of texts or by paths: '{name}'"
+                );
                 Err(Error::request(RequestPart::Schema, message))
             }
             Filter::IsNull(name) => Ok(Self::IsNull(find_column(schema, name)?.0)),

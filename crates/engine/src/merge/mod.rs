@@ -46,13 +46,13 @@ const IDLE: Duration = Duration::from_secs(1);
 const CHECKPOINT_RETRY: Duration = Duration::from_secs(5);
 
 /// A table is quiet if nothing was written to it for this long.
-const QUIET: Duration = Duration::from_secs(5);
+const QUIET_TIME: Duration = Duration::from_secs(5);
 
 /// For each table, the time since which no row has changed.
 #[derive(Default)]
-struct Quiet(HashMap<u32, (Position, Instant)>);
+struct LastChanges(HashMap<u32, (Position, Instant)>);
 
-impl Quiet {
+impl LastChanges {
     /// Updates the record with the tables' positions at `now`.
     fn look(&mut self, tables: impl Iterator<Item = (u32, Position)>, now: Instant) {
         let before = std::mem::take(&mut self.0);
@@ -64,14 +64,14 @@ impl Quiet {
 
     /// Whether all tables are quiet at `now`.
     fn is_everywhere(&self, now: Instant) -> bool {
-        self.0.values().all(|(_, since)| now - *since >= QUIET)
+        self.0.values().all(|(_, since)| now - *since >= QUIET_TIME)
     }
 
     /// Which large merges of a table are due at `now`.
     fn size(&self, (number, changed): (u32, Position), now: Instant) -> Size {
         let since = self.0.get(&number).filter(|(position, _)| *position == changed);
         match since {
-            Some((_, since)) if now - *since >= QUIET => Size::Idle,
+            Some((_, since)) if now - *since >= QUIET_TIME => Size::Idle,
             _ => Size::Large,
         }
     }
@@ -96,21 +96,21 @@ pub(crate) fn run_small(shared: &DatabaseState) {
 pub(crate) fn run_large(shared: &DatabaseState) {
     let _guard = PoisonOnPanic(shared, "large merge");
     let mut retry = Instant::now();
-    let mut quiet = Quiet::default();
+    let mut last_changes = LastChanges::default();
     let mut flushed = shared.published.load().position;
     while shared.published.stopped().is_none() {
         let limit = Limit::of(&shared.options);
         let now = Instant::now();
         let current = shared.published.load();
-        quiet.look(current.tables.values().map(|table| (table.number, table.changed)), now);
-        if current.position != flushed && quiet.is_everywhere(now) {
+        last_changes.look(current.tables.values().map(|table| (table.number, table.changed)), now);
+        if current.position != flushed && last_changes.is_everywhere(now) {
             flushed = current.position;
             flush(shared);
         }
         drop(current);
         let find = |current: &Snapshot, claims: &Claims<'_>| {
             current.tables.values().find_map(|table| {
-                let size = quiet.size((table.number, table.changed), now);
+                let size = last_changes.size((table.number, table.changed), now);
                 choose(std::iter::once(table), claims, size, &limit)
             })
         };
@@ -130,7 +130,7 @@ fn flush(shared: &DatabaseState) {
     let flushed = shared.store().and_then(|store| store.flush(Instant::now()));
     if let Err(error) = flushed {
         // Nothing is lost, and the next write reports the cause.
-        tracing::debug!(%error, "the row store was not flushed while nothing was written");
+        tracing::debug!(%error, "the row store could not be flushed while nothing was written");
     }
 }
 
@@ -399,7 +399,7 @@ fn make<'v>(
     left_out: &[LeftOut],
 ) -> Result<Made<'v>> {
     let (schema, rows) = (&*table.schema, &*table.rows);
-    let paths = PathRows { schema, rows, left_out, goes_on: &|| goes_on(shared, table) };
+    let paths = PathRows { schema, rows, left_out, may_continue: &|| may_continue(shared, table) };
     let held_bytes = shared.options.path_index_bytes.max(1);
     let bounds = Bounds { limit: Limit::of(&shared.options), held_bytes };
     let portion = match take(views, &paths, &bounds)? {
@@ -416,7 +416,7 @@ fn make<'v>(
 }
 
 /// Whether the result of a merge is still wanted: the database is open, and the table and its paths still exist.
-fn goes_on(shared: &DatabaseState, table: &TableView) -> bool {
+fn may_continue(shared: &DatabaseState, table: &TableView) -> bool {
     if shared.published.stopped().is_some() {
         return false;
     }

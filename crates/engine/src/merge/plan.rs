@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quiet_is_merged_with_what_is_not_far_larger() {
+    fn a_quiet_table_merges_segments_of_similar_size() {
         let count = |bytes: &[u64]| similar(bytes).map(|chosen| chosen.len());
         assert_eq!((count(&[]), count(&[5])), (None, None));
         assert_eq!(count(&[100, 90, 110, 95, 105]), Some(5));

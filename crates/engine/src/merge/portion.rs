@@ -40,7 +40,7 @@ pub(super) struct PathRows<'r> {
     /// The paths that are left out.
     pub left_out: &'r [LeftOut],
     /// Whether the merge is still wanted.
-    pub goes_on: &'r dyn Fn() -> bool,
+    pub may_continue: &'r dyn Fn() -> bool,
 }
 
 /// A path that is left out because a document has too much there.
@@ -152,7 +152,7 @@ impl<'v> Portion<'v> {
         while end < count {
             if (end - first).is_multiple_of(ASKED_DOCUMENTS) || unasked_bytes >= ASKED_BYTES {
                 unasked_bytes = 0;
-                if !(paths.goes_on)() {
+                if !(paths.may_continue)() {
                     return Ok(Some(Took::Stopped));
                 }
             }

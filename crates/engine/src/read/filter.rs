@@ -598,12 +598,14 @@ impl<'s> Compiler<'s> {
             let shown = shown(paths);
             invalid(format!("Paths '{shown}' of column '{column}' are not indexed together"))
         })?;
-        let ranges = joint_ranges(tests).filter(|_| tests.len() <= paths.len()).ok_or_else(|| {
-            let shown = shown(paths);
-            invalid(format!(
-                "Paths '{shown}' are asked for too many values together, or for other than values before the last"
-            ))
-        })?;
+        let ranges =
+            joint_ranges(tests).filter(|_| tests.len() <= paths.len()).ok_or_else(|| {
+                let shown = shown(paths);
+                invalid(format!(
+                    "The condition on paths '{shown}' has too many values, or tests a path before \
+                     the last for something other than values"
+                ))
+            })?;
         Ok(Condition::Path { path, ranges })
     }
 
@@ -738,7 +740,7 @@ fn not(condition: Condition) -> Condition {
 }
 
 fn no_text(name: &str) -> Error {
-    invalid(format!("'{name}' is no text: its values have no keys"))
+    invalid(format!("'{name}' is not a text column: only texts have such keys"))
 }
 
 fn invalid(message: String) -> Error {

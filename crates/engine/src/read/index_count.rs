@@ -102,8 +102,8 @@ impl Counting {
         let each = self.either.iter().map(Asked::found_by);
         let (mut found, is_one) = (Found::new(), self.either.len() == 1);
         add(each.collect(), &mut found);
-        let told = |it: FoundBy| FoundBy { is_single: it.is_single && is_one, ..it };
+        let narrowed = |it: FoundBy| FoundBy { is_single: it.is_single && is_one, ..it };
         debug_assert!(found.iter().all(|it| it.index == self.index), "one index");
-        found.into_iter().map(told).collect()
+        found.into_iter().map(narrowed).collect()
     }
 }

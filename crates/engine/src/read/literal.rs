@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn a_text_that_is_not_a_number_is_refused() {
         for text in ["", "x", "1x", "1.2.3", "--1", "NaN"] {
             assert!(found(ColumnType::Int(32), text).is_none(), "{text}");
             assert!(found(ColumnType::Decimal(9, 2), text).is_none(), "{text}");

@@ -151,7 +151,7 @@ impl Reader {
             }
             Some(before) => {
                 return refused(format!(
-                    "rows of {:?} are hidden already, and of one table",
+                    "rows of {:?} are hidden already: only rows of one table can be hidden",
                     before.name
                 ));
             }

@@ -57,7 +57,7 @@ pub(super) fn sources(schema: &Schema, columns: &[usize]) -> Result<Sources> {
 fn source(schema: &Schema, position: usize) -> Result<Source> {
     let column = schema.columns.get(position).ok_or_else(|| {
         let (name, count) = (&schema.name, schema.columns.len());
-        let message = format!("table {name:?} has {count} columns; column {position} was asked");
+        let message = format!("table {name:?} has {count} columns: there is no column {position}");
         Error::request(RequestPart::Fields, message)
     })?;
     let kind = column.kind;

@@ -42,7 +42,7 @@ use crate::{
         manifest::{Manifest, TableRecord},
         rows::{DAMAGED_ROWS, RowReader, rows_at},
         segment_files::SegmentFiles,
-        staged::{settle, staged_keys},
+        staged::{move_staged, staged_keys},
         store::{Store, StoreBatch, StoreSnapshot},
     },
 };
@@ -69,12 +69,12 @@ pub(crate) enum Purpose<'a> {
 
 impl Purpose<'_> {
     /// Whether damage of the row store is listed instead of being an error.
-    fn goes_on(self) -> bool {
+    fn continues_past_damage(self) -> bool {
         !matches!(self, Self::Start)
     }
 
     /// Whether staged rows are moved to their tables and rows without a table are dropped.
-    fn tidies(self) -> bool {
+    fn cleans_up(self) -> bool {
         match self {
             Self::Start => true,
             Self::Check => false,
@@ -82,7 +82,7 @@ impl Purpose<'_> {
         }
     }
 
-    fn distrusts(self, table: u32) -> bool {
+    fn ignores_segments(self, table: u32) -> bool {
         matches!(self, Self::Repair { distrusted, .. } if distrusted.contains(&table))
     }
 }
@@ -98,7 +98,7 @@ pub(crate) struct Recovered {
     /// The manifest's position, if a manifest was used.
     pub manifest: Option<Position>,
     /// Tables without a complete set of intact segments: nothing proves which rows they must have.
-    pub unwitnessed: Vec<String>,
+    pub unproven_tables: Vec<String>,
     /// Bytes that were indexed again; they count towards the next checkpoint.
     pub unsaved_bytes: u64,
 }
@@ -115,16 +115,17 @@ pub(crate) fn recover(
     let mut damage = Vec::new();
     // Before anything is written: a store that lost its end must not be changed.
     let manifest = usable_manifest(directory, position, purpose, &mut damage)?;
-    let staged = if purpose.tidies() { tidy(store)? } else { staged_number(store)? };
+    let staged = if purpose.cleans_up() { clean_up(store)? } else { staged_number(store)? };
     let rows = store.snapshot();
     let files = SegmentFiles::open(directory)?;
-    let unwitnessed = Vec::new();
-    let mut recovery = Recovery { manifest, files, damage, purpose, position, staged, unwitnessed };
+    let unproven_tables = Vec::new();
+    let mut recovery =
+        Recovery { manifest, files, damage, purpose, position, staged, unproven_tables };
     let mut tables = BTreeMap::new();
     for (number, format) in read_tables(&*rows)? {
         tables.insert(number, recovery.begin(number, format, &rows));
     }
-    let mut unsaved_bytes = recovery.bring_in_changes(&rows, &mut tables)?;
+    let mut unsaved_bytes = recovery.replay_changes(&rows, &mut tables)?;
     let sources = read_sources(&*rows)?;
     let mut snapshot = Snapshot::new(position, sources, Default::default());
     let with_rows = store.row_tables();
@@ -137,7 +138,7 @@ pub(crate) fn recover(
         let name = Arc::from(table.schema.name.as_str());
         snapshot.tables.insert(name, Arc::new(table.view(position)));
     }
-    let Recovery { manifest, mut files, damage, unwitnessed, .. } = recovery;
+    let Recovery { manifest, mut files, damage, unproven_tables, .. } = recovery;
     let at = manifest.as_ref().map(|manifest| manifest.position);
     // An uncommitted large batch leaves segment files that no manifest names.
     if let Some(manifest) = manifest
@@ -145,21 +146,21 @@ pub(crate) fn recover(
     {
         files.remove_all_but(manifest)?;
     }
-    Ok(Recovered { snapshot, files, damage, manifest: at, unwitnessed, unsaved_bytes })
+    Ok(Recovered { snapshot, files, damage, manifest: at, unproven_tables, unsaved_bytes })
 }
 
 /// Moves committed staged rows to their tables and drops rows without a table. Such rows remain when a crash comes
 /// between the end of a definition and the drop of its rows, or during a large batch. The feed stays if a watcher is
 /// registered. Returns `None`: nothing is staged afterwards.
-fn tidy(store: &dyn Store) -> Result<Option<u32>> {
+fn clean_up(store: &dyn Store) -> Result<Option<u32>> {
     let tables = read_tables(&*store.snapshot())?;
     let mut kept: BTreeSet<u32> = tables.into_iter().map(|(number, _)| number).collect();
     let staged = staged_number(store)?;
     kept.extend(staged);
-    kept.extend(tidy_feed(store)?);
+    kept.extend(clean_up_feed(store)?);
     drop_all_but(store, &kept)?;
     let Some(number) = staged else { return Ok(None) };
-    settle(store)?;
+    move_staged(store)?;
     kept.remove(&number);
     drop_all_but(store, &kept)?;
     Ok(None)
@@ -167,7 +168,7 @@ fn tidy(store: &dyn Store) -> Result<Option<u32>> {
 
 /// The numbers of the feed's generations. Without registered watchers the feed is deleted: watchers without a name
 /// did not survive the restart.
-fn tidy_feed(store: &dyn Store) -> Result<Vec<u32>> {
+fn clean_up_feed(store: &dyn Store) -> Result<Vec<u32>> {
     let moment = store.snapshot();
     let generations = read_generations(&*moment)?;
     if generations.is_empty() || !read_registrations(&*moment)?.is_empty() {
@@ -203,11 +204,11 @@ fn usable_manifest(
         Ok(Some(manifest)) => {
             let (store, ends, known) = (directory.join("store"), position.0, manifest.position.0);
             let what = format!(
-                "the row store in {} ends with batch {ends}, and batch {known} was durable in it: a \
-                 journal of it was cut or lost, and with it what the batches between them wrote",
+                "the row store in {} ends with batch {ends}, but batch {known} was durable: a \
+                 journal was cut or lost, and with it the changes of the batches after {ends}",
                 store.display()
             );
-            if !purpose.goes_on() {
+            if !purpose.continues_past_damage() {
                 return Err(Error::Corrupt(format!(
                     "{what}; restore a backup, or accept the loss by `remora check --repair`"
                 )));
@@ -224,7 +225,7 @@ struct Recovery<'a> {
     manifest: Option<Manifest>,
     files: SegmentFiles,
     damage: Vec<Problem>,
-    unwitnessed: Vec<String>,
+    unproven_tables: Vec<String>,
     purpose: Purpose<'a>,
     /// The last committed batch.
     position: Position,
@@ -240,21 +241,21 @@ struct Recovering {
     rows: Arc<dyn RowReader>,
     segments: Vec<SegmentView>,
     /// Unused segments, whose keys lead past rows that cannot be read.
-    guide: Vec<SegmentView>,
+    unused_segments: Vec<SegmentView>,
     /// Whether all rows are scanned because segments are missing.
     is_rebuilt: bool,
 }
 
 impl Recovery<'_> {
     /// Applies the log after the manifest, and then the staged keys. Returns their bytes for the next checkpoint.
-    fn bring_in_changes(
+    fn replay_changes(
         &mut self,
         rows: &Arc<dyn StoreSnapshot>,
         tables: &mut BTreeMap<u32, Recovering>,
     ) -> Result<u64> {
         let after = self.manifest.as_ref().map_or(Position(0), |manifest| manifest.position);
         let (staged, mut unsaved_bytes) = (self.staged, 0);
-        let bring_in = &mut |page: ChangedKeys| {
+        let replay = &mut |page: ChangedKeys| {
             for (number, changed) in page {
                 if let Some(table) = tables.get_mut(&number) {
                     unsaved_bytes += table.apply(&changed, self)?;
@@ -262,14 +263,14 @@ impl Recovery<'_> {
             }
             Ok(())
         };
-        let read = read_log_after(&**rows, after, PAGE_BYTES, bring_in).and_then(|()| {
-            staged.map_or(Ok(()), |number| staged_keys(&**rows, number, PAGE_BYTES, bring_in))
+        let read = read_log_after(&**rows, after, PAGE_BYTES, replay).and_then(|()| {
+            staged.map_or(Ok(()), |number| staged_keys(&**rows, number, PAGE_BYTES, replay))
         });
         match read {
             // Without the log it is unknown which documents are outdated: all rows are scanned.
-            Err(Error::Corrupt(what)) if self.purpose.goes_on() => {
+            Err(Error::Corrupt(what)) if self.purpose.continues_past_damage() => {
                 self.damage.push(Problem::lost(None, what));
-                tables.values_mut().for_each(Recovering::distrust);
+                tables.values_mut().for_each(Recovering::stop_using_segments);
             }
             read => read?,
         }
@@ -287,21 +288,28 @@ impl Recovery<'_> {
         let damages = self.damage.len();
         let indexed_from = Position(format.history().indexed_from);
         let outdated = self.manifest.as_ref().is_some_and(|m| m.position < indexed_from);
-        let distrusted = self.purpose.distrusts(number);
+        let distrusted = self.purpose.ignores_segments(number);
         // A start reads past no damage, so it needs no segments as a guide.
-        let segments = match outdated && !self.purpose.goes_on() {
+        let segments = match outdated && !self.purpose.continues_past_damage() {
             true => Vec::new(),
             false => self.load_segments(number, &schema),
         };
         let is_damaged = self.manifest.is_none() || self.damage.len() > damages;
         if is_damaged && self.position > Position(0) {
-            self.unwitnessed.push(schema.name.clone());
+            self.unproven_tables.push(schema.name.clone());
         }
-        let guide = Vec::new();
-        let mut table =
-            Recovering { number, schema, format, rows, segments, guide, is_rebuilt: is_damaged };
+        let unused_segments = Vec::new();
+        let mut table = Recovering {
+            number,
+            schema,
+            format,
+            rows,
+            segments,
+            unused_segments,
+            is_rebuilt: is_damaged,
+        };
         if outdated || distrusted {
-            table.distrust();
+            table.stop_using_segments();
         }
         table
     }
@@ -331,9 +339,9 @@ impl Recovery<'_> {
         }
         let rows: u64 = table.segments.iter().map(|view| u64::from(view.live_count())).sum();
         let what = format!("the row store has lost all of its rows, {rows} at the last checkpoint");
-        table.distrust();
+        table.stop_using_segments();
         let name = table.schema.name.clone();
-        match self.purpose.goes_on() {
+        match self.purpose.continues_past_damage() {
             true => self.damage.push(Problem::lost(Some(&name), what)),
             false => {
                 return Err(Error::Corrupt(format!("table {name:?}: {what}{DAMAGED_ROWS}")));
@@ -345,7 +353,7 @@ impl Recovery<'_> {
     /// Handles an unreadable row: an error at a start; otherwise it is listed and skipped.
     fn unreadable(&mut self, schema: &Schema, error: Error) -> Result<()> {
         match error {
-            Error::Corrupt(what) if self.purpose.goes_on() => {
+            Error::Corrupt(what) if self.purpose.continues_past_damage() => {
                 self.damage.push(Problem::lost(Some(&schema.name), what));
                 Ok(())
             }
@@ -380,8 +388,8 @@ impl Recovering {
     }
 
     /// Stops using the segments, except as a guide past damage.
-    fn distrust(&mut self) {
-        self.guide.append(&mut self.segments);
+    fn stop_using_segments(&mut self) {
+        self.unused_segments.append(&mut self.segments);
         self.is_rebuilt = true;
     }
 
@@ -394,16 +402,16 @@ impl Recovering {
         tracing::warn!(table = %schema.name, "the index is rebuilt from the rows");
         let mut indexer = BoundedIndexer::new(&schema)?;
         let segments = &self.segments;
-        let guide = [segments.as_slice(), &self.guide].concat();
+        let unused_segments = [segments.as_slice(), &self.unused_segments].concat();
         let visit = &mut |key: &[u8], row: Row| {
             if !segments.iter().any(|view| view.has_live(key)) {
                 indexer.add(key, &row)?;
             }
             Ok(true)
         };
-        match recovery.purpose.goes_on() {
+        match recovery.purpose.continues_past_damage() {
             false => self.rows.scan(&[], visit)?,
-            true => scan_readable(&*self.rows, &guide, visit, &mut |error| {
+            true => scan_readable(&*self.rows, &unused_segments, visit, &mut |error| {
                 recovery.unreadable(&schema, error)
             })?,
         }

@@ -48,7 +48,7 @@ fn next_readable(
     failed: &mut dyn FnMut(Error) -> Result<()>,
 ) -> Result<Option<Vec<u8>>> {
     let mut last = last;
-    while let Some(key) = segments.iter().filter_map(|view| live_behind(view, &last)).min() {
+    while let Some(key) = segments.iter().filter_map(|view| live_after(view, &last)).min() {
         match rows.get(&key, None, &|_| true) {
             Ok(_) => return Ok(Some(key)),
             Err(error) => failed(error)?,
@@ -94,10 +94,10 @@ fn end_of_damage(rows: &dyn RowReader, last: &[u8], known: Option<Vec<u8>>) -> O
 }
 
 /// The first live key of a segment after `last`.
-fn live_behind(view: &SegmentView, last: &[u8]) -> Option<Vec<u8>> {
+fn live_after(view: &SegmentView, last: &[u8]) -> Option<Vec<u8>> {
     let keys = view.segment.keys();
-    let behind = [last, &[0]].concat();
-    let doc = (keys.lower_bound(&behind)..keys.len()).find(|&doc| !view.is_deleted(doc))?;
+    let after = [last, &[0]].concat();
+    let doc = (keys.lower_bound(&after)..keys.len()).find(|&doc| !view.is_deleted(doc))?;
     let mut key = Vec::new();
     keys.read(doc, &mut key);
     Some(key)

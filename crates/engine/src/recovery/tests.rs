@@ -24,7 +24,7 @@ fn start(directory: &Path, store: &Arc<FaultyStore>) -> crate::Result<Database> 
 
 /// Rows that changed several times after the last checkpoint, in many pages of the log.
 #[test]
-fn a_log_of_many_pages_is_brought_in() {
+fn a_log_of_many_pages_is_replayed() {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(FaultyStore::default());
     let database = start(directory.path(), &store).unwrap();
@@ -66,7 +66,7 @@ fn a_log_of_many_pages_is_brought_in() {
 
 /// The same with the older manifest, so that its segments lose documents page by page.
 #[test]
-fn a_log_of_many_pages_meets_segments() {
+fn a_log_of_many_pages_deletes_from_segments() {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(FaultyStore::default());
     let database = start(directory.path(), &store).unwrap();
@@ -85,7 +85,7 @@ fn a_log_of_many_pages_meets_segments() {
     drop(database);
     let report = check(kept.path(), &*survived, &mut |_| {}).unwrap();
     assert_eq!(report.problems, []);
-    assert!(report.trusted[0].contains("the manifest vouches"), "{:?}", report.trusted);
+    assert!(report.trusted[0].contains("the manifest confirms"), "{:?}", report.trusted);
     let database = start(kept.path(), &survived).unwrap();
     assert_eq!((rows(&database), count(&database)), (expected.clone(), expected.len() as u64));
 }
@@ -94,7 +94,7 @@ fn a_log_of_many_pages_meets_segments() {
 /// rows.
 #[test]
 fn a_check_changes_nothing() {
-    let mut settling = 0;
+    let mut staged_moves = 0;
     for step in 0..60 {
         let directory = tempfile::tempdir().unwrap();
         let faults = Faults { fail_commit: Some(step), ..Faults::default() };
@@ -116,7 +116,7 @@ fn a_check_changes_nothing() {
         drop(database);
         let store = store.after_power_loss();
         let (tables, staged) = (store.row_tables(), read_staged(&*store.snapshot()).unwrap());
-        settling += usize::from(staged.is_some());
+        staged_moves += usize::from(staged.is_some());
         let bytes = store.disk_bytes();
         let report = check(directory.path(), &store, &mut |_| {}).unwrap();
         assert_eq!(report.problems, [], "{step}");
@@ -124,7 +124,7 @@ fn a_check_changes_nothing() {
         assert_eq!(read_staged(&*store.snapshot()).unwrap(), staged, "{step}");
         assert_eq!(store.disk_bytes(), bytes, "{step}");
     }
-    assert!(settling > 5, "{settling}");
+    assert!(staged_moves > 5, "{staged_moves}");
 }
 
 /// A store that lost its definitions keeps its rows in a check and in a repair.
@@ -164,7 +164,7 @@ fn a_manifest_ahead_of_the_rows_is_damage() {
     let refused = start(directory.path(), &cut).err().unwrap();
     assert!(matches!(refused, Error::Corrupt(_)), "{refused:?}");
     let said = refused.to_string();
-    assert!(said.contains("ends with batch 5, and batch 9 was durable"), "{said}");
+    assert!(said.contains("ends with batch 5, but batch 9 was durable"), "{said}");
     assert!(said.contains("store") && said.contains("remora check --repair"), "{said}");
 
     let report = check(directory.path(), &*cut, &mut |_| {}).unwrap();
@@ -208,7 +208,7 @@ fn doubly_damaged(directory: &Path, damaged: std::ops::Range<i64>) -> Arc<Faulty
 /// A table with wrong segments and unreadable rows: the keys of the segments lead past the damage, though nothing
 /// else of them is used.
 #[test]
-fn a_repair_finds_the_rows_behind_damage_by_the_segments_that_it_replaces() {
+fn a_repair_finds_rows_after_damage_with_the_segments_that_it_replaces() {
     let directory = tempfile::tempdir().unwrap();
     let store = doubly_damaged(directory.path(), 10..12);
     let repaired = repair(directory.path(), &*store, &mut |_| {}).unwrap();
@@ -221,7 +221,7 @@ fn a_repair_finds_the_rows_behind_damage_by_the_segments_that_it_replaces() {
 
 /// The same with more damage than is reported.
 #[test]
-fn what_is_not_told_is_rebuilt_as_well() {
+fn problems_that_are_not_listed_are_rebuilt_too() {
     let directory = tempfile::tempdir().unwrap();
     let store = doubly_damaged(directory.path(), 5..35);
     let repaired = repair(directory.path(), &*store, &mut |_| {}).unwrap();

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_written_view_is_read() {
         let local = DeclaredView {
             statement: "CREATE VIEW `v` AS select 'a\\'' AS `x`".to_owned(),
             character_set_client: "utf8mb4".to_owned(),

@@ -93,8 +93,8 @@ impl Schema {
         };
         if first.hidden_key().is_some() {
             let message = format!(
-                "table {:?} declares no key, by which its rows could be told from those of other tables: \
-                 it cannot be read with others as one",
+                "table {:?} declares no key, so its rows cannot be told apart from those of \
+                 other tables: it cannot be part of a distributed table",
                 first.name
             );
             return Err(refused(message));
@@ -104,8 +104,8 @@ impl Schema {
             parts.iter().find(|part| (0..part.given_columns()).any(|place| part.is_computed(place)))
         {
             let message = format!(
-                "table {:?} has columns behind those that its keys over expressions are computed into: it cannot be read \
-                 with others as one",
+                "table {:?} has columns after those computed for its keys over expressions: it \
+                 cannot be part of a distributed table",
                 part.name
             );
             return Err(refused(message));
@@ -191,7 +191,7 @@ impl Schema {
         let same = [
             (self.primary_key == other.primary_key, "the keys are of other columns"),
             (words(self) == words(other), "the settings of the words differ"),
-            (self.words == other.words, "the words were declared anew (they have another number)"),
+            (self.words == other.words, "the words were declared again (they have another number)"),
             (self.texts == other.texts, "the text indexes differ"),
             (self.required == other.required, "the required rows differ"),
             (self.synonyms == other.synonyms, "the synonyms differ"),
@@ -223,7 +223,7 @@ impl Schema {
             settings.len() <= MAX_PARTS && long.clone().all(|it| it.len() <= MAX_AGENT_BYTES),
             || {
                 format!(
-                    "what table {:?} says of its agents is above {MAX_AGENT_BYTES} bytes",
+                    "the definition of the agents of table {:?} takes more than {MAX_AGENT_BYTES} bytes",
                     self.name
                 )
             },
@@ -239,9 +239,9 @@ fn column_difference(mine: &ColumnDef, theirs: &ColumnDef) -> Option<String> {
     let what = if (*kind, *nullable, declared) != (theirs.kind, theirs.nullable, &theirs.declared) {
         "has another type or declaration"
     } else if *indexed != theirs.indexed {
-        "is held by the index of one of them alone"
+        "is indexed in only one of them"
     } else if *id != theirs.id {
-        "was declared anew (it has another number)"
+        "was declared again (it has another number)"
     } else {
         return None;
     };

@@ -101,10 +101,13 @@ impl Schema {
             check_name("column", &column.name)?;
             check_type(column)?;
             ensure(names.insert(column.name.to_lowercase()), || {
-                format!("column {:?} is there twice: names differ by more than case", column.name)
+                format!(
+                    "column {:?} is there twice: names must differ by more than case",
+                    column.name
+                )
             })?;
             ensure(ids.insert(column.id), || {
-                format!("column {:?} has the number {} of another", column.name, column.id)
+                format!("column {:?} has the number {} of another column", column.name, column.id)
             })?;
         }
         Ok(())
@@ -149,7 +152,7 @@ impl Schema {
             for &position in &text.columns {
                 let column = self.column_at(position, "a text index")?;
                 ensure(column.kind == ColumnType::Text, || {
-                    format!("column {:?} is no text: a text index takes text", column.name)
+                    format!("column {:?} is not text: a text index needs text columns", column.name)
                 })?;
                 ensure(seen.insert(position), || {
                     format!("text index {id} names column {:?} twice", column.name)
@@ -163,14 +166,14 @@ impl Schema {
         let Some(words) = &self.words else { return Ok(()) };
         let fields = words.columns.len();
         ensure((1..=MAX_FIELDS).contains(&fields), || {
-            format!("words are of {fields} columns: give 1 to {MAX_FIELDS}")
+            format!("words are declared for {fields} columns: give 1 to {MAX_FIELDS}")
         })?;
         let mut seen = HashSet::new();
         for &position in &words.columns {
             let column = self.column_at(position, "words")?;
             let name = &column.name;
             ensure(column.kind == ColumnType::Text, || {
-                format!("column {name:?} is no text: words are of text")
+                format!("column {name:?} is not text: words need text columns")
             })?;
             ensure(seen.insert(position), || format!("words name column {name:?} twice"))?;
         }
@@ -191,10 +194,12 @@ impl Schema {
                 let name = &column.name;
                 ensure(seen.insert(part.column), || format!("an index names {name:?} twice"))?;
                 ensure(column.indexed, || {
-                    format!("column {name:?} is in the row store only: no index can be by it")
+                    format!("column {name:?} is in the row store only: it cannot be in an index")
                 })?;
                 ensure(part.order.is_none() || column.kind == ColumnType::Text, || {
-                    format!("column {name:?} is no text: it has no order but its own")
+                    format!(
+                        "column {name:?} is not text: only text can be indexed in another order"
+                    )
                 })?;
             }
         }
@@ -209,7 +214,7 @@ impl Schema {
             let column = self.column_at(path.column, "a path")?;
             let name = &column.name;
             ensure(column.kind == ColumnType::Json, || {
-                format!("column {name:?} holds no JSON: a path is one into documents")
+                format!("column {name:?} is not JSON: only documents have paths")
             })?;
             let shown = path.paths().map(|names| names.join(".")).collect::<Vec<_>>().join(", ");
             let fits = path.paths().all(|names| {
@@ -243,7 +248,7 @@ impl Schema {
         let distinct: HashSet<&[String]> = path.paths().collect();
         ensure(distinct.len() == count, || format!("paths {shown:?} name one of them twice"))?;
         ensure(path.is_plain() || !path.unique, || {
-            format!("paths {shown:?} cannot be unique: the values of a single path can")
+            format!("paths {shown:?} cannot be unique together: only a single path can")
         })?;
         let has_room = !path.texts || self.texts.iter().all(|text| text.id < FIRST_PATH_TEXTS);
         ensure(has_room, || {
@@ -276,7 +281,7 @@ impl Schema {
             | Filter::PathMayHold(column, ..) => {
                 return ensure(false, || {
                     format!(
-                        "the filter of required rows asks for keys of texts, or a path: {column:?}"
+                        "the filter of required rows must not test keys of texts or paths: {column:?}"
                     )
                 });
             }
@@ -290,7 +295,9 @@ impl Schema {
             format!("the filter of required rows has more than {MAX_FILTER_PARTS} parts")
         })?;
         let known = self.columns.iter().any(|known| known.name.eq_ignore_ascii_case(column));
-        ensure(known, || format!("the filter of required rows names no column: {column:?}"))
+        ensure(known, || {
+            format!("the filter of required rows names a column that does not exist: {column:?}")
+        })
     }
 
     fn check_synonyms(&self) -> Result<()> {
@@ -335,8 +342,8 @@ fn check_type(column: &ColumnDef) -> Result<()> {
     };
     ensure(fits, || {
         format!(
-            "column {:?} has the type {:?}: integers have 8, 16, 24, 32 or 64 bits, decimals up to \
-             {MAX_PRECISION} digits with up to {MAX_SCALE} behind the point",
+            "column {:?} has the type {:?}: integers have 8, 16, 24, 32 or 64 bits, decimals up \
+             to {MAX_PRECISION} digits with up to {MAX_SCALE} after the point",
             column.name, column.kind
         )
     })
@@ -372,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_table_can_be_is_refused_with_the_reason() {
+    fn impossible_tables_are_refused_with_the_reason() {
         assert!(refused(|s| s.name.clear()).contains("no table name"));
         assert!(refused(|s| s.columns[1].name = "C0".into()).contains("\"C0\" is there twice"));
         assert!(refused(|s| s.columns[1].id = 0).contains("number 0 of another"));
@@ -384,7 +391,7 @@ mod tests {
         assert!(refused(|s| s.primary_key = vec![0, 0]).contains("is there twice"));
         assert!(refused(|s| s.primary_key = vec![9]).contains("names column 9, but there are 3"));
         assert!(refused(|s| s.columns[0].kind = ColumnType::Json).contains("has no order"));
-        assert!(refused(|s| s.texts[0].columns = vec![0]).contains("is no text"));
+        assert!(refused(|s| s.texts[0].columns = vec![0]).contains("is not text"));
         assert!(refused(|s| s.texts[0].columns.clear()).contains("has no column"));
         assert!(refused(|s| s.texts = vec![s.texts[0].clone(); 65]).contains("limit is 64"));
         assert!(refused(|s| s.texts = vec![s.texts[0].clone(); 2]).contains("the number 1"));

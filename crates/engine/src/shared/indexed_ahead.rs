@@ -13,7 +13,7 @@ use crate::{Position, Schema, snapshot::Snapshot};
 /// is recorded in a bounded list. If more than a million keys are written, or the table's definition changes, it
 /// becomes useless, and the writer indexes all rows.
 pub struct IndexedAhead {
-    pub(crate) moment: Moment,
+    pub(crate) recording: KeyRecording,
     /// The table's number, and the version of its definition.
     pub(crate) number: u32,
     pub(crate) defined: Position,
@@ -30,12 +30,12 @@ impl std::fmt::Debug for IndexedAhead {
 }
 
 /// While it exists, the keys written since its position are recorded.
-pub(crate) struct Moment {
+pub(crate) struct KeyRecording {
     shared: Arc<DatabaseState>,
     position: Position,
 }
 
-impl Moment {
+impl KeyRecording {
     /// Starts to record keys; also returns the snapshot of that position.
     pub fn begin(shared: &Arc<DatabaseState>) -> (Self, Arc<Snapshot>) {
         let snapshot = shared.transactions.begin(&shared.published);
@@ -48,7 +48,7 @@ impl Moment {
     }
 }
 
-impl Drop for Moment {
+impl Drop for KeyRecording {
     fn drop(&mut self) {
         self.shared.transactions.end(self.position);
     }

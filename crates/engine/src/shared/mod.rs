@@ -21,11 +21,11 @@ use parking_lot::{Mutex, RwLock};
 use remora_index::segment::Segment;
 
 pub use indexed_ahead::IndexedAhead;
-pub(crate) use indexed_ahead::Moment;
+pub(crate) use indexed_ahead::KeyRecording;
 pub(crate) use large::{Built, LargeCommit};
 pub(crate) use prepared::{PreparedBatch, PreparedChange, PreparedTable, UniqueValue, key_hash};
 pub(crate) use queue::{Definitions, Job, Taken, WatchOrder, WriteQueue};
-pub(crate) use transactions::{OpenTransactions, ProtectedKeys, Since};
+pub(crate) use transactions::{CommitPrecondition, OpenTransactions, ProtectedKeys};
 pub(crate) use waiter::{Outcome, Waiter};
 pub(crate) use watchers::{Watcher, Watchers};
 

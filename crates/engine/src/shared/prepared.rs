@@ -11,7 +11,7 @@ use std::{
 use remora_index::segment::Segment;
 use rustc_hash::FxBuildHasher;
 
-use super::transactions::Since;
+use super::transactions::CommitPrecondition;
 use crate::{
     Position, Result, Schema,
     encode::FittedRow,
@@ -31,7 +31,7 @@ pub(crate) struct PreparedBatch {
     /// Set when a batch of its pipeline has failed.
     pub broken: Option<Arc<AtomicBool>>,
     /// For a transaction's batch, what must not have been written since the transaction began.
-    pub since: Option<Since>,
+    pub precondition: Option<CommitPrecondition>,
 }
 
 /// The changes to one table.
@@ -114,7 +114,7 @@ impl PreparedBatch {
     /// Whether it has preconditions on keys or unique values.
     pub fn expects(&self) -> bool {
         let has_unique = || self.tables.iter().any(|table| !table.unique.is_empty());
-        self.since.is_some() || has_unique() || self.inserts()
+        self.precondition.is_some() || has_unique() || self.inserts()
     }
 
     /// Whether it has inserts, whose keys must not exist.
@@ -133,7 +133,7 @@ impl PreparedBatch {
         let changed = self.tables.iter().flat_map(|table| {
             table.changes.iter().map(|change| key_hash(table.number, &change.key))
         });
-        let protected = self.since.iter().flat_map(|since| &since.protected);
+        let protected = self.precondition.iter().flat_map(|precondition| &precondition.protected);
         let protected =
             protected.flat_map(|table| table.keys.iter().map(|key| key_hash(table.number, key)));
         changed.chain(protected)
@@ -152,7 +152,7 @@ impl PreparedBatch {
 
     /// The number of those keys.
     pub fn key_count(&self) -> usize {
-        let protected = self.since.iter().flat_map(|since| &since.protected);
+        let protected = self.precondition.iter().flat_map(|precondition| &precondition.protected);
         let protected: usize = protected.map(|table| table.keys.len()).sum();
         protected + self.tables.iter().map(|table| table.changes.len()).sum::<usize>()
     }

@@ -116,9 +116,9 @@ impl WriteQueue {
         Ok(())
     }
 
-    /// Takes the next group or definition; waits up to `patience` for one (`None`: for ever).
-    pub fn take(&self, patience: Option<Duration>) -> Taken {
-        let deadline = patience.map(|patience| Instant::now() + patience);
+    /// Takes the next group or definition; waits up to `timeout` for one (`None`: for ever).
+    pub fn take(&self, timeout: Option<Duration>) -> Taken {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut state = self.state.lock();
         while state.jobs.is_empty() {
             if state.closed.is_some() {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_does_not_wait_for_what_is_being_indexed() {
+    fn a_finished_batch_does_not_wait_for_one_that_is_being_indexed() {
         let queue = WriteQueue::default();
         queue.push(batch(1).0).unwrap();
         let (indexing, _segment) = Indexing::under_way();

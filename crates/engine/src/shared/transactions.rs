@@ -48,7 +48,7 @@ impl OpenTransactions {
 }
 
 /// The precondition of a transaction's commit.
-pub(crate) struct Since {
+pub(crate) struct CommitPrecondition {
     /// The position of the transaction's snapshot.
     pub position: Position,
     /// Keys that it does not change, but that no other writer may have changed either.

@@ -23,7 +23,7 @@ struct Slot {
 enum State {
     #[default]
     Open,
-    Told(Result<Position>),
+    Answered(Result<Position>),
     /// No outcome will come.
     Over,
 }
@@ -37,7 +37,7 @@ impl Waiter {
 
     /// Sends the outcome.
     pub fn answer(self, outcome: Result<Position>) {
-        *self.0.state.lock() = State::Told(outcome);
+        *self.0.state.lock() = State::Answered(outcome);
     }
 }
 
@@ -72,7 +72,7 @@ impl Outcome {
 impl State {
     fn take(&mut self) -> Option<Result<Position>> {
         match std::mem::replace(self, Self::Over) {
-            Self::Told(outcome) => Some(outcome),
+            Self::Answered(outcome) => Some(outcome),
             Self::Open | Self::Over => None,
         }
     }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outcome_is_told_once_and_an_end_without_one_is_seen() {
+    fn an_outcome_is_returned_once_and_a_missing_one_is_detected() {
         let (waiter, outcome) = Waiter::new();
         assert!(outcome.poll().is_none());
         waiter.answer(Ok(Position(7)));

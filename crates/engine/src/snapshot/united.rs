@@ -163,7 +163,8 @@ impl United {
         }
         let names = snapshot.parts_of(name);
         if names.len() > MAX_PARTS {
-            let message = format!("{} tables as one: up to {MAX_PARTS} may be", names.len());
+            let message =
+                format!("{} tables cannot be read as one: the limit is {MAX_PARTS}", names.len());
             return Err(Error::request(RequestPart::Schema, message));
         }
         let parts = names.iter().map(|part| part_of(snapshot, name, part));
@@ -289,8 +290,8 @@ fn part_of(snapshot: &Snapshot, name: &str, part: &str) -> Result<Arc<TableView>
             return Err(no_table(part));
         }
         let message = format!(
-            "table {name:?} is distributed over {part:?}, which is not there: make that table again, or \
-             alter this one"
+            "table {name:?} is distributed over {part:?}, which is not there: create that \
+             table again, or alter this one"
         );
         return Err(Error::request(RequestPart::Schema, message));
     };
@@ -307,7 +308,8 @@ fn part_of(snapshot: &Snapshot, name: &str, part: &str) -> Result<Arc<TableView>
 /// The error if a table with rows on other servers is used like a local one.
 pub(crate) fn of_other_servers(table: &str) -> Error {
     let message = format!(
-        "table {table:?} has rows of other servers (agents): a SELECT of SQL reads it, alone or joined, and this cannot"
+        "table {table:?} has rows on other servers (agents): only a SELECT of SQL can read it, \
+         alone or joined"
     );
     Error::request(RequestPart::Other, message)
 }

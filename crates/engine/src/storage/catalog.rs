@@ -154,7 +154,7 @@ fn history_key(number: u32) -> Vec<u8> {
 /// position.
 pub(crate) fn read_staged(store: &dyn StoreSnapshot) -> Result<Option<(u32, Position)>> {
     if store.get(Keyspace::Meta, UNDO)?.is_some() {
-        let message = "a large batch of an earlier version was not ended: open it with that first";
+        let message = "a large batch of an earlier version was not ended: open the directory with that version first";
         return Err(Error::Corrupt(message.to_owned()));
     }
     let mut found = None;

@@ -362,14 +362,14 @@ mod tests {
         let (mut commit, place) = (StoreBatch::new(), Keyspace::Rows(3));
         let mut entries = Entries::new(Position(7));
         let long = vec![5; PART_BYTES];
-        let told = [
+        let recorded = [
             (None, Some(b"new".as_slice())),
             (Some(b"old".as_slice()), Some(long.as_slice())),
             (Some(b"".as_slice()), None),
             (None, None),
         ];
         entries.begin_table(&mut commit, place, 9, 4);
-        for (old, new) in told {
+        for (old, new) in recorded {
             entries.push(&mut commit, place, StoredChange { old, new });
         }
         let renamed = Defined::Renamed("a".to_owned(), "b".to_owned());
@@ -393,9 +393,9 @@ mod tests {
             Ok(true)
         };
         store.snapshot().scan(place, &[], visit).unwrap();
-        let told = told.iter().filter(|it| **it != (None, None));
-        let told: Vec<_> =
-            told.map(|(old, new)| (old.map(<[u8]>::to_vec), new.map(<[u8]>::to_vec))).collect();
-        assert_eq!((changes, defined, bytes), (told, vec![renamed], entries.bytes));
+        let recorded = recorded.iter().filter(|it| **it != (None, None));
+        let recorded: Vec<_> =
+            recorded.map(|(old, new)| (old.map(<[u8]>::to_vec), new.map(<[u8]>::to_vec))).collect();
+        assert_eq!((changes, defined, bytes), (recorded, vec![renamed], entries.bytes));
     }
 }

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_holder_is_told_who_holds_it() {
+    fn the_error_names_the_holder_of_the_lock() {
         let directory = tempfile::tempdir().unwrap();
         let first = DirectoryLock::open_or_create(directory.path()).unwrap();
         let error = DirectoryLock::open(directory.path()).unwrap_err().to_string();

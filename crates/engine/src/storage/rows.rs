@@ -136,18 +136,18 @@ impl RowReader for OverlaidRows {
 
     fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
         let mut staged = StagedScan::new(self, from);
-        let mut goes_on = true;
+        let mut continues = true;
         self.below.scan(from, &mut |key, row| {
-            goes_on = staged.pass(Some(key), visit)?;
-            if goes_on {
-                goes_on = match staged.is_first(key)? {
+            continues = staged.pass(Some(key), visit)?;
+            if continues {
+                continues = match staged.is_first(key)? {
                     true => staged.visit_first(visit)?,
                     false => visit(key, row)?,
                 };
             }
-            Ok(goes_on)
+            Ok(continues)
         })?;
-        if goes_on {
+        if continues {
             staged.pass(None, visit)?;
         }
         Ok(())

@@ -79,13 +79,13 @@ impl SegmentFiles {
         let corrupt = |what: &str| Error::Corrupt(format!("{}: {what}", path.display()));
         let file = File::open(&path).map_err(failed)?;
         if file.metadata().map_err(failed)?.len() != record.bytes {
-            return Err(corrupt("the size is not the manifest's"));
+            return Err(corrupt("the size differs from the manifest"));
         }
         let mut end = [0; FOOTER_BYTES];
         let footer_start = record.bytes.saturating_sub(FOOTER_BYTES as u64);
         file.read_exact_at(&mut end, footer_start).map_err(failed)?;
         if crc32fast::hash(&end) != record.crc {
-            return Err(corrupt("the checksum is not the manifest's"));
+            return Err(corrupt("the checksum differs from the manifest"));
         }
         let segment = match is_left_in_file(record) {
             true => Segment::open_file(file),
@@ -93,7 +93,7 @@ impl SegmentFiles {
         };
         let segment = segment.map_err(|error| corrupt(&error.to_string()))?;
         if segment.doc_count() != record.documents {
-            return Err(corrupt("the document count is not the manifest's"));
+            return Err(corrupt("the document count differs from the manifest"));
         }
         Ok(segment)
     }

@@ -58,7 +58,7 @@ pub(crate) fn parse_staged_value(staged: &[u8]) -> Result<Option<&[u8]>> {
 
 /// The move of a committed batch's rows to their tables.
 #[derive(Clone)]
-pub(crate) struct Settling {
+pub(crate) struct StagedMove {
     /// The number under which they are staged.
     pub number: u32,
     /// The position of the batch.
@@ -69,7 +69,7 @@ pub(crate) struct Settling {
     log_parts: BTreeMap<u32, u32>,
 }
 
-impl Settling {
+impl StagedMove {
     /// Nothing is moved yet.
     pub fn new(number: u32, position: Position) -> Self {
         Self { number, position, from: Vec::new(), log_parts: BTreeMap::new() }
@@ -138,15 +138,15 @@ pub(crate) fn staged_keys(
 }
 
 /// Moves the staged rows of a committed batch, at a start. Cost: its rows are written once.
-pub(crate) fn settle(store: &dyn Store) -> Result<()> {
+pub(crate) fn move_staged(store: &dyn Store) -> Result<()> {
     let moment = store.snapshot();
     let Some((number, position)) = read_staged(&*moment)? else { return Ok(()) };
     tracing::info!("the rows of a large batch are moved to their tables");
     let tables = read_tables(&*moment)?;
     let tables: BTreeSet<u32> = tables.into_iter().map(|(number, _)| number).collect();
-    let mut settling = Settling::new(number, position);
-    while let Some(commit) = settling.next(&*moment, &|table| tables.contains(&table))? {
+    let mut staged_move = StagedMove::new(number, position);
+    while let Some(commit) = staged_move.next(&*moment, &|table| tables.contains(&table))? {
         store.commit(commit, false)?;
     }
-    store.commit(settling.end(), true)
+    store.commit(staged_move.end(), true)
 }

@@ -13,12 +13,12 @@ use super::{
 use crate::{
     Definition, Result, Schema,
     indexing::BoundedIndexer,
-    shared::{DatabaseState, IndexedAhead, Moment, key_hash},
+    shared::{DatabaseState, IndexedAhead, KeyRecording, key_hash},
     snapshot::SegmentView,
 };
 
 /// Segments built ahead, brought up to date.
-pub(super) struct CaughtUp {
+pub(super) struct RebasedSegments {
     pub number: u32,
     pub schema: Schema,
     pub segments: Vec<SegmentView>,
@@ -32,7 +32,7 @@ pub(crate) fn index_ahead(
     definition: &Definition,
 ) -> Result<Option<IndexedAhead>> {
     let Definition::Alter { schema, fills } = definition else { return Ok(None) };
-    let (moment, snapshot) = Moment::begin(shared);
+    let (recording, snapshot) = KeyRecording::begin(shared);
     let Some(view) = snapshot.tables.get(schema.name.as_str()) else { return Ok(None) };
     let before = &view.schema;
     let same_rows = before.columns == schema.columns
@@ -50,15 +50,15 @@ pub(crate) fn index_ahead(
     let text_bytes = indexer.all_text_bytes;
     let segments = indexer.finish()?;
     let (number, defined, schema) = (view.number, view.defined, schema.clone());
-    Ok(Some(IndexedAhead { moment, number, defined, schema, segments, text_bytes }))
+    Ok(Some(IndexedAhead { recording, number, defined, schema, segments, text_bytes }))
 }
 
 impl Writer<'_> {
     /// Updates segments built ahead with the rows written since. `None` if those rows are not known any more or the
     /// table has changed.
-    pub(super) fn caught_up(&self, ahead: &IndexedAhead) -> Result<Option<CaughtUp>> {
+    pub(super) fn rebase_segments(&self, ahead: &IndexedAhead) -> Result<Option<RebasedSegments>> {
         let current = self.shared.published.load();
-        let since = ahead.moment.position();
+        let since = ahead.recording.position();
         let Some(view) = find_table(&current, ahead.number) else { return Ok(None) };
         if view.defined != ahead.defined || view.staged.is_some() || since < self.recent.forgotten
             // A large batch is recorded by table only, not by key.
@@ -104,6 +104,6 @@ impl Writer<'_> {
         segments.extend(added.map(|new| SegmentView::new(new, None, schema)));
         segments.retain(|segment| segment.live_count() > 0);
         let (number, schema) = (ahead.number, schema.clone());
-        Ok(Some(CaughtUp { number, schema, segments, text_bytes }))
+        Ok(Some(RebasedSegments { number, schema, segments, text_bytes }))
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn alter(old: &RowFormat, schema: Schema, fills: &[(u32, Value)]) -> 
         history.layouts.push(layout_of(old.schema()));
     }
     if history.layouts.len() > MAX_LAYOUTS {
-        return Err(change.refused("it was altered too often: make it anew"));
+        return Err(change.refused("it was altered too often: copy it into a new table"));
     }
     let format = RowFormat::with_history(Arc::new(schema), history);
     Ok(Altered { format, index_anew })
@@ -89,18 +89,21 @@ impl<'c> Change<'c> {
         if before.len() == after.len() && before.iter().zip(&after).all(same) {
             return Ok(());
         }
-        Err(self.refused("its primary key would be another: copy it into a new table"))
+        Err(self.refused("its primary key would change: copy it into a new table"))
     }
 
     /// Checks a column that exists before and after. Returns whether existing segments cannot serve it.
     fn keep_column(&self, before: &ColumnDef, after: &ColumnDef) -> Result<bool> {
         if !is_widened(before.kind, after.kind) {
             let (name, from, to) = (&after.name, before.kind, after.kind);
-            let message = format!("column {name:?} cannot be turned from {from:?} into {to:?}");
+            let message = format!("column {name:?} cannot change from {from:?} to {to:?}");
             return Err(self.refused(&message));
         }
         if before.nullable && !after.nullable {
-            let message = format!("column {:?} may hold NULL, which was allowed", after.name);
+            let message = format!(
+                "column {:?} allowed NULL, so its rows may hold it: it cannot become NOT NULL",
+                after.name
+            );
             return Err(self.refused(&message));
         }
         let same = is_same_cell(before.kind, after.kind);
@@ -114,7 +117,7 @@ impl<'c> Change<'c> {
             || history.fills.iter().any(|(id, _)| *id == column.id);
         if used {
             let (name, id) = (&column.name, column.id);
-            let message = format!("column {name:?} has the number {id} of one that was dropped");
+            let message = format!("column {name:?} has the number {id} of a dropped column");
             return Err(self.refused(&message));
         }
         match self.fills.iter().find(|(id, _)| *id == column.id) {
@@ -129,7 +132,9 @@ impl<'c> Change<'c> {
         };
         match self.fills.iter().find(|(id, _)| !is_new(*id)) {
             None => Ok(()),
-            Some((id, _)) => Err(self.refused(&format!("column {id}, to be filled, is not new"))),
+            Some((id, _)) => {
+                Err(self.refused(&format!("column {id} is to be filled, but it is not new")))
+            }
         }
     }
 

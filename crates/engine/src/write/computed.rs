@@ -14,9 +14,9 @@ use crate::{
 
 /// Which columns the rows of a batch contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Brought {
+pub(crate) enum RowColumns {
     /// Visible columns only, as from a source. A longer row is refused: it belongs to another table.
-    Given,
+    VisibleOnly,
     /// Visible columns. Hidden ones may follow, but are computed again.
     Visible,
     /// Hidden columns too. They are kept only if this process cannot compute them. If it can, they are computed
@@ -28,7 +28,7 @@ pub(crate) enum Brought {
 pub(super) fn computed(
     schema: &Arc<Schema>,
     changes: Vec<Change>,
-    brought: Brought,
+    row_columns: RowColumns,
 ) -> Result<Vec<Change>> {
     let keys = schema.computed_keys();
     let has_rows = || changes.iter().any(|change| !matches!(change, Change::Delete(_)));
@@ -36,31 +36,36 @@ pub(super) fn computed(
         return Ok(changes);
     }
     let Some(compute) = computation(schema) else {
-        if brought == Brought::Computed {
+        if row_columns == RowColumns::Computed {
             return Ok(changes);
         }
         let message = format!(
-            "table {:?} has keys over expressions ({}), which SQL alone computes: write its rows by SQL",
+            "table {:?} has keys over expressions ({}), which only SQL can compute: write its rows by SQL",
             schema.name,
             keys.join(", ")
         );
         return Err(Error::request(RequestPart::Row, message));
     };
     let complete = |change| match change {
-        Change::Put(row) => completed(schema, row, brought, &compute).map(Change::Put),
-        Change::Insert(row) => completed(schema, row, brought, &compute).map(Change::Insert),
+        Change::Put(row) => completed(schema, row, row_columns, &compute).map(Change::Put),
+        Change::Insert(row) => completed(schema, row, row_columns, &compute).map(Change::Insert),
         change => Ok(change),
     };
     changes.into_iter().map(complete).collect()
 }
 
 /// A row with its hidden columns computed.
-fn completed(schema: &Schema, mut row: Row, brought: Brought, compute: &ComputeRow) -> Result<Row> {
+fn completed(
+    schema: &Schema,
+    mut row: Row,
+    row_columns: RowColumns,
+    compute: &ComputeRow,
+) -> Result<Row> {
     let given = schema.given_columns();
-    let is_whole = brought != Brought::Given && row.len() == schema.columns.len();
+    let is_whole = row_columns != RowColumns::VisibleOnly && row.len() == schema.columns.len();
     if row.len() != given && !is_whole {
         let message = format!(
-            "a row of {} values for table {:?}, which has {given} columns that are given",
+            "a row of {} values for table {:?}: give {given} values",
             row.len(),
             schema.name
         );
@@ -94,7 +99,10 @@ fn fit_computed(
             _ => 0,
         };
         if bytes > MAX_VALUE_BYTES {
-            return Err(format!("what {:?} is over takes {bytes} bytes", column.name));
+            return Err(format!(
+                "the value computed for {:?} takes {bytes} bytes, the limit is {MAX_VALUE_BYTES}",
+                column.name
+            ));
         }
     }
     Ok(())

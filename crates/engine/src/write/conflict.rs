@@ -9,7 +9,7 @@ use crate::{
     Error, Position, Result, Schema,
     encode::decode_key,
     error::no_table,
-    shared::{PreparedBatch, Since, key_hash},
+    shared::{CommitPrecondition, PreparedBatch, key_hash},
     snapshot::{Snapshot, TableView},
 };
 
@@ -18,8 +18,8 @@ impl Writer<'_> {
     /// inserted keys absent.
     pub(super) fn check_expectations(&self, batch: &PreparedBatch) -> Result<()> {
         let current = self.shared.published.load();
-        if let Some(since) = &batch.since {
-            self.check_since(&current, batch, since)?;
+        if let Some(precondition) = &batch.precondition {
+            self.check_precondition(&current, batch, precondition)?;
         }
         batch.tables.iter().try_for_each(|table| self.check_unique(table))?;
         for table in &batch.tables {
@@ -33,20 +33,25 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn check_since(&self, current: &Snapshot, batch: &PreparedBatch, since: &Since) -> Result<()> {
-        if since.position < self.recent.forgotten {
+    fn check_precondition(
+        &self,
+        current: &Snapshot,
+        batch: &PreparedBatch,
+        precondition: &CommitPrecondition,
+    ) -> Result<()> {
+        if precondition.position < self.recent.forgotten {
             let message = "too much was written since this transaction began: begin it again";
             return Err(Error::Conflict(message.to_owned()));
         }
         for table in &batch.tables {
             check_definition(current, table.number, &table.schema, table.defined)?;
             let keys = table.changes.iter().map(|change| &*change.key);
-            self.check_keys(table.number, &table.schema, keys, since.position)?;
+            self.check_keys(table.number, &table.schema, keys, precondition.position)?;
         }
-        for table in &since.protected {
+        for table in &precondition.protected {
             check_definition(current, table.number, &table.schema, table.defined)?;
             let keys = table.keys.iter().map(|key| &**key);
-            self.check_keys(table.number, &table.schema, keys, since.position)?;
+            self.check_keys(table.number, &table.schema, keys, precondition.position)?;
         }
         Ok(())
     }

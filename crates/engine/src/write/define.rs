@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    ahead::CaughtUp,
+    ahead::RebasedSegments,
     alter::{Altered, alter},
     unique::check_defined,
     writer::{Writer, find_table},
@@ -39,12 +39,12 @@ struct Draft {
     next_number: u32,
     /// Numbers of tables to drop.
     dropped: Vec<u32>,
-    /// The position of this commit if it takes one (see `moves`).
+    /// The position of this commit if it takes one (see `advances_position`).
     position: Position,
-    moves: bool,
+    advances_position: bool,
     text_bytes: u64,
     /// Segments built ahead that definitions may use.
-    ready: Vec<CaughtUp>,
+    ready: Vec<RebasedSegments>,
 }
 
 /// One table of the draft.
@@ -54,7 +54,7 @@ struct Drafted {
     /// As in [`TableView::staged`].
     staged: Option<u32>,
     /// Whether its definition must be stored and its view published again.
-    touched: bool,
+    must_store: bool,
     /// Whether existing rows read differently from before.
     altered: bool,
     /// Its segments, if they change.
@@ -67,9 +67,9 @@ impl Writer<'_> {
         let Definitions { definitions, positions, ahead } = asked;
         let mut draft = self.draft()?;
         for ahead in &ahead {
-            draft.ready.extend(self.caught_up(ahead)?);
+            draft.ready.extend(self.rebase_segments(ahead)?);
         }
-        draft.moves = !positions.is_empty();
+        draft.advances_position = !positions.is_empty();
         let mut events = Vec::new();
         for definition in definitions {
             let event = event_of(&definition, &draft);
@@ -86,32 +86,33 @@ impl Writer<'_> {
             push_event(&mut events, event);
         }
         self.check_unique_paths(&draft.tables)?;
-        let told = self.told(events);
+        let events = self.watched_events(events);
         // A watcher resumes after a position, so an event that it gets needs a position of its own.
-        draft.moves |= !told.is_empty();
-        let Draft { tables, mut commit, next_number, dropped, position, moves, .. } = draft;
+        draft.advances_position |= !events.is_empty();
+        let Draft { tables, mut commit, next_number, dropped, position, advances_position, .. } =
+            draft;
         let text_bytes = draft.text_bytes;
-        let touched = tables.values().any(|drafted| drafted.touched);
-        if !(touched || moves) && dropped.is_empty() {
+        let must_store = tables.values().any(|drafted| drafted.must_store);
+        if !(must_store || advances_position) && dropped.is_empty() {
             return Ok(self.position);
         }
         catalog::put_next_table(&mut commit, next_number);
-        for drafted in tables.values().filter(|drafted| drafted.touched) {
+        for drafted in tables.values().filter(|drafted| drafted.must_store) {
             catalog::put_table(&mut commit, drafted.number, &drafted.format)?;
         }
         dropped.iter().for_each(|&number| catalog::delete_table(&mut commit, number));
-        if moves {
+        if advances_position {
             catalog::put_position(&mut commit, position);
             catalog::put_sources(&mut commit, positions.iter().map(|(name, at)| (name, at)));
         }
-        let feed = self.recorded_defined(&told, position, &mut commit)?;
+        let feed = self.recorded_defined(&events, position, &mut commit)?;
         // Always synced: definitions are rare, and all rows depend on them.
         self.commit_to_store(commit, true)?;
-        if moves {
+        if advances_position {
             self.position = position;
         }
         self.publish_tables(tables, &positions);
-        self.follow_store()?;
+        self.refresh_snapshots()?;
         self.shared.unsaved_bytes.fetch_add(text_bytes, Ordering::Relaxed);
         for number in dropped {
             self.drop_rows(number)?;
@@ -123,7 +124,7 @@ impl Writer<'_> {
     /// Checks that paths which become unique have no duplicate values.
     fn check_unique_paths(&self, tables: &BTreeMap<Arc<str>, Drafted>) -> Result<()> {
         let current = self.shared.published.load();
-        for drafted in tables.values().filter(|drafted| drafted.touched) {
+        for drafted in tables.values().filter(|drafted| drafted.must_store) {
             let before = find_table(&current, drafted.number);
             let there = || before.map(|view| view.segments.as_slice());
             let segments = drafted.segments.as_deref().or_else(there).unwrap_or_default();
@@ -139,7 +140,7 @@ impl Writer<'_> {
             let (number, format) = (view.number, Arc::clone(&view.format));
             let (staged, segments) = (view.staged, None);
             let drafted =
-                Drafted { number, format, staged, touched: false, altered: false, segments };
+                Drafted { number, format, staged, must_store: false, altered: false, segments };
             (Arc::clone(name), drafted)
         });
         Ok(Draft {
@@ -149,7 +150,7 @@ impl Writer<'_> {
             store,
             dropped: Vec::new(),
             position: Position(self.position.0 + 1),
-            moves: false,
+            advances_position: false,
             text_bytes: 0,
             ready: Vec::new(),
         })
@@ -161,7 +162,7 @@ impl Writer<'_> {
             let tables = tables.into_iter().filter_map(|(name, drafted)| {
                 let before = find_table(current, drafted.number);
                 match before {
-                    Some(_) if !drafted.touched => {
+                    Some(_) if !drafted.must_store => {
                         current.tables.get(&name).map(|view| (name, Arc::clone(view)))
                     }
                     _ => {
@@ -226,8 +227,8 @@ impl Draft {
         let name = Arc::from(schema.name.as_str());
         let format = Arc::new(RowFormat::new(Arc::new(schema)));
         let segments = Some(Vec::new());
-        let (touched, altered, staged) = (true, false, None);
-        let table = Drafted { number, format, staged, touched, altered, segments };
+        let (must_store, altered, staged) = (true, false, None);
+        let table = Drafted { number, format, staged, must_store, altered, segments };
         self.tables.insert(name, table);
         Ok(())
     }
@@ -244,11 +245,11 @@ impl Draft {
         schema.validate()?;
         let history = table.format.history().clone();
         table.format = Arc::new(RowFormat::with_history(Arc::new(schema), history));
-        table.touched = true;
+        table.must_store = true;
         if let Some(replaced) = self.tables.insert(Arc::from(to), table) {
             self.dropped.push(replaced.number);
         }
-        self.moves = true;
+        self.advances_position = true;
         Ok(())
     }
 
@@ -265,8 +266,9 @@ impl Draft {
             format = RowFormat::with_history(Arc::clone(format.schema()), history);
         }
         let format = Arc::new(format);
-        let fits =
-            |ready: &CaughtUp| ready.number == table.number && ready.schema == **format.schema();
+        let fits = |ready: &RebasedSegments| {
+            ready.number == table.number && ready.schema == **format.schema()
+        };
         let ready = self.ready.iter().position(fits);
         if let Some(ready) = ready.filter(|_| index_anew).map(|place| self.ready.remove(place)) {
             self.text_bytes += ready.text_bytes;
@@ -281,9 +283,9 @@ impl Draft {
             table.segments = Some(built.collect());
         }
         table.format = format;
-        table.touched = true;
+        table.must_store = true;
         table.altered |= altered;
-        self.moves = true;
+        self.advances_position = true;
         Ok(())
     }
 }

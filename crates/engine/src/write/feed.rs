@@ -44,7 +44,7 @@ pub(super) struct Feed {
 }
 
 /// The state before the commit that is recorded.
-pub(super) struct Moment<'m> {
+pub(super) struct RecordContext<'m> {
     /// The tables.
     pub current: &'m Snapshot,
     /// The rows.
@@ -54,12 +54,12 @@ pub(super) struct Moment<'m> {
 }
 
 /// How far the staged rows of a large batch are recorded.
-pub(super) struct StagedFrom {
+pub(super) struct StagedCursor {
     from: Vec<u8>,
     entries: Entries,
 }
 
-impl StagedFrom {
+impl StagedCursor {
     /// Nothing of the batch at this position is recorded yet.
     pub fn begin(position: Position) -> Self {
         Self { from: Vec::new(), entries: Entries::new(position) }
@@ -156,14 +156,14 @@ impl Feed {
         &mut self,
         batches: &[PreparedBatch],
         first: Position,
-        moment: &Moment<'_>,
+        context: &RecordContext<'_>,
         commit: &mut StoreBatch,
     ) -> Result<()> {
-        let wanted = |table: &PreparedTable| moment.wanted(table.number);
+        let wanted = |table: &PreparedTable| context.wanted(table.number);
         if !batches.iter().flat_map(|batch| &batch.tables).any(|table| wanted(table).is_some()) {
             return Ok(());
         }
-        self.rotate(&**moment.store, commit)?;
+        self.rotate(&**context.store, commit)?;
         // The rows that earlier batches of the group leave.
         let mut changed: FxHashMap<(u32, &[u8]), Option<&[u8]>> = FxHashMap::default();
         for (batch, position) in batches.iter().zip((first.0..).map(Position)) {
@@ -171,7 +171,7 @@ impl Feed {
             let mut bytes = 0;
             for table in &batch.tables {
                 let Some(view) = wanted(table) else { continue };
-                let rows = moment.rows(view);
+                let rows = context.rows(view);
                 let (definition, more) = self.definition(view, position, commit)?;
                 bytes += more;
                 entries.begin_table(commit, self.place(), view.number, definition);
@@ -202,13 +202,13 @@ impl Feed {
     /// Records changes of definitions.
     pub fn record_defined(
         &mut self,
-        told: &[Defined],
+        events: &[Defined],
         position: Position,
         commit: &mut StoreBatch,
     ) -> Result<()> {
         let mut entries = Entries::new(position);
         let place = self.place();
-        told.iter().try_for_each(|one| entries.push_defined(commit, place, one))?;
+        events.iter().try_for_each(|one| entries.push_defined(commit, place, one))?;
         self.grow(position, entries.bytes, commit);
         Ok(())
     }
@@ -218,21 +218,21 @@ impl Feed {
     pub fn record_staged(
         &mut self,
         number: u32,
-        at: &mut StagedFrom,
+        at: &mut StagedCursor,
         position: Position,
-        moment: &Moment<'_>,
+        context: &RecordContext<'_>,
         commit: &mut StoreBatch,
     ) -> Result<bool> {
-        self.rotate(&**moment.store, commit)?;
+        self.rotate(&**context.store, commit)?;
         let before = at.entries.bytes;
         let (mut definitions, mut bytes, mut next) = (0, 0, None);
         let mut of_table = None;
         let from = std::mem::take(&mut at.from);
-        moment.store.scan(Keyspace::Rows(number), &from, &mut |staged, value| {
+        context.store.scan(Keyspace::Rows(number), &from, &mut |staged, value| {
             let (table, key) = parse_staged_key(staged)?;
             bytes += staged.len() + value.len();
             if of_table.as_ref().is_none_or(|(number, _)| *number != table) {
-                let wanted = moment.wanted(table).map(|view| (view, moment.rows(view)));
+                let wanted = context.wanted(table).map(|view| (view, context.rows(view)));
                 if let Some((view, _)) = &wanted {
                     let (definition, more) = self.definition(view, position, commit)?;
                     definitions += more;
@@ -254,9 +254,9 @@ impl Feed {
         at.entries.flush(commit, self.place());
         self.grow(position, definitions + at.entries.bytes - before, commit);
         self.is_unfinished = true;
-        let goes_on = next.is_some();
+        let has_more = next.is_some();
         at.from = next.unwrap_or_default();
-        Ok(goes_on)
+        Ok(has_more)
     }
 
     /// A commit that removes entries of a batch that was not committed, up to 1,024 per generation. `None` if none
@@ -307,7 +307,7 @@ impl Feed {
                 tracing::warn!(
                     behind = passed.0,
                     trimmed = first.last.0,
-                    "the feed of changes is full: a watcher that is behind has lost its place"
+                    "the feed of changes is full: changes are dropped that a watcher has not read"
                 );
             }
             trimmed.extend(self.generations.pop_front());
@@ -321,7 +321,7 @@ impl Feed {
     }
 }
 
-impl<'m> Moment<'m> {
+impl<'m> RecordContext<'m> {
     /// The table, if a watcher watches it.
     fn wanted(&self, number: u32) -> Option<&'m TableView> {
         let view = self.current.tables.values().find(|view| view.number == number)?;

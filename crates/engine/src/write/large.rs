@@ -23,7 +23,7 @@ use crossbeam_channel::bounded;
 use remora_index::{Bitmap, segment::Segment};
 
 use super::{
-    computed::Brought,
+    computed::RowColumns,
     group::{IndexedGroup, Runs},
     prepare::prepare,
     writer::{Writer, find_table, stale},
@@ -37,7 +37,7 @@ use crate::{
     storage::{
         catalog,
         rows::OverlaidRows,
-        staged::{self, Settling},
+        staged::{self, StagedMove},
         store::{Keyspace, Store, StoreBatch, StoreSnapshot},
     },
 };
@@ -45,7 +45,7 @@ use crate::{
 /// Bytes of one commit of staged rows. The store does nothing else during a commit.
 const COMMIT_BYTES: usize = 256 << 10;
 /// How often a commit that waits for the move of another batch's rows checks for a full disk.
-const SETTLING_WAIT: Duration = Duration::from_millis(100);
+const STAGED_MOVE_POLL: Duration = Duration::from_millis(100);
 /// At this many segments of a table the smaller ones are merged.
 const SEGMENTS: usize = 40;
 /// Most segments merged at once.
@@ -106,9 +106,10 @@ impl LargeBatch {
     pub fn add(&mut self, tables: Vec<TableChanges>) -> Result<()> {
         self.check_whole()?;
         let batch = ChangeBatch { tables, positions: Vec::new() };
-        let prepared = prepare(batch, Brought::Given, &self.shared.published.load(), &self.shared)?;
+        let prepared =
+            prepare(batch, RowColumns::VisibleOnly, &self.shared.published.load(), &self.shared)?;
         if prepared.inserts() {
-            let message = "a batch that comes in parts inserts nothing: put the rows instead";
+            let message = "a large batch cannot insert rows: put them instead";
             return Err(Error::request(RequestPart::Row, message));
         }
         let before = self.last.replace(prepared);
@@ -128,7 +129,7 @@ impl LargeBatch {
         for view in tables.values_mut() {
             let Some(built) = self.tables.get_mut(&view.number) else { continue };
             built.find_replaced(self.number, view, &store)?;
-            let segments = built.segments_over(view).unwrap_or_default();
+            let segments = built.segments_with_batch(view).unwrap_or_default();
             let rows = Arc::new(OverlaidRows {
                 below: Arc::clone(&view.rows),
                 snapshot: Arc::clone(&store),
@@ -155,7 +156,7 @@ impl LargeBatch {
     ///   the commit, only the next start shows whether it succeeded.
     pub fn commit(mut self, positions: Vec<(String, String)>) -> Result<Position> {
         self.stage_last()?;
-        self.wait_until_settled()?;
+        self.wait_until_staged_moved()?;
         self.find_all_replaced()?;
         let tables = std::mem::take(&mut self.tables);
         let (number, unsaved_bytes) = (self.number, self.unsaved_bytes);
@@ -202,7 +203,7 @@ impl LargeBatch {
         self.unsaved_bytes += indexed.unsaved_bytes;
         let limit = self.shared.options.max_large_batch_bytes;
         if self.staged_bytes > limit {
-            let message = format!("a batch in parts of more than {limit} bytes: make it smaller");
+            let message = format!("a large batch of more than {limit} bytes: make it smaller");
             return Err(Error::request(RequestPart::Batch, message));
         }
         Ok(())
@@ -253,12 +254,12 @@ impl LargeBatch {
         Ok(())
     }
 
-    fn wait_until_settled(&self) -> Result<()> {
-        let is_settled =
+    fn wait_until_staged_moved(&self) -> Result<()> {
+        let is_moved =
             |current: &Snapshot| current.tables.values().all(|table| table.staged.is_none());
         loop {
-            let deadline = Instant::now() + SETTLING_WAIT;
-            if self.shared.published.wait_until(Some(deadline), is_settled)? {
+            let deadline = Instant::now() + STAGED_MOVE_POLL;
+            if self.shared.published.wait_until(Some(deadline), is_moved)? {
                 return Ok(());
             }
             // On a full disk no rows are moved, so the wait could not end.
@@ -284,7 +285,8 @@ impl Drop for LargeBatch {
 }
 
 fn altered(table: &str) -> Error {
-    let message = format!("table {table:?} was altered while a batch in parts came: send it again");
+    let message =
+        format!("table {table:?} was altered while a large batch was sent: send it again");
     Error::Conflict(message)
 }
 
@@ -377,7 +379,7 @@ impl Built {
     }
 
     /// The table's segments with the batch applied; `None` if one of them was not searched yet.
-    pub(super) fn segments_over(&self, view: &TableView) -> Option<Vec<SegmentView>> {
+    pub(super) fn segments_with_batch(&self, view: &TableView) -> Option<Vec<SegmentView>> {
         let mut segments = Vec::with_capacity(view.segments.len() + self.segments.len());
         for segment in &view.segments {
             let replaced = self.replaced_in(segment)?.iter();
@@ -419,7 +421,7 @@ impl Writer<'_> {
         let mut commit = StoreBatch::new();
         catalog::put_next_table(&mut commit, catalog::number_after(number)?);
         self.commit_to_store(commit, false)?;
-        self.follow_store()?;
+        self.refresh_snapshots()?;
         Ok(number)
     }
 
@@ -428,8 +430,8 @@ impl Writer<'_> {
     /// 2. Commit the mark, synced. Without it the next start drops the staged rows.
     /// 3. Publish, and only then acknowledge.
     pub(super) fn commit_large(&mut self, mut large: LargeCommit) -> Result<Position> {
-        while self.settling.is_some() {
-            self.settle_some()?;
+        while self.staged_move.is_some() {
+            self.move_some_staged()?;
         }
         let current = self.shared.published.load();
         for (&number, built) in &large.tables {
@@ -456,13 +458,13 @@ impl Writer<'_> {
             Error::Full(reason) => self.shared.poison(&Error::Poisoned(reason)),
             other => self.shared.poison(&other),
         })?;
-        self.follow_store()?;
+        self.refresh_snapshots()?;
         let tables = large.tables.keys().copied();
         self.recent.note_tables(&self.shared.transactions, tables, position);
         self.shared.unsaved_bytes.fetch_add(large.unsaved_bytes, Ordering::Relaxed);
         self.shared.published.notify_work();
         if !large.tables.is_empty() {
-            self.settling = Some(Settling::new(large.number, position));
+            self.staged_move = Some(StagedMove::new(large.number, position));
         }
         let feed = self.feed.take();
         self.keep_feed(feed);
@@ -488,7 +490,7 @@ impl Writer<'_> {
                     let view = match large.tables.get(&view.number) {
                         None => view.at(&store, view.changed, view.segments.clone()),
                         Some(built) => {
-                            let segments = built.segments_over(view)?;
+                            let segments = built.segments_with_batch(view)?;
                             let staged = Some(large.number);
                             let view = TableView { staged, ..TableView::clone(view) };
                             view.at(&store, self.position, segments)
@@ -510,41 +512,41 @@ impl Writer<'_> {
 
     /// Moves some of the staged rows to their tables. A failure ends all writing, except a full disk: then the same
     /// rows are moved again later.
-    pub(super) fn settle_some(&mut self) -> Result<()> {
-        let Some(settling) = self.settling.take() else { return Ok(()) };
-        let settled = self.settle(settling.clone());
-        if let Ok(next) = settled {
-            self.settling = next;
+    pub(super) fn move_some_staged(&mut self) -> Result<()> {
+        let Some(staged_move) = self.staged_move.take() else { return Ok(()) };
+        let moved = self.move_staged_part(staged_move.clone());
+        if let Ok(next) = moved {
+            self.staged_move = next;
             return Ok(());
         }
-        if matches!(settled, Err(Error::Full(_))) {
-            self.settling = Some(settling);
+        if matches!(moved, Err(Error::Full(_))) {
+            self.staged_move = Some(staged_move);
         }
-        settled.map(|_| ())
+        moved.map(|_| ())
     }
 
     /// Moves some rows; returns what is left to move.
-    fn settle(&mut self, settling: Settling) -> Result<Option<Settling>> {
+    fn move_staged_part(&mut self, staged_move: StagedMove) -> Result<Option<StagedMove>> {
         let current = self.shared.published.load();
         let is_there = |table: u32| find_table(&current, table).is_some();
         let next = self.read_store(|store| {
-            let mut after = settling.clone();
+            let mut after = staged_move.clone();
             Ok((after.next(&**store, &is_there)?, after))
         });
         match next.map_err(|error| self.shared.poison(&error))? {
             (Some(commit), after) => {
                 self.commit_to_store(commit, false)?;
                 // The move changes nothing that readers see.
-                self.follow_store()?;
+                self.refresh_snapshots()?;
                 Ok(Some(after))
             }
-            (None, _) => self.end_settling(&settling).map(|()| None),
+            (None, _) => self.end_staged_move(&staged_move).map(|()| None),
         }
     }
 
     /// Ends the move. Older snapshots still read the staged rows; new ones do not look for them.
-    fn end_settling(&mut self, settling: &Settling) -> Result<()> {
-        self.commit_to_store(settling.end(), true)?;
+    fn end_staged_move(&mut self, staged_move: &StagedMove) -> Result<()> {
+        self.commit_to_store(staged_move.end(), true)?;
         let store = self.store.snapshot();
         self.shared.published.update(|current| {
             let tables = current.tables.iter().map(|(name, view)| {
@@ -554,7 +556,7 @@ impl Writer<'_> {
             });
             Some(current.with_tables(tables.collect()))
         });
-        self.follow_store()?;
-        self.drop_rows(settling.number)
+        self.refresh_snapshots()?;
+        self.drop_rows(staged_move.number)
     }
 }

@@ -34,7 +34,7 @@ mod writer;
 pub(crate) mod tests;
 
 pub(crate) use ahead::index_ahead;
-pub(crate) use computed::Brought;
+pub(crate) use computed::RowColumns;
 pub use large::LargeBatch;
 pub use pending::{Pending, Pipeline};
 pub(crate) use prepare::prepare;

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use super::{computed::Brought, prepare::prepare};
+use super::{computed::RowColumns, prepare::prepare};
 use crate::{
     ChangeBatch, Error, Position, Result,
     shared::{DatabaseState, Job, Outcome, Waiter},
@@ -35,10 +35,10 @@ impl Pipeline {
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
         self.shared.check_open()?;
         if self.is_broken() {
-            return Err(Error::Conflict("a batch before this one failed".to_owned()));
+            return Err(Error::Conflict("an earlier batch of this pipeline failed".to_owned()));
         }
         let snapshot = self.shared.published.load();
-        let mut prepared = prepare(batch, Brought::Given, &snapshot, &self.shared)?;
+        let mut prepared = prepare(batch, RowColumns::VisibleOnly, &snapshot, &self.shared)?;
         prepared.broken = Some(Arc::clone(&self.broken));
         let (waiter, pending) = Pending::new(&self.shared);
         self.shared.queue.push(Job::Apply(prepared, waiter))?;
@@ -86,7 +86,7 @@ impl Pending {
 
     /// The result of [`Pending::wait`] if it is known; `None` if it is not. A result is returned once.
     pub fn poll(&self) -> Option<Result<Position>> {
-        let told = self.outcome.poll()?;
-        Some(told.unwrap_or_else(|| Err(self.shared.refusal())))
+        let outcome = self.outcome.poll()?;
+        Some(outcome.unwrap_or_else(|| Err(self.shared.refusal())))
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{
-    computed::{Brought, computed},
+    computed::{RowColumns, computed},
     unique::wait_for_unique_paths,
 };
 use crate::{
@@ -29,10 +29,10 @@ const MAX_INDEXED_BYTES: usize = remora_index::column::MAX_VALUE_BYTES;
 /// Memory that a batch takes besides its changes.
 const BATCH_BYTES: usize = 256;
 
-/// Checks and encodes a batch against the tables of `snapshot`. `brought` says which columns its rows contain.
+/// Checks and encodes a batch against the tables of `snapshot`. `row_columns` says which columns its rows contain.
 pub(crate) fn prepare(
     batch: ChangeBatch,
-    brought: Brought,
+    row_columns: RowColumns,
     snapshot: &Snapshot,
     shared: &DatabaseState,
 ) -> Result<PreparedBatch> {
@@ -52,7 +52,7 @@ pub(crate) fn prepare(
             return Err(distributed(&view.schema));
         }
         let earlier = tables.iter_mut().find(|prepared| prepared.number == view.number);
-        let changes = computed(&view.schema, table.changes, brought)?.into_iter();
+        let changes = computed(&view.schema, table.changes, row_columns)?.into_iter();
         let changes = changes.map(|change| prepare_change(change, &view.format, options));
         let changes = changes.collect::<Result<Vec<_>>>()?;
         match earlier {
@@ -69,7 +69,7 @@ pub(crate) fn prepare(
             }),
         }
     }
-    tables.iter_mut().try_for_each(PreparedTable::settle)?;
+    tables.iter_mut().try_for_each(PreparedTable::normalize_changes)?;
     tables.iter().try_for_each(|table| table.check_text(options))?;
     tables.iter_mut().try_for_each(PreparedTable::find_unique)?;
     // Waiting here blocks one caller; in the writer thread it would block all.
@@ -84,7 +84,7 @@ pub(crate) fn prepare(
     let bytes = positions.iter().fold(bytes + BATCH_BYTES, |bytes, (source, position)| {
         bytes + source.len() + position.len()
     });
-    Ok(PreparedBatch { tables, positions, bytes, broken: None, since: None })
+    Ok(PreparedBatch { tables, positions, bytes, broken: None, precondition: None })
 }
 
 fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Result<PreparedChange> {
@@ -160,7 +160,7 @@ fn row_too_large(schema: &Schema, key: &[Value], bytes: usize, options: &Options
 impl PreparedTable {
     /// Sorts the changes by key, keeps the last one of each key, and does not index rows that fail the table's
     /// condition.
-    fn settle(&mut self) -> Result<()> {
+    fn normalize_changes(&mut self) -> Result<()> {
         if let Some(key) = keep_last_of_each_key(&mut self.changes) {
             return Err(exists(&self.schema, &key));
         }
@@ -244,18 +244,18 @@ mod tests {
 
     #[test]
     fn an_insert_looks_at_the_changes_before_it() {
-        let settled = |mut changes: Vec<PreparedChange>| {
+        let normalized = |mut changes: Vec<PreparedChange>| {
             let twice = keep_last_of_each_key(&mut changes);
             let [change] = &changes[..] else { panic!("one key") };
             (twice.is_some(), change.must_be_absent, change.stored.clone())
         };
         let (gone, two) = (None, Some(vec![2]));
-        assert_eq!(settled(vec![insert(1, 1), change(1, 2)]), (false, true, two.clone()));
-        assert_eq!(settled(vec![insert(1, 1), change(1, 0)]), (false, true, gone));
-        assert_eq!(settled(vec![change(1, 0), insert(1, 2)]), (false, false, two.clone()));
-        assert_eq!(settled(vec![change(1, 1), insert(1, 2)]), (true, false, two.clone()));
+        assert_eq!(normalized(vec![insert(1, 1), change(1, 2)]), (false, true, two.clone()));
+        assert_eq!(normalized(vec![insert(1, 1), change(1, 0)]), (false, true, gone));
+        assert_eq!(normalized(vec![change(1, 0), insert(1, 2)]), (false, false, two.clone()));
+        assert_eq!(normalized(vec![change(1, 1), insert(1, 2)]), (true, false, two.clone()));
         let again = vec![insert(1, 1), change(1, 0), insert(1, 2)];
-        assert_eq!(settled(again), (false, true, two));
-        assert!(settled(vec![insert(1, 1), insert(1, 2)]).0);
+        assert_eq!(normalized(again), (false, true, two));
+        assert!(normalized(vec![insert(1, 1), insert(1, 2)]).0);
     }
 }

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_is_bounded() {
+    fn the_recorded_keys_are_bounded() {
         let mut recent = RecentWrites::default();
         let (early, late) = (OpenTransactions::at(&[4, 6]), OpenTransactions::at(&[6]));
         let third = MAX_NOTED as u32 / 3;

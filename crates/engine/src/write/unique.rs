@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! caller   collect the rows' values at unique paths, sorted; refuse duplicates in one batch   (prepare)
-//! writer   collect them again if the paths have changed since                                (follow_paths)
+//! writer   collect them again if the paths have changed since                                (update_paths)
 //!          wait for merges if a segment lacks the values of a path
 //!          look up each value in every segment; rows that the batch changes do not count
 //! ```
@@ -41,11 +41,11 @@ impl PreparedTable {
                 push_unique(&self.schema, change, &row.paths, &mut self.unique);
             }
         }
-        self.settle_unique()
+        self.normalize_unique()
     }
 
     /// Switches to the table's current paths if they changed after the batch was prepared.
-    pub(super) fn follow_paths(&mut self, view: &TableView) -> Result<()> {
+    pub(super) fn update_paths(&mut self, view: &TableView) -> Result<()> {
         let schema = &view.schema;
         if Arc::ptr_eq(&self.schema, schema)
             || self.schema.paths == schema.paths
@@ -83,11 +83,11 @@ impl PreparedTable {
                 }
             }
         }
-        self.settle_unique()
+        self.normalize_unique()
     }
 
     /// Sorts the values, each once per row; refuses two rows with the same value.
-    fn settle_unique(&mut self) -> Result<()> {
+    fn normalize_unique(&mut self) -> Result<()> {
         self.unique.sort_unstable();
         self.unique.dedup();
         let same = |pair: &&[UniqueValue]| match pair {
@@ -151,7 +151,7 @@ impl Writer<'_> {
             let Some(view) = find_table(&current, number) else { return Ok(()) };
             self.read_store(|store| built.find_replaced(staged, view, store))?;
             // A merge may have exchanged a segment meanwhile.
-            let Some(segments) = built.segments_over(view) else { continue };
+            let Some(segments) = built.segments_with_batch(view) else { continue };
             let count = segments.len().saturating_sub(built.segments.len());
             let (others, new) = segments.split_at(count);
             return check_segments(&view.schema, unique_places(&view.schema), new, others);
@@ -208,7 +208,7 @@ pub(crate) fn wait_for_paths(
         let current = published.load();
         if let Some(why) = find_table(&current, number).and_then(|view| why_never(view, is_wanted))
         {
-            let message = format!("a path cannot be indexed until that document is another: {why}");
+            let message = format!("a path cannot be indexed until this document is changed: {why}");
             return Err(Error::request(RequestPart::Schema, message));
         }
         if published.is_merging(&tables) {
@@ -220,8 +220,8 @@ pub(crate) fn wait_for_paths(
             && !are_there(&current)
         {
             return Err(Error::Busy(format!(
-                "a path that is to be unique is not indexed, which is tried again: {why}; if it stays, \
-                 restart: a damaged segment is rebuilt from the rows"
+                "a path that is to be unique could not be indexed: {why}. It is tried again; if \
+                 it keeps failing, restart: a damaged segment is rebuilt from the rows"
             )));
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use super::{
-    feed::{Feed, Moment, StagedFrom},
+    feed::{Feed, RecordContext, StagedCursor},
     writer::{Writer, find_table},
 };
 use crate::{
@@ -72,7 +72,7 @@ impl Writer<'_> {
         self.feed = Some(feed);
         let watcher = Arc::new(Watcher::new(name, tables, self.position));
         self.shared.watchers.add(&watcher);
-        self.follow_store()?;
+        self.refresh_snapshots()?;
         Ok(watcher)
     }
 
@@ -82,7 +82,7 @@ impl Writer<'_> {
             return Err(Error::missing(Missing::Watcher, message));
         };
         if watcher.is_open.load(Ordering::Acquire) {
-            let message = format!("watcher {name:?} is open: drop what reads for it first");
+            let message = format!("watcher {name:?} is open: close it first");
             return Err(Error::Conflict(message));
         }
         let saved = (format!("{WATCH_POSITION}{name}"), String::new());
@@ -92,7 +92,7 @@ impl Writer<'_> {
         self.commit_to_store(commit, true)?;
         self.shared.watchers.remove(&watcher);
         self.publish_source(&saved);
-        self.follow_store()?;
+        self.refresh_snapshots()?;
         self.trim_feed()?;
         Ok(self.position)
     }
@@ -118,8 +118,8 @@ impl Writer<'_> {
         let watchers = &self.shared.watchers;
         let (feed, entries) = self.read_store(|store| {
             let (mut feed, mut entries) = (feed.clone(), StoreBatch::new());
-            let moment = Moment { current: &current, store, watchers };
-            feed.record(batches, first, &moment, &mut entries)?;
+            let context = RecordContext { current: &current, store, watchers };
+            feed.record(batches, first, &context, &mut entries)?;
             Ok((feed, entries))
         })?;
         commit.append(entries);
@@ -127,7 +127,7 @@ impl Writer<'_> {
     }
 
     /// The events that a watcher gets.
-    pub(super) fn told(&self, events: Vec<Defined>) -> Vec<Defined> {
+    pub(super) fn watched_events(&self, events: Vec<Defined>) -> Vec<Defined> {
         if self.feed.is_none() {
             return Vec::new();
         }
@@ -139,13 +139,13 @@ impl Writer<'_> {
     /// A copy of the feed with changes of definitions. Their entries are added to `commit`.
     pub(super) fn recorded_defined(
         &mut self,
-        told: &[Defined],
+        events: &[Defined],
         position: Position,
         commit: &mut StoreBatch,
     ) -> Result<Option<Feed>> {
         self.finish_feed()?;
         let Some(mut feed) = self.feed.clone() else { return Ok(None) };
-        feed.record_defined(told, position, commit)?;
+        feed.record_defined(events, position, commit)?;
         Ok(Some(feed))
     }
 
@@ -160,13 +160,13 @@ impl Writer<'_> {
         if !tables.any(|view| watchers.want(&view.schema.name)) {
             return Ok(());
         }
-        let mut at = StagedFrom::begin(position);
-        let mut goes_on = true;
-        while let Some(mut feed) = self.feed.clone().filter(|_| goes_on) {
+        let mut at = StagedCursor::begin(position);
+        let mut has_more = true;
+        while let Some(mut feed) = self.feed.clone().filter(|_| has_more) {
             let store = self.store.snapshot();
-            let moment = Moment { current: &current, store: &store, watchers };
+            let context = RecordContext { current: &current, store: &store, watchers };
             let mut commit = StoreBatch::new();
-            goes_on = feed.record_staged(number, &mut at, position, &moment, &mut commit)?;
+            has_more = feed.record_staged(number, &mut at, position, &context, &mut commit)?;
             self.commit_to_store(commit, false)?;
             self.feed = Some(feed);
         }
@@ -193,7 +193,7 @@ impl Writer<'_> {
             })?;
             if let Some(commit) = commit {
                 self.commit_to_store(commit, false)?;
-                self.follow_store()?;
+                self.refresh_snapshots()?;
             }
             self.feed = Some(feed);
         }
@@ -216,7 +216,7 @@ impl Writer<'_> {
         trimmed.iter().for_each(|generation| generation.delete(&mut commit));
         self.commit_to_store(commit, false)?;
         self.feed = passed.map(|_| kept);
-        self.follow_store()?;
+        self.refresh_snapshots()?;
         trimmed.iter().try_for_each(|Generation { number, .. }| self.drop_rows(*number))
     }
 }

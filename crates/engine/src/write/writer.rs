@@ -23,7 +23,7 @@ use crate::{
     snapshot::{Published, Snapshot, TableView},
     storage::{
         catalog,
-        staged::{Settling, staged_key},
+        staged::{StagedMove, staged_key},
         store::{Keyspace, Store, StoreBatch, StoreSnapshot},
     },
 };
@@ -35,7 +35,7 @@ const PIPELINE_SYNC: Duration = Duration::from_millis(100);
 /// How often a full disk is checked for room.
 const ROOM_POLL: Duration = Duration::from_secs(1);
 /// The writer's thread ends after this time without work.
-pub(super) const QUIET: Duration = Duration::from_secs(1);
+pub(super) const IDLE_TIME: Duration = Duration::from_secs(1);
 /// Waits for merges from this length on are logged.
 const LONG_WAIT: Duration = Duration::from_secs(1);
 
@@ -45,10 +45,10 @@ pub(crate) fn run(shared: &DatabaseState) {
     let Ok(store) = shared.store() else { return };
     let position = shared.published.load().position;
     let recent = RecentWrites::default();
-    let openings = store.openings();
-    let (unsynced_since, settling, feed) = (None, None, None);
+    let reopen_count = store.reopen_count();
+    let (unsynced_since, staged_move, feed) = (None, None, None);
     let mut writer =
-        Writer { shared, store, position, unsynced_since, recent, settling, feed, openings };
+        Writer { shared, store, position, unsynced_since, recent, staged_move, feed, reopen_count };
     writer.load_feed();
     writer.run();
 }
@@ -64,11 +64,11 @@ pub(super) struct Writer<'s> {
     /// Recently written keys, for transaction conflicts.
     pub recent: RecentWrites,
     /// The large batch whose rows are being moved to their tables.
-    pub settling: Option<Settling>,
+    pub staged_move: Option<StagedMove>,
     /// The change feed, if there are watchers.
     pub feed: Option<Feed>,
-    /// The number of store openings that readers' snapshots reflect.
-    openings: u64,
+    /// The store's reopen count that readers' snapshots reflect.
+    reopen_count: u64,
 }
 
 impl Writer<'_> {
@@ -100,9 +100,9 @@ impl Writer<'_> {
     fn work(&mut self) -> bool {
         let _guard = PoisonOnPanic(self.shared, "writer");
         loop {
-            let patience = self.patience();
+            let wait_time = self.wait_time();
             let began = Instant::now();
-            match self.shared.queue.take(patience.or(Some(QUIET))) {
+            match self.shared.queue.take(wait_time.or(Some(IDLE_TIME))) {
                 Taken::Group(group) => self.write(group),
                 Taken::Definitions(definitions, waiter) => {
                     waiter.answer(self.define(definitions));
@@ -115,11 +115,13 @@ impl Writer<'_> {
                 Taken::Watch(order) => self.watch(order),
                 // Nothing is sent: this waits until the sender is dropped.
                 Taken::Hold(until) => _ = until.recv(),
-                Taken::Nothing if patience.is_none() && began.elapsed() >= QUIET => return true,
+                Taken::Nothing if wait_time.is_none() && began.elapsed() >= IDLE_TIME => {
+                    return true;
+                }
                 Taken::Nothing => {}
                 Taken::Closed => return false,
             }
-            if !matches!(self.settle_some(), Ok(()) | Err(Error::Full(_))) {
+            if !matches!(self.move_some_staged(), Ok(()) | Err(Error::Full(_))) {
                 return false;
             }
             self.sync_if_due();
@@ -133,24 +135,24 @@ impl Writer<'_> {
     fn write(&mut self, group: Vec<(PreparedBatch, Waiter)>) {
         let group = self.with_current_paths(self.indexed(group));
         if !group.iter().any(|(batch, _)| batch.expects()) {
-            return self.write_together(group);
+            return self.commit_group(group);
         }
         let mut together = Vec::with_capacity(group.len());
         let mut keys = FxHashSet::default();
         for (batch, waiter) in group {
             if batch.expects() && batch.claims().any(|key| keys.contains(&key)) {
-                self.write_together(std::mem::take(&mut together));
+                self.commit_group(std::mem::take(&mut together));
                 keys.clear();
             }
             let mut checked = self.check_expectations(&batch);
             // An earlier batch of the group may free the value.
             if matches!(checked, Err(Error::NotUnique { .. })) && !together.is_empty() {
-                self.write_together(std::mem::take(&mut together));
+                self.commit_group(std::mem::take(&mut together));
                 keys.clear();
                 checked = self.check_expectations(&batch);
             }
             match checked {
-                Ok(()) if batch.since.is_some() && batch.is_empty() => {
+                Ok(()) if batch.precondition.is_some() && batch.is_empty() => {
                     waiter.answer(Ok(self.position))
                 }
                 Ok(()) => {
@@ -163,7 +165,7 @@ impl Writer<'_> {
                 }
             }
         }
-        self.write_together(together);
+        self.commit_group(together);
     }
 
     /// Waits until the large batches are indexed; refuses those that cannot be.
@@ -191,7 +193,7 @@ impl Writer<'_> {
         for (mut batch, waiter) in group {
             let mut tables = batch.tables.iter_mut();
             let followed = tables.try_for_each(|table| match find_table(&snapshot, table.number) {
-                Some(view) => table.follow_paths(view),
+                Some(view) => table.update_paths(view),
                 None => Ok(()),
             });
             match followed {
@@ -205,7 +207,7 @@ impl Writer<'_> {
         current
     }
 
-    fn write_together(&mut self, group: Vec<(PreparedBatch, Waiter)>) {
+    fn commit_group(&mut self, group: Vec<(PreparedBatch, Waiter)>) {
         let (batches, waiters): (Vec<_>, Vec<_>) = self.refuse_stale(group).into_iter().unzip();
         if batches.is_empty() {
             return;
@@ -220,7 +222,7 @@ impl Writer<'_> {
                 if batches.len() > 1 && !matches!(error, Error::Poisoned(_) | Error::Full(_)) =>
             {
                 let alone = batches.into_iter().zip(waiters);
-                alone.for_each(|alone| self.write_together(vec![alone]));
+                alone.for_each(|alone| self.commit_group(vec![alone]));
             }
             Err(error) => {
                 batches.iter().for_each(PreparedBatch::break_pipeline);
@@ -247,7 +249,7 @@ impl Writer<'_> {
             let sources = current.sources.with(sources.map(|(name, at)| (name, at)));
             Some(publish(current, &indexed, last, sources, &store))
         });
-        self.follow_store()?;
+        self.refresh_snapshots()?;
         self.recent.note(&self.shared.transactions, batches, first);
         self.shared.unsaved_bytes.fetch_add(indexed.unsaved_bytes, Ordering::Relaxed);
         self.wake_merges(&indexed);
@@ -285,23 +287,23 @@ impl Writer<'_> {
 
     /// Deletes the staged rows of these keys, which the batch replaces.
     fn unstage(&self, table: &PreparedTable, commit: &mut StoreBatch) {
-        let Some(settling) = &self.settling else { return };
+        let Some(staged_move) = &self.staged_move else { return };
         for change in &table.changes {
             let key = staged_key(table.number, &change.key);
-            commit.delete(Keyspace::Rows(settling.number), key);
+            commit.delete(Keyspace::Rows(staged_move.number), key);
         }
     }
 
     /// Commits. A failure ends all writing, except a full disk. If the store was reopened because of that, it may
     /// contain the batch all the same: a caller that commits what readers see must publish it and then call
-    /// [`Writer::follow_store`].
+    /// [`Writer::refresh_snapshots`].
     pub(super) fn commit_to_store(&mut self, commit: StoreBatch, sync: bool) -> Result<()> {
         self.resume()?;
         if let Err(error) = self.store.commit(commit, sync) {
-            self.follow_store()?;
+            self.refresh_snapshots()?;
             return Err(self.shared.poison(&error));
         }
-        if self.store.openings() != self.openings {
+        if self.store.reopen_count() != self.reopen_count {
             self.complete_store()?;
         }
         match sync {
@@ -314,7 +316,7 @@ impl Writer<'_> {
     /// Resumes writing after a full disk, once there is room. Readers' snapshots are renewed before and after the
     /// attempt, so that they do not wait for room.
     fn resume(&mut self) -> Result<()> {
-        self.follow_store()?;
+        self.refresh_snapshots()?;
         if self.store.refusal().is_none() {
             return Ok(());
         }
@@ -322,7 +324,7 @@ impl Writer<'_> {
             full @ Error::Full(_) => full,
             other => self.shared.poison(&other),
         });
-        self.follow_store()?;
+        self.refresh_snapshots()?;
         resumed
     }
 
@@ -333,9 +335,9 @@ impl Writer<'_> {
         mut read: impl FnMut(&Arc<dyn StoreSnapshot>) -> Result<T>,
     ) -> Result<T> {
         loop {
-            let openings = self.store.openings();
+            let reopen_count = self.store.reopen_count();
             match read(&self.store.snapshot()) {
-                Err(Error::Conflict(_)) if self.store.openings() != openings => {}
+                Err(Error::Conflict(_)) if self.store.reopen_count() != reopen_count => {}
                 // A store that cannot be reopened on a full disk has no snapshot.
                 Err(error @ Error::Conflict(_)) => {
                     return Err(self.store.refusal().map_or(error, Error::Full));
@@ -353,17 +355,18 @@ impl Writer<'_> {
         let (store, there) = self.read_store(read).map_err(|error| self.shared.poison(&error))?;
         if there < self.position {
             let (there, known) = (there.0, self.position.0);
-            let lost =
-                format!("the row store was opened anew and ends with batch {there} of {known}");
+            let lost = format!(
+                "the row store was reopened and ends with batch {there}, but batch {known} was written"
+            );
             return Err(self.shared.poison(&Error::Corrupt(lost)));
         }
         Ok(store)
     }
 
     /// If the store was reopened, publishes the tables again with its newest snapshot.
-    pub(super) fn follow_store(&mut self) -> Result<()> {
-        let openings = self.store.openings();
-        if openings == self.openings {
+    pub(super) fn refresh_snapshots(&mut self) -> Result<()> {
+        let reopen_count = self.store.reopen_count();
+        if reopen_count == self.reopen_count {
             return Ok(());
         }
         let store = self.complete_store()?;
@@ -374,7 +377,7 @@ impl Writer<'_> {
             });
             Some(current.with_tables(tables.collect()))
         });
-        self.openings = openings;
+        self.reopen_count = reopen_count;
         Ok(())
     }
 
@@ -404,12 +407,12 @@ impl Writer<'_> {
     }
 
     /// How long to wait for a job: until the next sync is due, not at all while rows are to be moved, or until the
-    /// next check whether a full disk has room. `None`: as long as the thread may be idle ([`QUIET`]).
-    fn patience(&self) -> Option<Duration> {
+    /// next check whether a full disk has room. `None`: as long as the thread may be idle ([`IDLE_TIME`]).
+    fn wait_time(&self) -> Option<Duration> {
         if self.store.refusal().is_some() {
             return Some(ROOM_POLL);
         }
-        if self.settling.is_some() {
+        if self.staged_move.is_some() {
             return Some(Duration::ZERO);
         }
         let interval = self.sync_interval()?;
@@ -423,7 +426,9 @@ impl Writer<'_> {
         let mut kept = Vec::with_capacity(group.len());
         for (batch, waiter) in group {
             let refusal = match batch.is_behind_failure() {
-                true => Some(Error::Conflict("a batch before this one failed".to_owned())),
+                true => {
+                    Some(Error::Conflict("an earlier batch of this pipeline failed".to_owned()))
+                }
                 false => batch.tables.iter().find_map(|table| stale(&current, table)),
             };
             match refusal {
@@ -462,7 +467,10 @@ impl Writer<'_> {
         }
         if since.elapsed() >= LONG_WAIT {
             let waited_ms = since.elapsed().as_millis() as u64;
-            tracing::warn!(waited_ms, "writes waited: they come faster than segments are merged");
+            tracing::warn!(
+                waited_ms,
+                "writes waited, because they come faster than segments are merged"
+            );
         }
         Ok(())
     }
@@ -501,8 +509,9 @@ fn refuse_unmerged(published: &Published, touched: &BTreeSet<u32>, limit: &Limit
         {
             let (table, segments) = (&view.schema.name, view.segments.len());
             return Err(Error::Busy(format!(
-                "table {table:?} has {segments} segments and none can be merged, which is tried \
-                 again: {why}; if it stays, restart: a damaged segment is rebuilt from the rows"
+                "table {table:?} has {segments} segments and none can be merged: {why}. It is \
+                 tried again; if it keeps failing, restart: a damaged segment is rebuilt from \
+                 the rows"
             )));
         }
     }

@@ -56,7 +56,7 @@ fn a_closed_database_says_so_and_its_directory_is_free() {
 }
 
 #[test]
-fn what_a_batch_must_not_hold_is_refused_whole() {
+fn a_batch_with_an_invalid_row_is_refused_whole() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = quick();
     options.max_batch_changes = 2;

@@ -71,7 +71,7 @@ fn file_of_rows(path: &Path) -> PathBuf {
     files.into_iter().max_by_key(|file| fs::metadata(file).unwrap().len()).unwrap()
 }
 
-fn told(report: &CheckReport) -> Vec<String> {
+fn problems_of(report: &CheckReport) -> Vec<String> {
     report.problems.iter().map(ToString::to_string).collect()
 }
 
@@ -135,7 +135,7 @@ fn no_damage_of_the_row_store_is_silent() {
                     let said = error.to_string();
                     assert!(said.contains("store"), "{} {what}: {said}", inside.display());
                     let report = Database::check(damaged.path(), &mut |_| {}).unwrap();
-                    let told = told(&report);
+                    let told = problems_of(&report);
                     assert!(!told.is_empty(), "{} {what}: {said}", inside.display());
                 }
             }
@@ -148,7 +148,7 @@ fn no_damage_of_the_row_store_is_silent() {
 /// Damage of rows in the midst of a table, and of two files beside: all of it is listed, what can be
 /// is rebuilt, and the rows that can be read are read.
 #[test]
-fn a_check_goes_on_behind_damage_and_a_repair_rebuilds_the_rest() {
+fn a_check_continues_after_damage_and_a_repair_rebuilds_the_rest() {
     let (directory, all) = filled();
     let path = directory.path();
     let victim = file_of_rows(path);
@@ -168,7 +168,7 @@ fn a_check_goes_on_behind_damage_and_a_repair_rebuilds_the_rest() {
     assert!(error.contains("remora check") && error.contains("backup"), "{error}");
 
     let report = Database::check(path, &mut |_| {}).unwrap();
-    let told = told(&report);
+    let told = problems_of(&report);
     assert!(told.iter().any(|what| what.contains(&lost_segment)), "{told:#?}");
     let lost: Vec<_> = report.problems.iter().filter(|one| !one.can_be_rebuilt).collect();
     assert!(lost.len() > 1, "{told:#?}");
@@ -192,7 +192,7 @@ fn a_check_goes_on_behind_damage_and_a_repair_rebuilds_the_rest() {
 
 /// The same where no segment knows which rows there must be: those behind the damage are found.
 #[test]
-fn rows_behind_damage_are_found_without_any_segment() {
+fn rows_after_damage_are_found_without_any_segment() {
     let (directory, all) = filled();
     let path = directory.path();
     let victim = file_of_rows(path);
@@ -231,9 +231,13 @@ fn a_journal_that_was_cut_is_refused_until_the_loss_is_accepted() {
         let error = Database::open(directory.path(), quick()).err().unwrap();
         assert!(matches!(error, Error::Corrupt(_)), "{error}");
         let said = error.to_string();
-        assert!(said.contains("and batch 20 was durable in it"), "{said}");
+        assert!(said.contains("but batch 20 was durable"), "{said}");
         let report = Database::check(directory.path(), &mut |_| {}).unwrap();
-        assert!(report.problems.iter().any(|one| !one.can_be_rebuilt), "{:?}", told(&report));
+        assert!(
+            report.problems.iter().any(|one| !one.can_be_rebuilt),
+            "{:?}",
+            problems_of(&report)
+        );
     }
     let repaired = Database::repair(directory.path(), &mut |_| {}).unwrap();
     assert_eq!(repaired.after.problems, []);
@@ -268,5 +272,5 @@ fn a_damaged_format_is_refused() {
     let error = Database::open(directory.path(), quick()).err().unwrap().to_string();
     assert!(error.contains("no FORMAT"), "{error}");
     fs::write(&format, &good).unwrap();
-    assert_eq!(told(&Database::check(directory.path(), &mut |_| {}).unwrap()), [""; 0]);
+    assert_eq!(problems_of(&Database::check(directory.path(), &mut |_| {}).unwrap()), [""; 0]);
 }

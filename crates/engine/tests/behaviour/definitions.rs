@@ -228,7 +228,7 @@ fn rows_of_every_layout_are_rows_of_the_last_one() {
 }
 
 #[test]
-fn what_the_rows_cannot_be_is_refused_with_the_reason() {
+fn impossible_alterations_are_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     apply(&database, vec![put(1, 1, "one")]).unwrap();
@@ -241,9 +241,13 @@ fn what_the_rows_cannot_be_is_refused_with_the_reason() {
     let added = |schema: &mut Schema, id, nullable| {
         schema.columns.push(column(id, "added", ColumnType::Int(8), nullable, true));
     };
-    assert!(refused(&|s| s.columns[1].kind = ColumnType::Text, none()).contains("turned from"));
-    assert!(refused(&|s| s.columns[1].kind = ColumnType::Int(8), none()).contains("turned from"));
-    assert!(refused(&|s| s.columns[1].nullable = false, none()).contains("may hold NULL"));
+    assert!(
+        refused(&|s| s.columns[1].kind = ColumnType::Text, none()).contains("cannot change from")
+    );
+    assert!(
+        refused(&|s| s.columns[1].kind = ColumnType::Int(8), none()).contains("cannot change from")
+    );
+    assert!(refused(&|s| s.columns[1].nullable = false, none()).contains("allowed NULL"));
     assert!(refused(&|s| s.columns[0].id = 9, none()).contains("primary key"));
     assert!(refused(&|s| added(s, 4, false), none()).contains("must not be NULL"));
     let far = vec![(4, Value::Int(1_000))];
@@ -255,7 +259,7 @@ fn what_the_rows_cannot_be_is_refused_with_the_reason() {
     without.columns.remove(1);
     without.texts[0].columns = vec![1];
     alter(&database, without).unwrap();
-    assert!(refused(&|_| (), none()).contains("of one that was dropped"));
+    assert!(refused(&|_| (), none()).contains("of a dropped column"));
     assert_eq!(rows(&database), [vec![Value::Int(1), Value::Text("one".into())]]);
 }
 
@@ -283,7 +287,7 @@ fn a_text_index_that_comes_again_holds_only_what_is_there() {
 }
 
 #[test]
-fn what_sql_says_of_a_table_is_kept_and_changes_at_no_cost() {
+fn the_sql_declaration_of_a_table_is_kept_and_changes_without_a_rebuild() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     put_into(&database, TABLE, 1, "one");

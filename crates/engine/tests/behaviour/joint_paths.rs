@@ -320,7 +320,7 @@ fn paths_together_answer_as_reading_does() {
 }
 
 #[test]
-fn what_paths_together_cannot_answer_is_refused() {
+fn unsupported_conditions_on_joint_paths_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::open(directory.path(), quick()).unwrap();
     let together = PathDef::together(1, paths(&["a", "b"])).unwrap();
@@ -343,6 +343,6 @@ fn what_paths_together_cannot_answer_is_refused() {
         vec![one(), one(), one()],
         vec![PathTest::In((0..400).map(PathValue::Int).collect()); 2],
     ] {
-        assert!(refused(&["a", "b"], tests).contains("too many values together"));
+        assert!(refused(&["a", "b"], tests).contains("has too many values"));
     }
 }

@@ -279,7 +279,7 @@ fn paths_that_are_dropped_or_left_half_made_do_no_harm() {
 /// A document with more than is indexed leaves its segment without that path alone, which is told by name; when it is
 /// another the path is indexed.
 #[test]
-fn what_has_too_much_at_a_path_is_told_and_read() {
+fn documents_with_too_much_at_a_path_are_reported_and_read() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let options = Options { path_index_bytes: 12_000, ..quick() };

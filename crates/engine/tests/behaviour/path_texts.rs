@@ -214,7 +214,7 @@ fn texts_at_paths_are_found_as_by_reading() {
 }
 
 #[test]
-fn what_cannot_be_indexed_together_is_refused() {
+fn invalid_path_texts_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::open(directory.path(), quick()).unwrap();
     database.create_table(schema(Vec::new())).unwrap();

@@ -14,7 +14,7 @@ fn named(name: &str) -> WatchRequest {
 }
 
 /// What is told now.
-fn told(watch: &mut Watch) -> Vec<WatchedChange> {
+fn changes_of(watch: &mut Watch) -> Vec<WatchedChange> {
     let next = || watch.next_change(Some(Instant::now())).unwrap();
     std::iter::from_fn(next).collect()
 }
@@ -34,7 +34,7 @@ fn large(database: &Database, parts: Vec<Vec<Change>>) -> Result<Position, Error
 
 /// Batches of every kind, large ones too, restarts, tables made empty: what is told gives the table.
 #[test]
-fn what_is_told_gives_the_table() {
+fn the_changes_of_a_watch_give_the_table() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let options = Options { checkpoint_bytes: 20_000, ..quick() };
@@ -86,7 +86,7 @@ fn what_is_told_gives_the_table() {
                 apply(&database, (0..many).map(|_| change(&mut random)).collect()).unwrap();
             }
         }
-        told(&mut watch).into_iter().for_each(|change| beside.take(change));
+        changes_of(&mut watch).into_iter().for_each(|change| beside.take(change));
         assert_eq!(beside.all(), rows(&database), "step {step}");
         if random.below(5) == 0 {
             replay.follow(&database, random.below(2) == 0);
@@ -100,7 +100,7 @@ fn what_is_told_gives_the_table() {
 
 /// Who writes does not wait for who reads, whose place goes when the feed takes more than it may.
 #[test]
-fn who_is_too_far_behind_is_told_so() {
+fn a_watcher_that_is_too_far_behind_gets_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { max_watch_bytes: 200_000, ..quick() };
     let database = open(directory.path(), options.clone());
@@ -112,7 +112,7 @@ fn who_is_too_far_behind_is_told_so() {
         for id in 0..20 {
             last = apply(&database, vec![put(id, round, &body)]).unwrap();
         }
-        let changes = told(&mut quick);
+        let changes = changes_of(&mut quick);
         seen += changes.len();
         quick.save(changes.last().unwrap().resume_at()).unwrap();
     }
@@ -122,7 +122,7 @@ fn who_is_too_far_behind_is_told_so() {
     println!("{bytes} bytes on the disk, {last:?}");
     let lost = slow.next_change(Some(Instant::now())).unwrap_err();
     assert!(matches!(&lost, Error::NotFound { what: Missing::Changes, .. }), "{lost:?}");
-    assert!(lost.to_string().contains("not kept"), "{lost}");
+    assert!(lost.to_string().contains("no longer kept"), "{lost}");
     drop((slow, quick));
     drop(database);
     // After a restart too.
@@ -130,17 +130,17 @@ fn who_is_too_far_behind_is_told_so() {
     let again = database.watch(named("slow")).err().unwrap();
     assert!(matches!(again, Error::NotFound { what: Missing::Changes, .. }), "{again:?}");
     let mut quick = database.watch(named("quick")).unwrap();
-    assert_eq!(told(&mut quick), []);
+    assert_eq!(changes_of(&mut quick), []);
     // Forgotten, it begins anew.
     database.forget_watcher("slow").unwrap();
     let mut slow = database.watch(named("slow")).unwrap();
     apply(&database, vec![delete(1)]).unwrap();
-    assert_eq!((told(&mut slow).len(), told(&mut quick).len()), (1, 1));
+    assert_eq!((changes_of(&mut slow).len(), changes_of(&mut quick).len()), (1, 1));
 }
 
 /// A batch larger than all that may be kept takes the places of those before it, and is whole for nobody.
 #[test]
-fn a_batch_larger_than_the_feed_is_not_told_in_part() {
+fn a_batch_larger_than_the_feed_is_not_watched_in_part() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { max_watch_bytes: 50_000, ..quick() };
     let database = open(directory.path(), options);
@@ -155,19 +155,19 @@ fn a_batch_larger_than_the_feed_is_not_told_in_part() {
     database.forget_watcher("w").unwrap();
     let mut watch = database.watch(named("w")).unwrap();
     apply(&database, vec![put(1, 3, "told")]).unwrap();
-    assert_eq!(told(&mut watch).len(), 1);
+    assert_eq!(changes_of(&mut watch).len(), 1);
 }
 
 /// A large batch that is refused, or killed, after it was noted leaves nothing of it to be told.
 #[test]
-fn a_large_batch_is_told_whole_and_large_transactions_page_by_page() {
+fn a_large_batch_is_watched_whole_and_large_transactions_page_by_page() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     let mut watch = database.watch(named("w")).unwrap();
     let body = "many words of a text ".repeat(50);
     let parts = (0..5).map(|at| (at * 500..at * 500 + 500).map(|id| put(id, 1, &body)).collect());
     let position = large(&database, parts.collect()).unwrap();
-    let changes = told(&mut watch);
+    let changes = changes_of(&mut watch);
     assert_eq!(changes.len(), 2_500);
     assert!(changes.iter().all(|change| change.batch == position));
     assert_eq!(changes.iter().filter(|change| change.is_last).count(), 1);
@@ -178,12 +178,12 @@ fn a_large_batch_is_told_whole_and_large_transactions_page_by_page() {
     watch.save(before).unwrap();
     drop(watch);
     let mut watch = database.watch(named("w")).unwrap();
-    assert_eq!(told(&mut watch).len(), 2_500);
+    assert_eq!(changes_of(&mut watch).len(), 2_500);
     assert_eq!(watch.position(), database.position());
 }
 
 #[test]
-fn definitions_are_told_at_their_place() {
+fn definitions_are_watched_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     let mut all = database.watch(named("all")).unwrap();
@@ -230,12 +230,12 @@ fn definitions_are_told_at_their_place() {
         "c Created".to_owned(),
         "b Dropped".to_owned(),
     ];
-    assert_eq!(short(told(&mut all)), expected);
-    assert_eq!(short(told(&mut one)), ["b Replaced", "b Replaced", "b Dropped"]);
+    assert_eq!(short(changes_of(&mut all)), expected);
+    assert_eq!(short(changes_of(&mut one)), ["b Replaced", "b Replaced", "b Dropped"]);
 }
 
 #[test]
-fn what_cannot_be_watched_is_named() {
+fn errors_name_what_cannot_be_watched() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     let message = |request| database.watch(request).err().unwrap().to_string();
@@ -247,12 +247,12 @@ fn what_cannot_be_watched_is_named() {
     assert!(message(tables(&["#x"])).contains("hidden"));
     assert!(message(tables(&[])).contains("no table is named"));
     let ahead = WatchRequest { from: Some(Position(99)), ..named("w") };
-    assert!(message(ahead).contains("lies ahead"));
+    assert!(message(ahead).contains("is after the last one"));
     let watch = database.watch(named("w"));
     assert!(message(named("w")).contains("open already"));
     assert!(database.forget_watcher("w").unwrap_err().to_string().contains("is open"));
     let watch = watch.unwrap();
-    assert!(watch.save(Position(9)).unwrap_err().to_string().contains("come to"));
+    assert!(watch.save(Position(9)).unwrap_err().to_string().contains("has reached"));
     drop(watch);
     assert!(message(tables(&["a"])).contains("other tables"));
     assert_eq!(database.watchers().len(), 1);
@@ -286,12 +286,12 @@ fn a_watch_waits_and_ends_with_the_database() {
     // What was told and not saved is told again.
     let database = open(directory.path(), quick());
     let mut watch = database.watch(named("w")).unwrap();
-    assert_eq!(told(&mut watch).len(), 1);
+    assert_eq!(changes_of(&mut watch).len(), 1);
 }
 
 /// Others' changes take nothing away from who is told of few tables, as long as it reads.
 #[test]
-fn who_is_told_of_a_quiet_table_is_brought_along() {
+fn the_position_of_a_watcher_of_a_quiet_table_advances() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), Options { max_watch_bytes: 100_000, ..quick() });
     database.create_table(schema_of("quiet")).unwrap();
@@ -303,8 +303,8 @@ fn who_is_told_of_a_quiet_table_is_brought_along() {
         for id in 0..10 {
             apply(&database, vec![put(id, round, &body)]).unwrap();
         }
-        assert_eq!(told(&mut quiet), []);
-        let changes = told(&mut other);
+        assert_eq!(changes_of(&mut quiet), []);
+        let changes = changes_of(&mut other);
         other.save(changes.last().unwrap().resume_at()).unwrap();
     }
     let changes = vec![put(1, 1, "told")];
@@ -312,5 +312,5 @@ fn who_is_told_of_a_quiet_table_is_brought_along() {
     database.apply(remora_engine::ChangeBatch { tables, positions: Vec::new() }).unwrap();
     drop(quiet);
     let quiet = WatchRequest { tables: Some(vec!["quiet".to_owned()]), ..named("quiet") };
-    assert_eq!(told(&mut database.watch(quiet).unwrap()).len(), 1);
+    assert_eq!(changes_of(&mut database.watch(quiet).unwrap()).len(), 1);
 }

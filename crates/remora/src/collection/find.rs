@@ -75,7 +75,7 @@ impl<K: DocumentId> Find<K> {
         if moment.is_of(&self.collection) {
             self.at = Some(moment.reader().clone());
         } else {
-            let message = format!("the moment is not one of {:?}", self.collection);
+            let message = format!("the moment is of another collection than {:?}", self.collection);
             self.wrong = self.wrong.or(Some(Error::request(message)));
         }
         self

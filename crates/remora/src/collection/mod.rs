@@ -533,7 +533,7 @@ fn text_of(row: &[Value]) -> Result<&str> {
 }
 
 fn other_row() -> Error {
-    Error::request("the collection is another table by now, which SQL defined: use SQL for it")
+    Error::request("the collection was replaced by a table that SQL defined: use SQL for it")
 }
 
 fn parse(id: impl std::fmt::Debug, text: &str) -> Result<Json> {

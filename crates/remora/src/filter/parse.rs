@@ -190,7 +190,7 @@ impl<'t> Reader<'t> {
             let rest = self.text.get(self.at..).unwrap_or_default();
             let Some((before, behind)) = rest.split_once(quote) else {
                 self.at = begin;
-                return Err(self.wrong(&format!("has a {quote} without another behind it")));
+                return Err(self.wrong(&format!("has a {quote} that is not closed")));
             };
             out.push_str(before);
             self.at += before.len() + quote.len_utf8();
@@ -403,7 +403,7 @@ mod tests {
             ("", "has its end where the name of a field was expected, at character 1"),
             ("a", "has its end where a comparison"),
             ("é = 1 b = 2", "has \"b = 2\" where AND, OR or the end was expected, at character 7"),
-            ("a = 'x", "a ' without another behind it, at character 5"),
+            ("a = 'x", "a ' that is not closed, at character 5"),
             ("a = b", "where a number, a text"),
             ("a IN ()", "where a number, a text"),
             ("(a = 1", "AND, OR or )"),

@@ -40,7 +40,7 @@ pub(crate) fn batches(columns: &[Column], rows: &[&Row]) -> Result<Vec<RecordBat
 }
 
 fn of_arrow(error: ArrowError) -> Error {
-    Error::request(format!("the rows are none of Arrow: {error}"))
+    Error::request(format!("the rows cannot be converted to Arrow: {error}"))
 }
 
 fn data_type(kind: Type) -> DataType {

@@ -92,7 +92,7 @@ pub(super) fn run_prepared(
 pub(super) fn check(expected: usize, parameters: &[Value]) -> Result<()> {
     let given = parameters.len();
     if expected != given {
-        let message = format!("the statement has {expected} ? and {given} values are given");
+        let message = format!("the statement has {expected} ?, but {given} values are given");
         return Err(Error::request(message));
     }
     let is_finite = |value: &Value| !matches!(value, Value::Float(number) if !number.is_finite());
@@ -108,6 +108,6 @@ pub(super) fn check(expected: usize, parameters: &[Value]) -> Result<()> {
 /// The rows of an answer.
 pub(super) fn rows_of(answer: Answer) -> Result<Rows> {
     answer.rows.ok_or_else(|| {
-        Error::request("the statement has been run and has no rows: run such with execute()")
+        Error::request("the statement was run and has no rows: use execute() for such statements")
     })
 }

@@ -97,7 +97,7 @@ impl RowStream {
                 stream.handle.sessions.end(*session);
                 ran?;
                 return Err(Error::request(
-                    "the statement has been run and has no rows: run such with execute()",
+                    "the statement was run and has no rows: use execute() for such statements",
                 ));
             }
             Ok(Message::Rows(_)) | Err(_) => return Err(broken()),

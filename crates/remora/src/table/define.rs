@@ -117,7 +117,7 @@ impl TableBuilder {
                 self.required()
             }
             None => {
-                self.wrong = Some("key() stands behind a column".to_owned());
+                self.wrong = Some("key() must follow a column".to_owned());
                 self
             }
         }
@@ -128,7 +128,7 @@ impl TableBuilder {
     pub fn required(mut self) -> Self {
         match self.schema.columns.last_mut() {
             Some(column) => column.nullable = false,
-            None => self.wrong = Some("required() stands behind a column".to_owned()),
+            None => self.wrong = Some("required() must follow a column".to_owned()),
         }
         self
     }
@@ -161,7 +161,7 @@ impl TableBuilder {
         }
         if self.schema.primary_key.is_empty() {
             let message = format!(
-                "table {:?} has no key: say .key() behind the column that rows are known by",
+                "table {:?} has no key: call .key() after the column that identifies its rows",
                 self.schema.name
             );
             return Err(Error::request(message));
@@ -188,6 +188,6 @@ fn index_column(schema: &Schema, said: &str) -> Result<IndexColumn> {
     let column = place.ok_or_else(|| refused("is no column"))?;
     match schema.columns.get(column) {
         Some(found) if found.indexed => Ok(IndexColumn { column, descending, order: None }),
-        _ => Err(refused("is kept on the disk alone: take short_text for texts")),
+        _ => Err(refused("is kept on the disk only: use short_text for texts")),
     }
 }

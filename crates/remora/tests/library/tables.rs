@@ -135,7 +135,7 @@ fn what_does_not_fit_is_refused_by_name() -> Tested {
     );
     for (made, words) in [
         (db.create_table("u", |t| t.int("id")), "has no key"),
-        (db.create_table("u", |t| t.key().int("id")), "key() stands behind a column"),
+        (db.create_table("u", |t| t.key().int("id")), "key() must follow a column"),
         (db.create_table("u", |t| t.int("id").key().text("b").index(["b"])), "short_text"),
         (db.create_table("u", |t| t.int("id").key().index(["x"])), "is no column"),
         (db.create_table("u", |t| t.int("id").key().int("ID")), "there twice"),

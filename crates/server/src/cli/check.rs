@@ -69,7 +69,7 @@ fn tell(problem: &Problem) {
 fn tell_mend_of_lost(problems: &[Problem]) {
     if problems.iter().any(|problem| !problem.can_be_rebuilt) {
         println!(
-            "What is lost was stored once: restore a backup, or copy or import those tables again."
+            "There is no second copy of what is lost: restore a backup, or copy or import those tables again."
         );
     }
 }

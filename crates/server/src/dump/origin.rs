@@ -45,15 +45,15 @@ fn check_servers(shared: &ServerState, info: &DumpInfo) -> Result<(), LineError>
         let theirs = followed_server(name, |key| dumped.get(key).map(String::as_str));
         let Some(theirs) = theirs else {
             return Err(refused(format!(
-                "it was not saved by a server that follows the source '{name}'; SYNC copies tables \
-                 anew"
+                "it was not saved by a server that follows the source '{name}'; SYNC copies \
+                 tables again"
             )));
         };
         let ours = followed_server(name, |key| stored.get(key));
         if let Some(ours) = ours.filter(|ours| *ours != theirs) {
             return Err(refused(format!(
                 "its rows are of the server {theirs}, and {ours} is followed here; SYNC copies \
-                 tables anew"
+                 tables again"
             )));
         }
     }
@@ -67,8 +67,8 @@ fn check_definitions(shared: &ServerState, dumped: &[Schema]) -> Result<(), Line
         let here = shared.database.schema(&schema.name);
         if here.is_ok_and(|here| *here != *schema) {
             return Err(refused(format!(
-                "its table '{}' has another definition than the settings give it now; SYNC copies \
-                 it anew",
+                "its table '{}' has another definition than the settings give it now; SYNC \
+                 copies it again",
                 schema.name
             )));
         }

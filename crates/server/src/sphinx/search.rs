@@ -92,8 +92,8 @@ fn asked_of(
         (Some((first, _)), Some((second, _))) => {
             let (first, second) = (first.shown(), second.shown());
             Err(format!(
-                "index {first}: it is not alike {second}, with which '*' would be searched as one: name the \
-                 indexes that are"
+                "index {first}: it differs from {second}, so '*' cannot search them as one: name \
+                 indexes that match"
             ))
         }
         (None, _) => Err(refusals.into_iter().next().unwrap_or_default()),

@@ -466,7 +466,7 @@ fn type_name(kind: ColumnType) -> String {
         ColumnType::Uint(bits) => format!("an unsigned integer of {bits} bits"),
         ColumnType::Float | ColumnType::Double => "a number".into(),
         ColumnType::Decimal(precision, scale) => {
-            format!("a decimal of {precision} digits, {scale} of them behind the point")
+            format!("a decimal of {precision} digits, {scale} of them after the point")
         }
         ColumnType::Bool => "true or false".into(),
         ColumnType::Text => "a text".into(),

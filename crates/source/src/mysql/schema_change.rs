@@ -107,7 +107,7 @@ fn stay(
             continue;
         };
         if alteration.dropped.iter().any(|name| name.eq_ignore_ascii_case(&column.name)) {
-            return Err(format!("column {:?} was dropped and made anew", column.name));
+            return Err(format!("column {:?} was dropped and added again", column.name));
         }
         check_column(column, found)?;
         if new.is_numbered(found) && !old.is_numbered(column) {
@@ -131,7 +131,7 @@ fn stay(
     }
     let moved = !columns.is_sorted_by_key(|column| column.ordinal);
     if old.is_keyless() && (changed || moved || !new_columns.is_empty()) {
-        return Err("its rows are known by all columns, and those are others now".to_owned());
+        return Err("its rows are identified by all columns, and those changed".to_owned());
     }
     if old.period_end.is_some() != new.period_end.is_some() {
         return Err("its system versioning was added or dropped".to_owned());
@@ -616,7 +616,7 @@ mod tests {
         let not_null = with(2, SourceColumn { nullable: false, ..column("b", int(16)) });
         assert_eq!(reason(&not_null, None), "column \"b\" is NOT NULL now");
         let again = reason(&old(), Some("ALTER TABLE t DROP b, ADD b SMALLINT"));
-        assert_eq!(again, "column \"b\" was dropped and made anew");
+        assert_eq!(again, "column \"b\" was dropped and added again");
         let partition = reason(&old(), Some("ALTER TABLE t TRUNCATE PARTITION p1"));
         assert_eq!(partition, "a partition was dropped, emptied or exchanged");
         let key = SourceTable { key: vec![2], ..old() };

@@ -272,5 +272,5 @@ fn json<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Result<T> {
 }
 
 fn lie(link: &Link, what: &str) -> Error {
-    Error::Elsewhere(format!("{} did not answer rightly: {what}", link.name()))
+    Error::Elsewhere(format!("{} gave a wrong answer: {what}", link.name()))
 }

@@ -37,7 +37,8 @@ impl Exceptions {
             let is_sign =
                 |at: &usize| line[..*at].chars().next_back().is_none_or(char::is_whitespace);
             let at = line.match_indices("=>").map(|(at, _)| at).find(is_sign);
-            let at = at.ok_or_else(|| format!("'{line}' is no exception: write 'from => to'"))?;
+            let at =
+                at.ok_or_else(|| format!("'{line}' is not an exception: write 'from => to'"))?;
             let (from, to) = (&line[..at], &line[at + 2..]);
             let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
             let (from, to) = (words(from), words(to));

@@ -52,7 +52,7 @@ pub(super) fn add(
         let (from, to) = line
             .split_once('>')
             .filter(|(from, _)| !from.contains('#'))
-            .ok_or_else(|| format!("'{line}' is no word form: write 'from > to'"))?;
+            .ok_or_else(|| format!("'{line}' is not a word form: write 'from > to'"))?;
         let from = from.strip_suffix('=').unwrap_or(from);
         let (from, after_stemming) = match from.strip_prefix('~') {
             Some(from) => (from, true),

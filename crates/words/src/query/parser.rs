@@ -181,7 +181,7 @@ impl Parser<'_> {
     fn group(&mut self) -> Result<Raw> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            let message = format!("query has more than {MAX_DEPTH} parentheses within each other");
+            let message = format!("query nests more than {MAX_DEPTH} parentheses");
             return Err(WordsError::Query(message));
         }
         self.advance()?;

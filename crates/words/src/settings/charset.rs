@@ -122,7 +122,7 @@ fn span(text: &str) -> Result<(u32, u32), String> {
         _ => (code(text)?, code(text)?),
     };
     if first > last {
-        return Err(format!("'{text}' ends before it begins: exchange its ends"));
+        return Err(format!("'{text}' ends before it begins: swap its ends"));
     }
     Ok((first, last))
 }
@@ -130,7 +130,7 @@ fn span(text: &str) -> Result<(u32, u32), String> {
 /// Parses a character, written as itself or as `U+41`.
 fn code(text: &str) -> Result<u32, String> {
     let text = text.trim();
-    let wrong = || format!("'{text}' is no character: write one, or its code as in U+41");
+    let wrong = || format!("'{text}' is not a character: write one, or its code as in U+41");
     let mut chars = text.chars();
     if let (Some(c), None) = (chars.next(), chars.next()) {
         return Ok(c as u32);

@@ -113,7 +113,8 @@ impl<'a> Snippets<'a> {
     ) -> Result<Self> {
         options.check()?;
         if options.exact_phrase {
-            let message = "option exact_phrase is not of a search: write the phrase in quotes";
+            let message =
+                "option exact_phrase is not supported in a search: write the phrase in quotes";
             return Err(WordsError::Option(message.to_owned()));
         }
         let parsed = query::parse(query, analyzer, fields)?;
@@ -129,7 +130,7 @@ impl<'a> Snippets<'a> {
         options: SnippetOptions,
     ) -> Result<Self> {
         if shape.as_ref().is_some_and(|shape| shape.joined() > MAX_JOINED) {
-            let message = format!("query joins more than {MAX_JOINED} parts by << and NEAR");
+            let message = format!("query joins more than {MAX_JOINED} parts with << and NEAR");
             return Err(WordsError::Query(message));
         }
         terms.finish()?;

@@ -4,7 +4,7 @@ mod paths;
 
 use std::{sync::Arc, time::Instant};
 
-use super::{QUIET, Quiet, Size, merge_claimed, plan::SEGMENTS_MAX};
+use super::{LastChanges, QUIET_TIME, Size, merge_claimed, plan::SEGMENTS_MAX};
 use crate::{
     Change, Database, Durability, Options, Position, Value,
     storage::store::{Keyspace, Store, testing::FaultyStore},
@@ -117,20 +117,20 @@ fn the_writer_waits_for_the_merges() {
 #[test]
 fn a_table_is_quiet_some_time_after_its_last_change() {
     let start = Instant::now();
-    let mut quiet = Quiet::default();
+    let mut last_changes = LastChanges::default();
     let (one, other) = ((1, Position(1)), (2, Position(1)));
-    quiet.look([one, other].into_iter(), start);
-    assert_eq!(quiet.size(one, start), Size::Large);
-    assert_eq!(quiet.size(one, start + QUIET), Size::Idle);
+    last_changes.look([one, other].into_iter(), start);
+    assert_eq!(last_changes.size(one, start), Size::Large);
+    assert_eq!(last_changes.size(one, start + QUIET_TIME), Size::Idle);
     let changed = (1, Position(2));
-    assert_eq!(quiet.size(changed, start + QUIET), Size::Large);
-    quiet.look([changed, other].into_iter(), start + QUIET);
-    assert_eq!(quiet.size(other, start + QUIET), Size::Idle);
-    assert_eq!(quiet.size(changed, start + QUIET + QUIET / 2), Size::Large);
-    assert_eq!(quiet.size(changed, start + 2 * QUIET), Size::Idle);
+    assert_eq!(last_changes.size(changed, start + QUIET_TIME), Size::Large);
+    last_changes.look([changed, other].into_iter(), start + QUIET_TIME);
+    assert_eq!(last_changes.size(other, start + QUIET_TIME), Size::Idle);
+    assert_eq!(last_changes.size(changed, start + QUIET_TIME + QUIET_TIME / 2), Size::Large);
+    assert_eq!(last_changes.size(changed, start + 2 * QUIET_TIME), Size::Idle);
     // A table that is gone is forgotten.
-    quiet.look([other].into_iter(), start + 3 * QUIET);
-    assert_eq!(quiet.size(changed, start + 9 * QUIET), Size::Large);
+    last_changes.look([other].into_iter(), start + 3 * QUIET_TIME);
+    assert_eq!(last_changes.size(changed, start + 9 * QUIET_TIME), Size::Large);
 }
 
 /// Deletions fill the log as insertions do: they lead to checkpoints, which trim it.

@@ -3,7 +3,7 @@
 use std::{cell::Cell, path::Path, sync::Arc};
 
 use super::super::{
-    Deletions, Extent, Limit, goes_on, merge_inputs, merge_live,
+    Deletions, Extent, Limit, may_continue, merge_inputs, merge_live,
     portion::{Bounds, PathRows, Portion, Took, take},
 };
 use crate::{
@@ -85,7 +85,7 @@ fn define(database: &Database, paths: Vec<PathDef>) {
 
 /// Takes portions as a merge does until nothing is left, and looks at how much each of them holds.
 #[test]
-fn what_is_held_of_paths_is_bounded() {
+fn the_memory_of_path_indexes_is_bounded() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), 1 << 28);
     let (view, schema) = (database.view("notes"), schema(paths()));
@@ -101,8 +101,12 @@ fn what_is_held_of_paths_is_bounded() {
             Bounds { limit: Limit { bytes: limit_bytes, documents: u64::MAX }, held_bytes };
         let (mut views, mut portions, mut documents) = (view.segments.clone(), 0, 0);
         while !views.is_empty() {
-            let paths =
-                PathRows { schema: &schema, rows: &*view.rows, left_out: &[], goes_on: &|| true };
+            let paths = PathRows {
+                schema: &schema,
+                rows: &*view.rows,
+                left_out: &[],
+                may_continue: &|| true,
+            };
             let Took::Portion(portion) = take(&views, &paths, &bounds).unwrap() else { panic!() };
             let Portion { taken, inputs, is_whole, .. } = portion;
             assert!(portion.most_collected_bytes < held_bytes as usize / 8 + largest);
@@ -142,7 +146,7 @@ fn a_portion_that_ends_with_a_segment_is_full() {
     let live: Vec<u64> = view.segments.iter().map(|one| u64::from(one.live_count())).collect();
     let taken_with = |documents: u64| {
         let paths =
-            PathRows { schema: &schema, rows: &*view.rows, left_out: &[], goes_on: &|| true };
+            PathRows { schema: &schema, rows: &*view.rows, left_out: &[], may_continue: &|| true };
         let limit = Limit { bytes: u64::MAX, documents };
         let bounds = Bounds { limit, held_bytes: 1 << 28 };
         let took = take(&view.segments, &paths, &bounds).unwrap();
@@ -167,7 +171,7 @@ fn of_five() -> Selection {
 /// The claim keeps the threads away, so that a portion is taken while documents are written that it has, and some that it
 /// leaves.
 #[test]
-fn what_is_written_during_a_portion_is_carried_over() {
+fn changes_during_a_portion_are_carried_over() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), 20_000);
     let shared = database.shared();
@@ -205,23 +209,23 @@ fn what_is_written_during_a_portion_is_carried_over() {
 /// Between documents it is asked whether anybody wants the paths: not once they are dropped, the table is, or the
 /// database is closed. What was claimed is as it was.
 #[test]
-fn what_nobody_wants_any_more_is_given_up() {
+fn a_merge_that_is_no_longer_wanted_ends() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), 1 << 28);
     let shared = database.shared();
     let claim = shared.published.claim_all("notes").unwrap().unwrap();
     define(&database, paths());
     let table = database.view("notes");
-    assert!(goes_on(shared, &table));
+    assert!(may_continue(shared, &table));
     let asked = Cell::new(0);
     let ends_after = |times: i32| {
         asked.set(0);
-        let goes_on = || {
+        let may_continue = || {
             asked.set(asked.get() + 1);
             asked.get() <= times
         };
         let (schema, rows) = (&*table.schema, &*table.rows);
-        let paths = PathRows { schema, rows, left_out: &[], goes_on: &goes_on };
+        let paths = PathRows { schema, rows, left_out: &[], may_continue: &may_continue };
         let bounds = Bounds { limit: Limit::of(&shared.options), held_bytes: 1 << 28 };
         matches!(take(&claim.views, &paths, &bounds).unwrap(), Took::Stopped)
     };
@@ -231,7 +235,7 @@ fn what_nobody_wants_any_more_is_given_up() {
     let mut some = paths();
     some.push(PathDef::new(1, vec!["other".to_owned()]));
     define(&database, some.clone());
-    assert!(goes_on(shared, &table), "the paths are there, and one more");
+    assert!(may_continue(shared, &table), "the paths are there, and one more");
     some.remove(0);
     define(&database, some);
     assert_eq!(
@@ -242,23 +246,23 @@ fn what_nobody_wants_any_more_is_given_up() {
     assert!(now.segments.iter().zip(&claim.views).all(|(now, view)| now.is_of(&view.segment)));
     assert_eq!((now.segments.len(), now.activity.merge_failure()), (claim.views.len(), None));
     define(&database, paths());
-    assert!(goes_on(shared, &table), "the same paths again are the same");
+    assert!(may_continue(shared, &table), "the same paths again are the same");
     database.drop_table("notes").unwrap();
-    assert!(!goes_on(shared, &table));
+    assert!(!may_continue(shared, &table));
     database.create_table(schema(paths())).unwrap();
-    assert!(!goes_on(shared, &table), "it is another table");
+    assert!(!may_continue(shared, &table), "it is another table");
     assert_eq!(
         merge_inputs(shared, &table, &claim.views, Deletions::Stay).unwrap(),
         Extent::Stopped
     );
     shared.published.stop(crate::Error::Closed);
-    assert!(!goes_on(shared, &database.view("notes")));
+    assert!(!may_continue(shared, &database.view("notes")));
 }
 
 /// That a segment is left without a path is known of it when documents of it are replaced, and when a checkpoint has
 /// exchanged it for what its file holds: it is not made again.
 #[test]
-fn what_is_left_without_a_path_is_known_behind_a_checkpoint() {
+fn documents_without_a_path_are_known_after_a_checkpoint() {
     let directory = tempfile::tempdir().unwrap();
     let options =
         Options { durability: Durability::None, path_index_bytes: 2_000, ..Options::default() };

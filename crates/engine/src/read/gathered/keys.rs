@@ -71,7 +71,7 @@ impl SharedKeys {
                 let without = part.hide(hidden, unless)?;
                 match without.rows().checked_add(hidden.len() as u64) == Some(part.rows()) {
                     true => Ok(without),
-                    false => Err(lie(part.name(), "it does not have the keys that it gave")),
+                    false => Err(lie(part.name(), "it does not have the keys that it sent")),
                 }
             }
         };
@@ -116,7 +116,7 @@ impl Stream<'_> {
             let is_in_order = page.first().is_none_or(|first| *first >= self.from)
                 && page.is_sorted_by(|a, b| a < b);
             if !is_in_order || self.given > self.part.rows() {
-                return Err(lie(self.part.name(), "it gave keys that it cannot have"));
+                return Err(lie(self.part.name(), "it sent keys that it cannot have"));
             }
             if let Some(last) = page.last() {
                 // The successor of the last key.
@@ -151,8 +151,8 @@ fn find(parts: &[Arc<dyn Part>], unless: &Unless) -> std::result::Result<Hidden,
         compared += 1;
         if compared > MAX_COMPARED {
             let message = format!(
-                "the keys of its parts lie among each other, and more than {MAX_COMPARED} of them would be compared: give \
-                 each part a range of keys of its own"
+                "the key ranges of its parts overlap, and more than {MAX_COMPARED} keys would \
+                 have to be compared: give each part a key range of its own"
             );
             return Err(Error::request(RequestPart::Schema, message).into());
         }

@@ -179,7 +179,10 @@ impl GatheredTable {
     ) -> Result<KeywordStatistics> {
         let fields = self.schema.words.as_ref().map_or(0, |words| words.columns.len());
         if wanted.unions > MAX_UNIONS {
-            let message = format!("{} sets of keywords: ask for {MAX_UNIONS}", wanted.unions);
+            let message = format!(
+                "{} sets of keywords were asked for: the limit is {MAX_UNIONS}",
+                wanted.unions
+            );
             return Err(Error::request(RequestPart::Expression, message));
         }
         let mut all = KeywordStatistics::default();
@@ -196,7 +199,7 @@ impl GatheredTable {
             let is_right = Ranked::are_expansions(&self.schema, wanted, &answer)?;
             let added = match is_right {
                 true => all.add(&answer, wanted, part.rows(), fields),
-                false => Err("it gave keywords that a word does not stand for"),
+                false => Err("it sent keywords that a word with wildcards does not match"),
             };
             added.map_err(|what| lie(part.name(), what))?;
             let found = || all.expansions.values().flatten();
@@ -238,19 +241,21 @@ impl GatheredTable {
             let asked = with(asked, &Arc::new(statistics.clone()));
             statistics.learn(self.counted(&asked, &wanted, unless)?);
         }
-        Err(Error::Elsewhere("the numbers of the query's keywords come to no end".to_owned()))
+        Err(Error::Elsewhere(
+            "the keyword statistics of the query could not be completed".to_owned(),
+        ))
     }
 
     /// The parts of a keyword query.
     pub(super) fn keywords(&self, asked: &KeywordQuery, unless: &Unless) -> Result<KeywordReport> {
         let statistics = self.statistics(asked, true, unless)?;
-        Ranked::told(&self.schema, &with(asked, &statistics), unless)
+        Ranked::report_by_statistics(&self.schema, &with(asked, &statistics), unless)
     }
 
     /// A warning about what is ignored or changed in a keyword query.
     pub(super) fn warning(&self, asked: &KeywordQuery, unless: &Unless) -> Result<Option<String>> {
         let statistics = self.statistics(asked, false, unless)?;
-        Ok(Ranked::told(&self.schema, &with(asked, &statistics), unless)?.warning)
+        Ok(Ranked::report_by_statistics(&self.schema, &with(asked, &statistics), unless)?.warning)
     }
 
     /// The number of rows that contain a keyword, and of its occurrences.
@@ -323,7 +328,7 @@ fn rows_of(parts: &[Arc<dyn Part>]) -> Result<u64> {
     let mut all = 0_u64;
     for part in parts {
         let sum = all.checked_add(part.rows()).filter(|sum| *sum <= MAX_ROWS);
-        all = sum.ok_or_else(|| lie(part.name(), "it has more rows than can be"))?;
+        all = sum.ok_or_else(|| lie(part.name(), "it claims more rows than possible"))?;
     }
     Ok(all)
 }
@@ -335,5 +340,5 @@ fn with(asked: &KeywordQuery, statistics: &Arc<KeywordStatistics>) -> KeywordQue
 
 /// The error for an impossible answer of a part.
 fn lie(part: &str, what: &str) -> Error {
-    Error::Elsewhere(format!("{part} did not answer rightly: {what}"))
+    Error::Elsewhere(format!("{part} gave a wrong answer: {what}"))
 }

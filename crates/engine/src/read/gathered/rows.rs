@@ -63,9 +63,9 @@ impl GatheredRows {
         // Validates the columns.
         let _: Sources = sources(schema, &request.columns)?;
         let columns = request.columns.clone();
-        let tells_factors =
+        let has_factors =
             |it: &TextQuery| matches!(it, TextQuery::Keywords(asked) if asked.factors.is_some());
-        let kind = |score: &TextQuery| match tells_factors(score) {
+        let kind = |score: &TextQuery| match has_factors(score) {
             true => ColumnType::Text,
             false => ColumnType::Double,
         };
@@ -144,13 +144,13 @@ impl GatheredRows {
         };
         let parts = schema.primary_key.len();
         if row.len() != columns.len() + parts + scores.len() {
-            return Err(lie(name, "a row has other columns than those that were asked for"));
+            return Err(lie(name, "a row has other columns than asked for"));
         }
         let key = row.get(columns.len()..columns.len() + parts).unwrap_or_default();
-        let key = encode_key(schema, key).map_err(|_| lie(name, "a row has a key that is none"))?;
+        let key = encode_key(schema, key).map_err(|_| lie(name, "a row has a malformed key"))?;
         let ends = table.parts.get(stream.place).and_then(|part| part.ends());
         if ends.is_none_or(|(first, last)| key < *first || key > *last) {
-            return Err(lie(name, "a row has a key that lies beyond its keys"));
+            return Err(lie(name, "a row has a key outside its key range"));
         }
         if stream.last.as_ref().is_some_and(|last| *last >= key) {
             return Err(lie(name, "its rows are not in the order of their keys"));
@@ -182,13 +182,13 @@ impl GatheredRows {
             let Some(stream) = self.parts.get_mut(at) else { continue };
             let part = self.table.parts.get(stream.place).map_or("", |part| part.name());
             if self.last.as_ref() == Some(&key) {
-                return Err(lie(part, "it has a key that was hidden, or that was not there"));
+                return Err(lie(part, "it sent a key that was hidden or did not exist"));
             }
             let row = std::mem::take(&mut stream.row);
             let behind = defined.len() + schema.primary_key.len();
             for ((column, value), out) in defined.iter().zip(&row).zip(&mut columns) {
                 let fitted = fit(column, value);
-                out.push(&fitted.map_err(|_| lie(part, "a value is none of its column"))?)?;
+                out.push(&fitted.map_err(|_| lie(part, "a value does not fit its column"))?)?;
             }
             let scores = row.iter().skip(behind).zip(&self.scores);
             for ((value, kind), out) in scores.zip(columns.iter_mut().skip(defined.len())) {
@@ -198,7 +198,7 @@ impl GatheredRows {
                     _ => false,
                 };
                 if !is_right {
-                    return Err(lie(part, "a weight is none"));
+                    return Err(lie(part, "a weight has a wrong type"));
                 }
                 out.push(value)?;
             }

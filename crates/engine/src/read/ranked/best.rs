@@ -116,7 +116,7 @@ impl Ranked {
         }
     }
 
-    /// The words by which it is told what documents can weigh, where it can be told.
+    /// The words that bound what documents can weigh, if they do.
     fn contributors(&self, matcher: &Matcher) -> Option<Contributors> {
         let mut contributors = matcher.contributors()?;
         if self.blends && contributors.window.is_none() && !contributors.are_hits {
@@ -303,8 +303,8 @@ impl<'a> Segment<'a> {
         let (bounds, documents) = (self.bounds, self.view.segment.doc_count());
         let Some(longest) = self.words.longest_field() else { return Ok(None) };
         let count = self.words.fields();
-        let is_told = self.ranked.scorer.tells_fields_apart() && count <= MAX_FIELDS;
-        if !is_told || bounds.contributors.window.is_some() {
+        let is_useful = self.ranked.scorer.tells_fields_apart() && count <= MAX_FIELDS;
+        if !is_useful || bounds.contributors.window.is_some() {
             return Ok(None);
         }
         let bytes = (bounds.terms.len() * (count - 1)) as u64 * u64::from(documents) / 8;
@@ -379,8 +379,8 @@ impl<'a> Segment<'a> {
             let state = RefCell::new((&mut *top, 0, None));
             let may_have = |occurrences| {
                 let (top, last, failed) = &mut *state.borrow_mut();
-                let goes_on = failed.is_none() && until(looks.steps(BLOCK), failed).is_continue();
-                goes_on && top.may_win(most_of_block(occurrences), *last)
+                let continues = failed.is_none() && until(looks.steps(BLOCK), failed).is_continue();
+                continues && top.may_win(most_of_block(occurrences), *last)
             };
             let weighing = &mut self.weighing;
             self.words.for_each_frequent(number, may_have, |doc, occurrences| {
@@ -433,7 +433,7 @@ impl<'a> Segment<'a> {
         let found =
             self.read(walk, fields.as_ref(), by_runs, rest, |most| top.may_win(most, doc))?;
         let Some(Read { occurrences, sum, longest }) = found else { return Ok(()) };
-        let longest = walk.told(longest);
+        let longest = walk.known_longest(longest);
         walk.limit(&mut fields, occurrences);
         let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
         if !top.may_win(bounds.of(Known { words, fields, longest, occurrences, sum }), doc) {
@@ -573,7 +573,7 @@ impl Walk<'_> {
     }
 
     /// The words of the longest run, where it is known not to have all: those over phrases have more than there are.
-    fn told(&self, longest: u32) -> u32 {
+    fn known_longest(&self, longest: u32) -> u32 {
         if (longest as usize) < self.pass.count { longest } else { u32::MAX }
     }
 
@@ -582,7 +582,7 @@ impl Walk<'_> {
         let words = self.pass.count;
         let of_fields = fields.map(|fields| &fields[..bounds.fields()]);
         let work_out = || {
-            let (longest, occurrences) = (self.told(longest), u32::MAX);
+            let (longest, occurrences) = (self.known_longest(longest), u32::MAX);
             let known = Known { words, fields: of_fields, longest, occurrences, sum: 0.0 };
             bounds.points(known)
         };

@@ -153,13 +153,13 @@ impl<'q> Bounds<'q> {
     /// that is kept beside its stem, or a blended word, has other characters.
     pub fn runs_are_shifts(&self, mut keyword: impl FnMut(usize) -> Option<Keyword>) -> bool {
         let mut are_apart = true;
-        let mut is_told = self.contributors.are_hits;
+        let mut are_keywords = self.contributors.are_hits;
         for &(term, times) in &self.terms {
             let keyword = keyword(term);
-            is_told &= keyword.is_some();
+            are_keywords &= keyword.is_some();
             are_apart &= times == 1 && keyword == Some(Keyword::Plain);
         }
-        is_told && self.scorer.runs_are_shifts(are_apart)
+        are_keywords && self.scorer.runs_are_shifts(are_apart)
     }
 
     /// What a document with so many of the words can weigh.

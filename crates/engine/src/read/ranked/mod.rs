@@ -8,11 +8,11 @@ mod batch;
 mod best;
 mod bounds;
 mod document;
+mod known_vocabulary;
 mod passes;
 mod shifts;
 mod stored;
 mod tiers;
-mod told;
 mod top_k;
 mod vocabulary;
 
@@ -33,10 +33,10 @@ use crate::{
 };
 pub use batch::DocumentBatch;
 use document::SegmentDocument;
+use known_vocabulary::{KnownVocabulary, incomplete};
 use shifts::Phrase;
 pub use stored::StoredQuery;
 use tiers::{Set, Tiers};
-use told::{Told, incomplete};
 use vocabulary::ViewVocabulary;
 
 /// A query over one table at one moment.
@@ -86,7 +86,7 @@ impl Ranked {
     }
 
     /// The same by the numbers that the query has with it.
-    pub(crate) fn told(
+    pub(crate) fn report_by_statistics(
         schema: &Arc<Schema>,
         asked: &KeywordQuery,
         unless: &Unless,
@@ -143,12 +143,12 @@ impl Ranked {
         let count = fields.len();
         let (matcher, totals, documents) = match (&asked.statistics, view) {
             (Some(statistics), _) => {
-                let mut told = Told::new(statistics, &analyzer);
-                let plan = |root| Matcher::new(root, &mut told, asked.idf);
+                let mut known_words = KnownVocabulary::new(statistics, &analyzer);
+                let plan = |root| Matcher::new(root, &mut known_words, asked.idf);
                 let matcher = parsed.root.as_ref().map(plan).transpose().map_err(refused)?;
                 let totals = statistics.totals.clone().unwrap_or_default();
                 let has_totals = !is_by_expression(asked) || totals.len() == count;
-                if !told.missing().is_nothing() || !has_totals {
+                if !known_words.missing().is_nothing() || !has_totals {
                     return Err(incomplete());
                 }
                 (matcher, totals, statistics.documents)

@@ -162,7 +162,7 @@ fn asked(text: &str, ranker: &str) -> KeywordQuery {
 }
 
 #[test]
-fn what_is_told_to_end_looks_at_no_further_block() {
+fn an_interrupted_read_looks_at_no_further_block() {
     let view = table();
     let all = ROWS as usize;
     // Of these the weights cannot be told without a look at each row that is found, a third and more of all.

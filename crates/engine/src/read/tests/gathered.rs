@@ -398,7 +398,7 @@ fn often() -> ScanRequest {
 }
 
 #[test]
-fn what_a_part_tells_wrongly_is_an_error() {
+fn a_wrong_answer_of_a_part_is_an_error() {
     let spread = halves();
     let reader = |fault| spread.reader(fault);
     assert_eq!(reader(Fault::None).row_count(ALL).unwrap(), 40);
@@ -406,11 +406,11 @@ fn what_a_part_tells_wrongly_is_an_error() {
     let scanned = |fault| failure(rows(&reader(fault), ALL, &often()));
     let expected = [
         (Fault::Silent, "is silent"),
-        (Fault::Counts, "counted what cannot be"),
+        (Fault::Counts, "sent impossible counts"),
         (Fault::Order, "not in the order of their keys"),
-        (Fault::Columns, "other columns than those"),
-        (Fault::Weights, "a weight is none"),
-        (Fault::Keys, "gave keys that it cannot have"),
+        (Fault::Columns, "other columns than asked"),
+        (Fault::Weights, "a weight has a wrong type"),
+        (Fault::Keys, "sent keys that it cannot have"),
     ];
     for (fault, message) in expected {
         let error = scanned(fault);
@@ -426,7 +426,7 @@ fn part_of(spread: &Spread, number: usize, fault: Fault) -> Arc<dyn Part> {
 }
 
 #[test]
-fn what_cannot_be_opened_names_the_part() {
+fn the_error_of_an_opening_names_the_part() {
     let spread = halves();
     let declared = spread.head.reader().schema(ALL).unwrap();
     let shared = SharedKeys::default();
@@ -444,7 +444,7 @@ fn what_cannot_be_opened_names_the_part() {
     // Who claims more rows than can be is found out before they are added.
     let parts = vec![part_of(&spread, 0, Fault::Rows), part_of(&spread, 1, Fault::Rows)];
     let unopened = GatheredTable::open(&declared, parts, &shared, &Unless::NEVER).err().unwrap();
-    assert!(unopened.error.to_string().contains("more rows than can be"), "{unopened:?}");
+    assert!(unopened.error.to_string().contains("more rows than possible"), "{unopened:?}");
 }
 
 #[test]
@@ -475,7 +475,7 @@ fn all_keys(reader: &Reader, table: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_is_hidden_stands_on_the_same_rows_however_often_more_is() {
+fn hiding_more_rows_again_and_again_uses_the_same_base() {
     let spread = halves();
     for (reader, table, rows) in
         [(spread.servers[0].reader(), PART, 25), (spread.reader(Fault::None), ALL, 40)]
@@ -533,7 +533,7 @@ fn the_weight_of_a_part_that_stands_alone_here_counts() {
 }
 
 #[test]
-fn what_is_not_answered_over_servers_is_refused_by_name() {
+fn unsupported_requests_over_servers_are_refused_by_name() {
     let spread = halves();
     let reader = spread.reader(Fault::None);
     let refused = [
@@ -543,7 +543,7 @@ fn what_is_not_answered_over_servers_is_refused_by_name() {
         reader.row_count(&crate::united_name([WHOLE, ALL])).unwrap_err(),
     ];
     for error in refused {
-        assert!(error.to_string().contains("rows of other servers (agents)"), "{error}");
+        assert!(error.to_string().contains("rows on other servers (agents)"), "{error}");
     }
     // As it was declared it can be told of.
     assert_eq!(spread.head.schema(ALL).unwrap().agents(), ["0", "1"]);

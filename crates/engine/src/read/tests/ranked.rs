@@ -403,7 +403,7 @@ fn weights_that_overflow_are_weighed() {
 }
 
 #[test]
-fn what_is_excluded_within_counts_its_hits() {
+fn an_excluded_word_counts_its_hits() {
     let (text, ranker) = ("((a -b) MAYBE c) | d".to_owned(), Ranker::by_name("wordcount").unwrap());
     let query = KeywordQuery { text, ranker, ..Default::default() };
     check_best(query, &["c d d d", "a a b d", "d d c", "a"]);
@@ -425,7 +425,7 @@ fn runs_of_wildcards_are_longer_than_their_shifts() {
 
 /// An exception with blended characters takes no place of its own: the word behind it stands there too.
 #[test]
-fn words_behind_blended_exceptions_stand_where_those_do() {
+fn words_after_blended_exceptions_have_their_positions() {
     let settings = [("blend_chars", "+"), ("exceptions", "exceptions.txt")];
     let mut bodies = vec!["blue green red red red cplusplus blue green", "red C++ blue green"];
     bodies.extend(["developer of C++", "C++ developer", "developer"]);

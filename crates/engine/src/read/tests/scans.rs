@@ -170,7 +170,7 @@ fn long_strings_end_a_batch_early() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn errors_name_what_is_wrong() {
     let view = Arc::new(view(schema(false), Vec::new()));
     let request = ScanRequest { columns: vec![6], ..ScanRequest::default() };
     let error =

@@ -206,7 +206,7 @@ fn refusal<T: std::fmt::Debug>(refused: Result<T, Error>) -> String {
 }
 
 #[test]
-fn what_is_not_alike_is_not_one() {
+fn tables_that_differ_are_not_read_as_one() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path());
     let mut random = Random::new(7);
@@ -246,7 +246,7 @@ fn what_is_not_alike_is_not_one() {
 }
 
 #[test]
-fn a_part_that_is_made_anew_is_another_version() {
+fn a_part_that_is_created_again_is_another_version() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path());
     let mut random = Random::new(3);
@@ -297,7 +297,7 @@ fn with_computed(name: &str, hidden: u32) -> Schema {
 }
 
 #[test]
-fn what_keys_are_over_is_in_no_table_of_several() {
+fn computed_columns_are_in_no_distributed_table() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path());
     let text = |text: &str| Value::Text(text.into());

@@ -137,7 +137,7 @@ pub(crate) trait Store: Send + Sync {
     }
     /// How often the store was reopened or rows were dropped to make room. If it changes, whoever publishes snapshots
     /// must take a new one: the old one may be revoked, or keep dropped rows on disk.
-    fn openings(&self) -> u64 {
+    fn reopen_count(&self) -> u64 {
         0
     }
 }

@@ -49,7 +49,7 @@ struct State {
     /// The number of row changes, and that number at the time of the oldest snapshot that is not revoked.
     rows: u64,
     oldest: u64,
-    openings: u64,
+    reopen_count: u64,
     refusal: Option<String>,
 }
 
@@ -106,12 +106,12 @@ impl State {
         if self.faults.capacity_bytes.is_some_and(|capacity| bytes > capacity) {
             let reason = "no space left on device".to_owned();
             self.refusal = Some(reason.clone());
-            self.open_again();
+            self.reopen();
             return Err(Error::Full(reason));
         }
         self.rows += u64::from(has_rows);
         if self.faults.open_at_commits {
-            self.open_again();
+            self.reopen();
         }
         let before = std::mem::replace(&mut self.visible, Arc::new(next));
         if !sync {
@@ -121,8 +121,8 @@ impl State {
         self.sync().inspect_err(|_| self.visible = before)
     }
 
-    fn open_again(&mut self) {
-        (self.oldest, self.openings) = (self.rows, self.openings + 1);
+    fn reopen(&mut self) {
+        (self.oldest, self.reopen_count) = (self.rows, self.reopen_count + 1);
     }
 
     /// A read of a snapshot taken after this many row changes.
@@ -131,7 +131,7 @@ impl State {
         self.reads_left = left.and_then(|left| left.checked_sub(1));
         if left == Some(0) {
             self.rows += 1;
-            self.open_again();
+            self.reopen();
         }
         match taken < self.oldest {
             true => Err(Error::Conflict("this moment of the store is gone".to_owned())),
@@ -186,8 +186,8 @@ impl Store for FaultyStore {
         Arc::new(MemorySnapshot { entries, taken, state: Arc::clone(&self.state) })
     }
 
-    fn openings(&self) -> u64 {
-        self.state.lock().openings
+    fn reopen_count(&self) -> u64 {
+        self.state.lock().reopen_count
     }
 
     fn row_tables(&self) -> Vec<u32> {

@@ -70,7 +70,7 @@ fn segments(database: &Database) -> usize {
 }
 
 #[test]
-fn what_is_written_meanwhile_is_in_the_new_segments() {
+fn rows_written_meanwhile_are_in_the_new_segments() {
     let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
     println!("REMORA_SEED={seed}");
     let mut random = Random(seed);
@@ -119,7 +119,7 @@ fn the_segments_that_were_made_are_those_that_are_shown() {
 
 /// Segments built ahead are not used if the table has changed or was emptied.
 #[test]
-fn what_does_not_fit_any_more_is_passed_over() {
+fn segments_for_an_outdated_definition_are_not_used() {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::open(directory.path(), Options::default()).unwrap();
     database.create_table(schema()).unwrap();

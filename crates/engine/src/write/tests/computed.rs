@@ -167,7 +167,7 @@ fn rows_are_completed_where_they_come_without_what_is_computed() {
     // Rows of sources have exactly the visible columns: a longer one is refused, not cut.
     let told = database.pipeline().submit(batch(vec![Change::Put(whole(6, "a", 1))]));
     let told = told.map(drop).unwrap_err().to_string();
-    assert!(told.contains("3 values") && told.contains("2 columns that are given"), "{told}");
+    assert!(told.contains("3 values") && told.contains("give 2 values"), "{told}");
     let put = |row: Row| batch(vec![Change::Put(row)]).tables;
     let mut large = database.begin_large().unwrap();
     assert!(matches!(large.add(put(whole(6, "a", 1))), Err(Error::Request { .. })));

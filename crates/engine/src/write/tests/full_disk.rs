@@ -198,7 +198,7 @@ fn a_large_batch_does_not_wait_for_room() {
 /// Another thread reopens the store after any read: the writer reads again. A read for a caller may return a
 /// conflict.
 #[test]
-fn a_moment_that_is_gone_does_not_end_writing() {
+fn a_revoked_snapshot_does_not_end_writing() {
     let mut committed = 0;
     for read in 0..150 {
         let directory = tempfile::tempdir().unwrap();

@@ -154,7 +154,7 @@ fn a_batch_that_comes_after_a_quiet_time_is_written() {
         std::thread::spawn(move || done.send(writing.apply(put(id, "x"))));
         let written = answer.recv_timeout(Duration::from_secs(60)).expect("it is written");
         assert_eq!(written.unwrap(), Position(id as u64 + 1));
-        std::thread::sleep(super::writer::QUIET + Duration::from_millis(300));
+        std::thread::sleep(super::writer::IDLE_TIME + Duration::from_millis(300));
     }
     assert_eq!(count(&database), 2);
     database.close().unwrap();
@@ -215,7 +215,7 @@ fn write_a_large_batch(database: &Database) -> bool {
 
 /// Large batches with other writes in between and restarts in the middle, compared with a map.
 #[test]
-fn what_is_written_beside_a_large_batch_stands() {
+fn rows_written_beside_a_large_batch_are_kept() {
     for seed in 0..12 {
         write_beside_large_batches(&mut Random(seed));
     }
@@ -346,7 +346,7 @@ fn a_large_batch_of_a_table_that_was_altered_meanwhile_is_refused() {
 }
 
 #[test]
-fn what_a_large_batch_stages_has_a_limit() {
+fn a_large_batch_has_a_limit() {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(FaultyStore::default());
     let options = Options { max_large_batch_bytes: 1_000, ..Options::default() };
@@ -361,7 +361,7 @@ fn what_a_large_batch_stages_has_a_limit() {
 }
 
 #[test]
-fn nothing_is_applied_behind_a_failed_batch_of_a_pipeline() {
+fn nothing_is_applied_after_a_failed_batch_of_a_pipeline() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path(), Arc::new(FaultyStore::default()), Durability::None);
     database.create_table(schema()).unwrap();

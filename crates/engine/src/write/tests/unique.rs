@@ -120,7 +120,7 @@ fn compare(database: &Database, model: &Model) {
 
 /// Checks the outcome of changes against the model and applies them to it; returns whether they were written.
 #[track_caller]
-fn settle(model: &mut Model, changes: &Changes, outcome: Result<(), Error>) -> bool {
+fn apply_to_model(model: &mut Model, changes: &Changes, outcome: Result<(), Error>) -> bool {
     match (after(model, changes), outcome) {
         (Some(changed), Ok(())) => {
             *model = changed;
@@ -145,7 +145,7 @@ fn write_in_parts(database: &Database, changes: &[Change]) -> Result<(), Error> 
 }
 
 #[test]
-fn what_is_refused_is_what_a_naive_look_refuses() {
+fn a_naive_model_refuses_the_same_batches() {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
     let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or(clock);
@@ -164,9 +164,11 @@ fn what_is_refused_is_what_a_naive_look_refuses() {
         match random.below(5) {
             0 => {
                 let outcome = database.begin().commit(batch(for_engine)).map(drop);
-                count(settle(&mut model, &changes, outcome));
+                count(apply_to_model(&mut model, &changes, outcome));
             }
-            1 => count(settle(&mut model, &changes, write_in_parts(&database, &for_engine))),
+            1 => {
+                count(apply_to_model(&mut model, &changes, write_in_parts(&database, &for_engine)))
+            }
             2 => {
                 // Two batches wait together: the second sees the first one's values.
                 let others = random_changes(&mut random);
@@ -174,12 +176,12 @@ fn what_is_refused_is_what_a_naive_look_refuses() {
                     .map(|changes| database.submit(batch(changes)));
                 for (pending, changes) in pending.into_iter().zip([changes, others]) {
                     let outcome = pending.and_then(Pending::wait).map(drop);
-                    count(settle(&mut model, &changes, outcome));
+                    count(apply_to_model(&mut model, &changes, outcome));
                 }
             }
             _ => {
                 let outcome = database.apply(batch(for_engine)).map(drop);
-                count(settle(&mut model, &changes, outcome));
+                count(apply_to_model(&mut model, &changes, outcome));
             }
         }
         compare(&database, &model);
@@ -241,7 +243,7 @@ fn a_path_becomes_unique_only_where_it_is() {
 }
 
 #[test]
-fn what_was_prepared_before_a_path_was_unique_is_checked() {
+fn batches_prepared_before_a_path_was_unique_are_checked() {
     let (_directory, _store, database) = new_database();
     database.create_table(table()).unwrap();
     let begun: Vec<_> = (0..3).map(|_| database.begin()).collect();

@@ -51,7 +51,7 @@ fn replayed(database: &Database) -> Vec<Row> {
 
 /// Whatever write meets the full disk: the changes reported are those that were committed.
 #[test]
-fn what_a_full_disk_refused_is_not_told() {
+fn changes_refused_by_a_full_disk_are_not_watched() {
     let mut outcomes = [0, 0];
     for capacity in (2_000..26_000).step_by(600) {
         let directory = tempfile::tempdir().unwrap();
@@ -91,7 +91,7 @@ fn what_a_full_disk_refused_is_not_told() {
 
 /// A power loss removes unsynced batches from the rows and from the feed alike.
 #[test]
-fn a_loss_of_power_takes_the_same_from_rows_and_from_what_is_told() {
+fn a_power_loss_takes_the_same_batches_from_rows_and_feed() {
     for fault in 4..40 {
         let directory = tempfile::tempdir().unwrap();
         let faults = Faults { fail_commit: Some(fault), ..Faults::default() };

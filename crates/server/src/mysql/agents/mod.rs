@@ -147,13 +147,13 @@ impl AgentClients {
         let refused = |message: String| Err(Error::new(ErrorCode::NotSupported, message));
         if !settings.addresses.iter().any(|known| known == address) {
             return refused(format!(
-                "{address} is none of the servers that may be asked: name it in agents.addresses of remora.toml"
+                "{address} is not a server that may be asked: add it to agents.addresses of remora.toml"
             ));
         }
         let Some(user) = settings.user.clone() else {
             return refused(format!(
-                "nobody is named as whom {address} is asked: name agents.user of remora.toml, an account there that may read \
-                 those tables and nothing else"
+                "no user is set for {address}: set agents.user of remora.toml to an account \
+                 there that may read those tables and nothing else"
             ));
         };
         let old = self.0.lock().take_old();

@@ -66,7 +66,7 @@ impl AgentStream {
                 }
             }
         }
-        Err("its login comes to no end".to_owned())
+        Err("its login does not end".to_owned())
     }
 
     /// Runs a statement and returns its single value, if it has one.
@@ -133,7 +133,7 @@ impl AgentStream {
             check(limit)?;
             let piece = bytes.get(..PIECE_BYTES).unwrap_or(bytes);
             match self.stream.write(piece) {
-                Ok(0) => return Err("it takes nothing more".to_owned()),
+                Ok(0) => return Err("it accepts no more data".to_owned()),
                 Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
                 Err(error) if is_to_be_tried_again(error.kind()) => {}
                 Err(error) => return Err(error.to_string()),

@@ -269,7 +269,7 @@ impl<'t> Parser<'t> {
             | Token::Bm25a
             | Token::Bm25f => self.advance()?,
             Token::Refused(name) => {
-                return Err(refused(format!("{name}() is no function of ranking expressions")));
+                return Err(refused(format!("{name}() is not a function of ranking expressions")));
             }
             _ => return Err(self.unexpected(&[])),
         };
@@ -379,7 +379,7 @@ impl<'t> Parser<'t> {
         const NUMBERS: [&str; 3] = ["TOK_CONST_INT", "TOK_CONST_FLOAT", "'-'"];
         let value = self.argument()?;
         if !value.kind.is_number() && value.kind != Kind::Unknown {
-            return Err(refused("in() compares numbers with numbers alone"));
+            return Err(refused("in() compares only numbers with numbers"));
         }
         self.symbol(',', &["','"])?;
         let mut constants = List::default();
@@ -396,7 +396,7 @@ impl<'t> Parser<'t> {
                     constants.push_real(if is_negative { -value } else { *value });
                 }
                 Token::Text | Token::UserVariable => {
-                    return Err(refused("in() compares numbers with numbers alone"));
+                    return Err(refused("in() compares only numbers with numbers"));
                 }
                 _ if is_negative => return Err(self.unexpected(&NUMBERS[..2])),
                 _ if constants.is_empty() => return Err(self.unexpected(&[])),

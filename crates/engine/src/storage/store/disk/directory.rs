@@ -49,7 +49,7 @@ fn remove_unmade(directory: &Path) -> Result<()> {
         Ok(false) => return Ok(()),
         Err(error) => return Err(failed(error)),
     }
-    tracing::warn!(directory = %directory.display(), "the row store was not made whole: made anew");
+    tracing::warn!(directory = %directory.display(), "the row store was created only in part: it is created again");
     // If this is interrupted, the next opening repeats it.
     for name in MADE {
         let path = directory.join(name);
@@ -162,7 +162,8 @@ fn refuse_damaged_versions(directory: &Path) -> Result<()> {
 
 pub(super) fn not_ours(directory: &Path) -> Error {
     let directory = directory.display();
-    let message = format!("{directory} is not a Remora row store: name an empty directory or one");
+    let message =
+        format!("{directory} is not a Remora row store: name a row store or an empty directory");
     Error::missing(Missing::Path, message)
 }
 
@@ -195,5 +196,5 @@ fn is_defined(directory: &Path, number: u64) -> Result<bool> {
 
 fn missing(what: &Path) -> Error {
     let what = what.display();
-    Error::Corrupt(format!("{what} is missing, without which the row store would lose rows"))
+    Error::Corrupt(format!("{what} is missing: without it the row store would lose rows"))
 }

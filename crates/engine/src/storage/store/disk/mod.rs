@@ -19,10 +19,10 @@
 
 mod directory;
 mod error;
-mod moment;
 mod opened;
 mod places;
 mod room;
+mod snapshots;
 mod versions;
 
 use std::{
@@ -39,7 +39,7 @@ use std::{
 use fjall::{PersistMode, SeqNo};
 use parking_lot::{Mutex, RwLock};
 
-use self::{error::store_error, moment::Moments, opened::Opened, versions::RowVersions};
+use self::{error::store_error, opened::Opened, snapshots::SnapshotSlots, versions::RowVersions};
 use super::{
     Keyspace, MAX_KEY_BYTES, Store, StoreBatch, StoreChange, StoreSnapshot, poison::Poison,
 };
@@ -99,13 +99,13 @@ pub(crate) struct DiskStore {
     refusal: Mutex<Option<String>>,
     /// The writer's lock. It is held until it is known whether a failed batch is in the journal.
     writing: Mutex<Writing>,
-    moments: Moments,
+    slots: SnapshotSlots,
     /// Sequence number of the last change of rows. Older snapshots do not show the current rows.
     last_rows: AtomicU64,
     /// The same for the last drop of a small table's rows, which does not take the lock `writing`.
     last_drop: AtomicU64,
     /// How often the store was reopened, or rows were dropped to make room.
-    openings: AtomicU64,
+    reopen_count: AtomicU64,
     /// Tables whose rows could not be dropped yet because the disk is full.
     undropped: Mutex<BTreeSet<u32>>,
 }
@@ -115,7 +115,7 @@ struct Writing {
     /// The number of the last committed batch.
     batches: u64,
     /// When to reopen a stopped database even without room, and the pause until the time after that.
-    next_opening: Option<Instant>,
+    next_reopening: Option<Instant>,
     pause: Duration,
 }
 
@@ -133,7 +133,7 @@ impl DiskStore {
     pub fn open(directory: &Path, options: StoreOptions) -> Result<Self> {
         let opened = Opened::open(directory, &options)?;
         let batches = opened.batches()?;
-        let moments = Moments::new(RowVersions::new(options.cache_bytes / 2));
+        let slots = SnapshotSlots::new(RowVersions::new(options.cache_bytes / 2));
         Ok(Self {
             last_rows: AtomicU64::new(opened.database.visible_seqno()),
             last_drop: AtomicU64::new(0),
@@ -142,9 +142,9 @@ impl DiskStore {
             options,
             poison: Poison::default(),
             refusal: Mutex::default(),
-            writing: Mutex::new(Writing { batches, next_opening: None, pause: FIRST_PAUSE }),
-            moments,
-            openings: AtomicU64::new(0),
+            writing: Mutex::new(Writing { batches, next_reopening: None, pause: FIRST_PAUSE }),
+            slots,
+            reopen_count: AtomicU64::new(0),
             undropped: Mutex::default(),
         })
     }
@@ -188,7 +188,7 @@ impl DiskStore {
         match written {
             Err(Error::Full(reason)) => {
                 // The reopening syncs what is in the journal.
-                let there = self.open_again(Some(&asked)).map_err(|error| self.end(error))?;
+                let there = self.reopen(Some(&asked)).map_err(|error| self.end(error))?;
                 if there < asked.number {
                     return Err(Error::Full(reason));
                 }
@@ -223,7 +223,7 @@ impl DiskStore {
             fjall::Error::Poisoned
                 if self.refusal().is_some() || room::is_used_up(&self.directory) =>
             {
-                "rows in memory could not be brought to it".to_owned()
+                "rows in memory could not be written to it".to_owned()
             }
             _ => return self.poison.set(store_error(error)),
         };
@@ -234,7 +234,7 @@ impl DiskStore {
         let needed = room::NEEDED_BYTES >> 20;
         let reason = format!(
             "the disk is full ({cause}): nothing is written until {needed} MiB are free on the disk \
-             of the data directory, reads go on"
+             of the data directory; reads continue"
         );
         let mut refusal = self.refusal.lock();
         if refusal.is_none() {
@@ -246,12 +246,12 @@ impl DiskStore {
     /// Reopens the database; `writing` must be held. What fjall has not written by then is never written. Returns the
     /// number of the last batch that is there. Readers keep their snapshot if no row has changed since, not even by
     /// the batch `asked`.
-    fn open_again(&self, asked: Option<&Undecided>) -> Result<u64> {
+    fn reopen(&self, asked: Option<&Undecided>) -> Result<u64> {
         let mut opened = self.opened.write();
         let last_rows = self.last_rows.load(Ordering::Acquire);
         let open = || {
             if opened.take().is_some_and(|opened| !opened.close(&self.directory)) {
-                return Err(Error::Io("a thread of the row store does not end".to_owned()));
+                return Err(Error::Io("a thread of the row store did not end in time".to_owned()));
             }
             let opened = Opened::open(&self.directory, &self.options)?;
             let (there, now) = (opened.batches()?, opened.database.visible_seqno());
@@ -261,11 +261,11 @@ impl DiskStore {
                 Some(asked) => asked.last_rows.max(self.last_drop.load(Ordering::Acquire)),
             };
             // Before any reader finds its snapshot revoked, so that it can tell why.
-            self.openings.fetch_add(1, Ordering::AcqRel);
+            self.reopen_count.fetch_add(1, Ordering::AcqRel);
             Ok((opened, oldest, (there, now)))
         };
-        let unended = || Error::Busy("a read of the row store does not end".to_owned());
-        let (again, (there, now)) = self.moments.exchange(open).ok_or_else(unended)??;
+        let unended = || Error::Busy("a read of the row store did not end in time".to_owned());
+        let (again, (there, now)) = self.slots.exchange(open).ok_or_else(unended)??;
         self.last_rows.store(now, Ordering::Release);
         self.last_drop.store(0, Ordering::Release);
         *opened = Some(again);
@@ -288,14 +288,14 @@ impl DiskStore {
     }
 
     /// Reopens a stopped database: at once if there is room, otherwise after growing pauses.
-    fn open_stopped(&self, writing: &mut Writing) -> Result<()> {
-        let is_due = writing.next_opening.is_none_or(|at| at <= Instant::now());
+    fn reopen_stopped(&self, writing: &mut Writing) -> Result<()> {
+        let is_due = writing.next_reopening.is_none_or(|at| at <= Instant::now());
         if !self.is_stopped() || !(is_due || room::has_room(&self.directory)) {
             return Ok(());
         }
-        writing.next_opening = Some(Instant::now() + writing.pause);
+        writing.next_reopening = Some(Instant::now() + writing.pause);
         writing.pause = writing.pause.saturating_mul(2).min(LAST_PAUSE);
-        match self.open_again(None) {
+        match self.reopen(None) {
             // It is tried again.
             Ok(_) | Err(Error::Full(_) | Error::Busy(_)) => Ok(()),
             Err(error) => Err(self.poison.set(error)),
@@ -337,13 +337,13 @@ impl DiskStore {
 }
 
 fn not_opened() -> Error {
-    Error::Poisoned("the row store could not be opened anew".to_owned())
+    Error::Poisoned("the row store could not be reopened".to_owned())
 }
 
 impl Drop for DiskStore {
     fn drop(&mut self) {
         // Otherwise a reader's snapshot would keep the directory locked.
-        self.moments.close();
+        self.slots.close();
     }
 }
 
@@ -366,7 +366,7 @@ impl Store for DiskStore {
 
     fn snapshot(&self) -> Arc<dyn StoreSnapshot> {
         let opened = self.opened.read_recursive();
-        self.moments.hold(opened.as_ref().map(Opened::moment))
+        self.slots.hold(opened.as_ref().map(Opened::snapshot))
     }
 
     fn row_tables(&self) -> Vec<u32> {
@@ -381,13 +381,13 @@ impl Store for DiskStore {
         let dropped = dropped.and_then(|dropped| dropped.map_err(|error| self.failed(error)));
         match dropped {
             Err(Error::Full(error)) => {
-                tracing::warn!(table, %error, "the rows of a dropped table stay for now");
+                tracing::warn!(table, %error, "the rows of a dropped table cannot be removed yet");
                 self.undropped.lock().insert(table);
                 Ok(())
             }
             Ok(true) if self.refusal().is_some() => {
                 // The files are deleted with the last snapshot that uses them.
-                self.openings.fetch_add(1, Ordering::AcqRel);
+                self.reopen_count.fetch_add(1, Ordering::AcqRel);
                 Ok(())
             }
             dropped => dropped.map(|_| ()),
@@ -436,19 +436,19 @@ impl Store for DiskStore {
         let Some(reason) = self.refusal() else { return Ok(()) };
         let mut writing = self.writing.lock();
         // Even without room: reopening and dropping may make some.
-        self.open_stopped(&mut writing)?;
+        self.reopen_stopped(&mut writing)?;
         self.drop_rest()?;
         if self.is_stopped() || !room::has_room(&self.directory) {
             return Err(Error::Full(reason));
         }
-        (writing.next_opening, writing.pause) = (None, FIRST_PAUSE);
+        (writing.next_reopening, writing.pause) = (None, FIRST_PAUSE);
         *self.refusal.lock() = None;
-        tracing::info!(directory = %self.directory.display(), "there is room: writing goes on");
+        tracing::info!(directory = %self.directory.display(), "the disk has room again: writing continues");
         Ok(())
     }
 
-    fn openings(&self) -> u64 {
-        self.openings.load(Ordering::Acquire)
+    fn reopen_count(&self) -> u64 {
+        self.reopen_count.load(Ordering::Acquire)
     }
 }
 

@@ -38,10 +38,10 @@ const ROWS_PREFIX: &str = "rows-";
 /// The key in "meta" of the last batch's number.
 pub(super) const BATCHES: &[u8] = b"batches";
 /// How long the threads of a dropped database may take to close its journal.
-const LET_GO: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A snapshot: the keyspaces, and the sequence number up to which their changes count.
-pub(super) struct Moment {
+pub(super) struct KeyspaceSnapshot {
     pub at: fjall::Snapshot,
     pub keyspaces: Arc<Keyspaces>,
 }
@@ -95,10 +95,10 @@ impl Opened {
     }
 
     /// The state after the last commit.
-    pub fn moment(&self) -> Moment {
+    pub fn snapshot(&self) -> KeyspaceSnapshot {
         // No batch may move rows between keyspaces between these two steps.
         let keyspaces = self.keyspaces.read();
-        Moment { at: self.database.snapshot(), keyspaces: Arc::clone(&keyspaces) }
+        KeyspaceSnapshot { at: self.database.snapshot(), keyspaces: Arc::clone(&keyspaces) }
     }
 
     /// The current keyspaces.
@@ -233,7 +233,7 @@ impl Opened {
     /// its last writes must not mix with those of a reopened database.
     pub fn close(self, directory: &Path) -> bool {
         drop(self);
-        let deadline = Instant::now() + LET_GO;
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
         while is_journal_open(directory) {
             if Instant::now() >= deadline {
                 return false;

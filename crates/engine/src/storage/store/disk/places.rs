@@ -196,7 +196,7 @@ impl SmallTables {
                     }
                     // It is tried again after as many bytes more.
                     Some(error) => {
-                        tracing::warn!(table, %error, "rows stay among those of small tables");
+                        tracing::warn!(table, %error, "the rows of a grown table stay with those of small tables");
                         moves.stay.insert(table, 0);
                     }
                 }

@@ -199,7 +199,7 @@ fn a_failed_write_poisons_the_store_and_reads_go_on() {
 }
 
 #[test]
-fn what_was_not_synced_is_lost_with_the_power() {
+fn unsynced_batches_are_lost_with_the_power() {
     let store = FaultyStore::default();
     store.commit(put(ROWS, &[("a", "1")]), false).unwrap();
     store.sync().unwrap();
@@ -244,7 +244,7 @@ fn a_flush_moves_rows_from_the_journal_to_files() {
 }
 
 #[test]
-fn who_holds_a_moment_does_not_keep_the_directory() {
+fn a_held_snapshot_does_not_keep_the_directory_open() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     store.commit(put(ROWS, &[("a", "1"), ("b", "2")]), true).unwrap();
@@ -258,7 +258,7 @@ fn who_holds_a_moment_does_not_keep_the_directory() {
 /// A reopened store has everything that was committed and continues. Readers keep their snapshot if no row has
 /// changed since.
 #[test]
-fn a_store_that_is_opened_anew_goes_on_behind_its_readers() {
+fn readers_continue_while_a_store_is_reopened() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
@@ -268,9 +268,9 @@ fn a_store_that_is_opened_anew_goes_on_behind_its_readers() {
     // A change outside of rows outdates no snapshot.
     store.commit(put(Keyspace::Log, &[("x", "y")]), false).unwrap();
     for opening in 0..3u64 {
-        assert_eq!(store.openings(), opening);
+        assert_eq!(store.reopen_count(), opening);
         let _writing = store.writing.lock();
-        store.open_again(None).unwrap();
+        store.reopen(None).unwrap();
     }
     assert!(matches!(before.get(ROWS, b"a"), Err(Error::Conflict(_))));
     assert_eq!(entries(&*last, ROWS, b"").len(), 2);
@@ -286,7 +286,7 @@ fn a_store_that_is_opened_anew_goes_on_behind_its_readers() {
         let mut others = 0;
         while !writer.is_finished() {
             let _writing = store.writing.lock();
-            store.open_again(None).unwrap();
+            store.reopen(None).unwrap();
             others += 1;
         }
         writer.join().unwrap();
@@ -378,9 +378,9 @@ fn a_batch_that_failed_is_there_only_if_its_number_is() {
     let held = store.snapshot();
     let last_rows = store.last_rows.load(Ordering::Acquire);
     let asked = |number| Undecided { number, has_rows: true, last_rows };
-    assert_eq!(store.open_again(Some(&asked(6))).unwrap(), 5, "the sixth is not there");
+    assert_eq!(store.reopen(Some(&asked(6))).unwrap(), 5, "the sixth is not there");
     assert_eq!(entries(&*held, ROWS, b"").len(), 1, "nothing has changed for readers");
-    assert_eq!(store.open_again(Some(&asked(5))).unwrap(), 5, "the fifth is");
+    assert_eq!(store.reopen(Some(&asked(5))).unwrap(), 5, "the fifth is");
     let gone = held.get(ROWS, b"a");
     assert!(matches!(gone, Err(Error::Conflict(_))), "readers of before must not see it: {gone:?}");
     store.commit(put(ROWS, &[("b", "2")]), true).unwrap();
@@ -391,7 +391,7 @@ fn a_batch_that_failed_is_there_only_if_its_number_is() {
 /// A visitor of a scan may be slow and may read elsewhere. The store can be reopened meanwhile; the scan then
 /// continues in the same snapshot or returns an error.
 #[test]
-fn a_store_is_opened_anew_amid_a_scan() {
+fn a_store_is_reopened_during_a_scan() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     let mut batch = StoreBatch::new();
@@ -401,14 +401,14 @@ fn a_store_is_opened_anew_amid_a_scan() {
     let mut found = Vec::new();
     let scanned = moment.scan(ROWS, b"", &mut |key, _| {
         if found.len() % 1_000 == 10 {
-            let nested = &mut |_: &[u8], _: &[u8]| store.open_again(None).map(|_| false);
+            let nested = &mut |_: &[u8], _: &[u8]| store.reopen(None).map(|_| false);
             other.scan(ROWS, key, nested)?;
         }
         found.push(key.to_vec());
         Ok(true)
     });
     scanned.unwrap();
-    assert_eq!(store.openings(), 5);
+    assert_eq!(store.reopen_count(), 5);
     assert!(found.into_iter().eq((0..5_000u32).map(|key| key.to_be_bytes().to_vec())));
 
     let mut visited = 0;
@@ -416,7 +416,7 @@ fn a_store_is_opened_anew_amid_a_scan() {
         visited += 1;
         if visited == 1 {
             store.commit(put(ROWS, &[("later", "x")]), true)?;
-            store.open_again(None)?;
+            store.reopen(None)?;
         }
         Ok(true)
     });
@@ -426,7 +426,7 @@ fn a_store_is_opened_anew_amid_a_scan() {
 
 /// A failed compaction leaves files that only a reopening removes, which makes room.
 #[test]
-fn a_store_that_has_stopped_is_opened_anew_although_there_is_no_room() {
+fn a_stopped_store_is_reopened_without_room_too() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
@@ -437,7 +437,7 @@ fn a_store_that_has_stopped_is_opened_anew_although_there_is_no_room() {
     forbid_room(directory.path());
     store.refuse("a test");
     assert!(matches!(store.resume(), Err(Error::Full(_))));
-    assert_eq!(store.openings(), 1);
+    assert_eq!(store.reopen_count(), 1);
     assert!(!left.exists());
     assert_eq!(entries(&*held, ROWS, b"").len(), 1);
     assert!(matches!(store.commit(put(ROWS, &[("b", "2")]), true), Err(Error::Full(_))));
@@ -445,10 +445,10 @@ fn a_store_that_has_stopped_is_opened_anew_although_there_is_no_room() {
     stop(&store, directory.path());
     assert!(matches!(store.sync(), Err(Error::Full(_))), "that it has stopped is no news");
     assert!(matches!(store.resume(), Err(Error::Full(_))));
-    assert_eq!(store.openings(), 1);
+    assert_eq!(store.reopen_count(), 1);
     std::fs::remove_dir(directory.path().join("room")).unwrap();
     store.resume().unwrap();
-    assert_eq!((store.openings(), store.refusal()), (2, None));
+    assert_eq!((store.reopen_count(), store.refusal()), (2, None));
     store.commit(put(ROWS, &[("b", "2")]), true).unwrap();
     assert_eq!(entries(&*store.snapshot(), ROWS, b"").len(), 2);
 }
@@ -469,7 +469,7 @@ fn a_store_that_has_stopped_on_a_disk_with_room_takes_no_write_any_more() {
         assert!(matches!(failed, Error::Poisoned(_)), "{failed:?}");
         assert!(matches!(store.sync(), Err(Error::Poisoned(_))));
         assert!(matches!(store.resume(), Err(Error::Poisoned(_))));
-        assert_eq!((store.openings(), store.refusal()), (0, None));
+        assert_eq!((store.reopen_count(), store.refusal()), (0, None));
         assert_eq!(entries(&*store.snapshot(), ROWS, b"").len(), 1);
     }
 }
@@ -487,7 +487,7 @@ fn rows_are_dropped_while_the_disk_is_full() {
     store.refuse("a test");
     store.drop_rows(7).unwrap();
     assert_eq!(store.row_tables(), [8, 9]);
-    assert_eq!(store.openings(), 1, "whoever publishes moments is told to let go of this one");
+    assert_eq!(store.reopen_count(), 1, "publishers learn that they must release this snapshot");
     assert!(directory.path().join("keyspaces/3").exists());
     assert_eq!(entries(&*held, ROWS, b"").len(), 1);
     drop(held);
@@ -501,7 +501,7 @@ fn rows_are_dropped_while_the_disk_is_full() {
 /// A creation was interrupted or met a full disk: there never was a row, so the next opening starts over. Nothing is
 /// removed if there may have been one.
 #[test]
-fn a_store_that_was_not_made_whole_is_made_anew() {
+fn a_partly_created_store_is_created_again() {
     type Left = (&'static str, Option<u64>);
     let journal: Left = ("0.jnl", Some(64 << 20));
     let place: Left = ("keyspaces", None);
@@ -549,7 +549,7 @@ fn a_store_that_was_not_made_whole_is_made_anew() {
 }
 
 #[test]
-fn what_may_have_held_rows_is_not_made_anew() {
+fn a_store_that_may_have_rows_is_not_created_again() {
     // A definition file that no list names; a batch without a definition; a file of the user.
     for left in ["keyspaces/0/tables/1", "0.jnl", "notes.txt"] {
         let directory = tempfile::tempdir().unwrap();

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_kept_and_what_does_not_costs_no_more_than_there_is_room_for() {
+    fn rows_that_fit_are_kept_and_memory_is_bounded() {
         let bytes = 1 << 20;
         let versions = RowVersions::new(bytes);
         let fit = (bytes / 2 / (ENTRY_BYTES + 200)) as u32;

@@ -247,7 +247,7 @@ fn many_small_tables_cost_no_keyspaces() {
 
 /// A snapshot from before a drop must not be renewed without the dropped rows.
 #[test]
-fn a_moment_of_dropped_rows_is_gone_when_the_store_is_opened_anew() {
+fn a_snapshot_with_dropped_rows_is_revoked_by_a_reopening() {
     let directory = tempfile::tempdir().unwrap();
     let store = open_with(directory.path(), LIMIT);
     store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
@@ -258,7 +258,7 @@ fn a_moment_of_dropped_rows_is_gone_when_the_store_is_opened_anew() {
     assert_eq!(entries(&*before, ROWS, b"").len(), 1);
     {
         let _writing = store.writing.lock();
-        store.open_again(None).unwrap();
+        store.reopen(None).unwrap();
     }
     assert!(matches!(before.get(ROWS, b"a"), Err(Error::Conflict(_))));
     assert_eq!(entries(&*after, ROWS, b"").len(), 0);
@@ -309,7 +309,7 @@ fn a_small_table_is_not_dropped_while_the_disk_is_full() {
     store.drop_rows(7).unwrap();
     assert_eq!(store.row_tables(), [7]);
     assert!(matches!(store.resume(), Err(Error::Full(_))));
-    assert_eq!((store.row_tables(), store.openings()), (vec![7], 0));
+    assert_eq!((store.row_tables(), store.reopen_count()), (vec![7], 0));
     assert_eq!(entries(&*held, ROWS, b"").len(), 1);
     fs::remove_dir(directory.path().join("room")).unwrap();
     store.resume().unwrap();

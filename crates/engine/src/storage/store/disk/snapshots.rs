@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use super::{
     error::store_error,
-    opened::{Moment, Opened},
+    opened::{KeyspaceSnapshot, Opened},
     places::key_of,
     versions::RowVersions,
 };
@@ -24,7 +24,7 @@ use crate::{
 
 /// How long to wait for running reads before snapshots are revoked. A scan reads a page at a time, so the time that
 /// its visitor takes does not count.
-const PATIENCE: Duration = Duration::from_secs(5);
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// Entries of the first page of a scan (many scans end early) and at most of later ones.
 const FIRST_PAGE_ENTRIES: usize = 16;
 const PAGE_ENTRIES: usize = 1_024;
@@ -32,8 +32,8 @@ const PAGE_ENTRIES: usize = 1_024;
 const PAGE_BYTES: usize = 1 << 20;
 
 /// The content of a reader's slot.
-enum HeldMoment {
-    Held(Moment),
+enum SnapshotSlot {
+    Held(KeyspaceSnapshot),
     /// The store was reopened, and rows had changed since the snapshot.
     Past,
     /// The store was closed.
@@ -43,17 +43,17 @@ enum HeldMoment {
 /// The snapshot that a reader holds.
 pub(super) struct DiskSnapshot {
     // Read-locked only during a read of the disk. No thread holds two of these locks.
-    place: RwLock<HeldMoment>,
+    slot: RwLock<SnapshotSlot>,
     versions: Arc<RowVersions>,
 }
 
-impl HeldMoment {
+impl SnapshotSlot {
     /// Empties the slot; returns the snapshot's sequence number and keyspaces.
     fn take(&mut self) -> Option<(SeqNo, Vec<Keyspace>)> {
         let taken = std::mem::replace(self, Self::Past);
         match taken {
-            Self::Held(moment) => {
-                Some((moment.at.seqno(), moment.keyspaces.own.keys().copied().collect()))
+            Self::Held(snapshot) => {
+                Some((snapshot.at.seqno(), snapshot.keyspaces.own.keys().copied().collect()))
             }
             Self::Past => None,
             Self::Closed => {
@@ -65,22 +65,22 @@ impl HeldMoment {
 }
 
 impl DiskSnapshot {
-    fn read<T>(&self, read: impl FnOnce(&Moment) -> Result<T>) -> Result<T> {
-        match &*self.place.read() {
-            HeldMoment::Held(moment) => read(moment),
-            HeldMoment::Past => Err(Error::Conflict(
-                "the row store was opened anew after the disk was full, and this moment of it is \
+    fn read<T>(&self, read: impl FnOnce(&KeyspaceSnapshot) -> Result<T>) -> Result<T> {
+        match &*self.slot.read() {
+            SnapshotSlot::Held(snapshot) => read(snapshot),
+            SnapshotSlot::Past => Err(Error::Conflict(
+                "the row store was reopened after the disk was full, and this snapshot of it is \
                  gone: begin again"
                     .to_owned(),
             )),
-            HeldMoment::Closed => Err(Error::Closed),
+            SnapshotSlot::Closed => Err(Error::Closed),
         }
     }
 }
 
 impl StoreSnapshot for DiskSnapshot {
     fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<StoredBytes>> {
-        self.read(|moment| moment.get(keyspace, key))
+        self.read(|snapshot| snapshot.get(keyspace, key))
     }
 
     fn get_version(
@@ -89,11 +89,11 @@ impl StoreSnapshot for DiskSnapshot {
         key: &[u8],
         version: RowVersion,
     ) -> Result<Option<StoredBytes>> {
-        self.read(|moment| {
+        self.read(|snapshot| {
             if let Some(row) = self.versions.get(version) {
                 return Ok(Some(row));
             }
-            let found = moment.get(keyspace, key)?;
+            let found = snapshot.get(keyspace, key)?;
             found.iter().for_each(|row| self.versions.offer(version, row));
             Ok(found)
         })
@@ -103,7 +103,7 @@ impl StoreSnapshot for DiskSnapshot {
         let mut from = from.to_owned();
         let mut entries = FIRST_PAGE_ENTRIES;
         loop {
-            let page = self.read(|moment| Ok(moment.page(keyspace, &from, entries)))?;
+            let page = self.read(|snapshot| Ok(snapshot.page(keyspace, &from, entries)))?;
             for (key, value) in &page.entries {
                 if !visit(key_of(key, page.is_small), value)? {
                     return Ok(());
@@ -128,7 +128,7 @@ struct Page {
     is_last: Result<bool>,
 }
 
-impl Moment {
+impl KeyspaceSnapshot {
     fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<StoredBytes>> {
         let Some(place) = self.keyspaces.place(keyspace) else { return Ok(None) };
         let found = self.at.get(place.tree, place.key(key));
@@ -168,30 +168,30 @@ fn damaged(error: fjall::Error, keyspace: Keyspace, tree: &fjall::Keyspace, key:
     match store_error(error) {
         Error::Corrupt(what) => {
             let (part, path) = (keyspace.describe(), tree.path().display());
-            Error::Corrupt(format!("{what}, in {path} ({part}), at or behind key {key:02x?}"))
+            Error::Corrupt(format!("{what}, in {path} ({part}), at or after key {key:02x?}"))
         }
         other => other,
     }
 }
 
 /// All snapshots that readers hold.
-pub(super) struct Moments {
+pub(super) struct SnapshotSlots {
     held: Mutex<Vec<Weak<DiskSnapshot>>>,
     /// Recently read row versions, shared by all snapshots.
     versions: Arc<RowVersions>,
 }
 
-impl Moments {
+impl SnapshotSlots {
     /// No snapshot is held yet.
     pub fn new(versions: Arc<RowVersions>) -> Self {
         Self { held: Mutex::default(), versions }
     }
 
     /// Hands out a snapshot. Without one, its reads return an error.
-    pub fn hold(&self, moment: Option<Moment>) -> Arc<DiskSnapshot> {
-        let place = moment.map_or(HeldMoment::Past, HeldMoment::Held);
+    pub fn hold(&self, snapshot: Option<KeyspaceSnapshot>) -> Arc<DiskSnapshot> {
+        let slot = snapshot.map_or(SnapshotSlot::Past, SnapshotSlot::Held);
         let snapshot = Arc::new(DiskSnapshot {
-            place: RwLock::new(place),
+            slot: RwLock::new(slot),
             versions: Arc::clone(&self.versions),
         });
         let mut held = self.held.lock();
@@ -209,10 +209,10 @@ impl Moments {
 
     /// Revokes all snapshots for good. A read that does not end keeps its own.
     pub fn close(&self) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + READ_TIMEOUT;
         for snapshot in self.live() {
-            if let Some(mut place) = snapshot.place.try_write_until(deadline) {
-                *place = HeldMoment::Closed;
+            if let Some(mut slot) = snapshot.slot.try_write_until(deadline) {
+                *slot = SnapshotSlot::Closed;
             }
         }
     }
@@ -224,23 +224,23 @@ impl Moments {
         &self,
         open: impl FnOnce() -> Result<(Opened, SeqNo, T)>,
     ) -> Option<Result<(Opened, T)>> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + READ_TIMEOUT;
         let live = self.live();
-        let mut places: Vec<RwLockWriteGuard<'_, HeldMoment>> = Vec::with_capacity(live.len());
+        let mut slots: Vec<RwLockWriteGuard<'_, SnapshotSlot>> = Vec::with_capacity(live.len());
         for snapshot in &live {
-            places.push(snapshot.place.try_write_until(deadline)?);
+            slots.push(snapshot.slot.try_write_until(deadline)?);
         }
-        let taken: Vec<_> = places.iter_mut().map(|place| place.take()).collect();
-        Some(open().map(|(opened, oldest, told)| {
-            for (place, taken) in places.iter_mut().zip(taken) {
+        let taken: Vec<_> = slots.iter_mut().map(|slot| slot.take()).collect();
+        Some(open().map(|(opened, oldest, result)| {
+            for (slot, taken) in slots.iter_mut().zip(taken) {
                 let Some((at, keyspaces)) = taken else { continue };
-                let moment = opened.moment();
-                let has = |keyspace: &Keyspace| moment.keyspaces.own.contains_key(keyspace);
+                let snapshot = opened.snapshot();
+                let has = |keyspace: &Keyspace| snapshot.keyspaces.own.contains_key(keyspace);
                 if at >= oldest && keyspaces.iter().all(has) {
-                    **place = HeldMoment::Held(moment);
+                    **slot = SnapshotSlot::Held(snapshot);
                 }
             }
-            (opened, told)
+            (opened, result)
         }))
     }
 }

@@ -31,7 +31,7 @@ pub fn encode_rows(rows: &[Row]) -> Vec<u8> {
 /// # Errors
 /// [`Error::Elsewhere`] if the bytes are malformed or contain more rows.
 pub fn decode_rows(bytes: &[u8], columns: usize, most: usize) -> Result<Vec<Row>> {
-    let malformed = || Error::Elsewhere("it sent rows that are none".to_owned());
+    let malformed = || Error::Elsewhere("it sent malformed rows".to_owned());
     let mut rest = bytes;
     let count = u32::from_le_bytes(array(&mut rest).ok_or_else(malformed)?) as usize;
     // Each value takes at least one byte.
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_value_is_is_refused() {
+    fn malformed_values_are_refused() {
         let one = |value: &[u8]| decode_rows(&[&[1, 0, 0, 0], value].concat(), 1, 1);
         assert_eq!(one(&[5, 1]).unwrap(), [[Value::Bool(true)]]);
         let nan = [&[3][..], &f64::NAN.to_bits().to_le_bytes()].concat();

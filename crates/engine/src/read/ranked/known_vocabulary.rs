@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A vocabulary of known numbers, which notes those that are missing.
-pub(super) struct Told<'s> {
+pub(super) struct KnownVocabulary<'s> {
     statistics: &'s KeywordStatistics,
     analyzer: &'s Analyzer,
     wanted: WantedStatistics,
@@ -25,7 +25,7 @@ pub(super) struct Told<'s> {
     first_sets: usize,
 }
 
-impl<'s> Told<'s> {
+impl<'s> KnownVocabulary<'s> {
     pub(super) fn new(statistics: &'s KeywordStatistics, analyzer: &'s Analyzer) -> Self {
         let wanted = WantedStatistics::default();
         Self { statistics, analyzer, wanted, sets: 0, first_sets: 0 }
@@ -53,7 +53,7 @@ impl<'s> Told<'s> {
     }
 }
 
-impl Vocabulary for Told<'_> {
+impl Vocabulary for KnownVocabulary<'_> {
     fn total(&self) -> u64 {
         self.statistics.documents
     }
@@ -102,7 +102,7 @@ impl Vocabulary for Told<'_> {
 
 /// The same in a part of the table, which counts the sets of keywords behind those that are known.
 struct Counting<'s, 'v> {
-    told: Told<'s>,
+    known_words: KnownVocabulary<'s>,
     vocabulary: ViewVocabulary<'v>,
     counted: Vec<u64>,
     wanted: usize,
@@ -110,19 +110,19 @@ struct Counting<'s, 'v> {
 
 impl Vocabulary for Counting<'_, '_> {
     fn total(&self) -> u64 {
-        self.told.total()
+        self.known_words.total()
     }
 
     fn keyword(&self, word: &str, is_exact: bool) -> Option<String> {
-        self.told.keyword(word, is_exact)
+        self.known_words.keyword(word, is_exact)
     }
 
     fn counts(&mut self, keyword: &str) -> remora_words::Result<Counts> {
-        self.told.counts(keyword)
+        self.known_words.counts(keyword)
     }
 
     fn expand(&mut self, pattern: &str) -> remora_words::Result<Result<Vec<Expansion>, String>> {
-        self.told.expand(pattern)
+        self.known_words.expand(pattern)
     }
 
     fn union(
@@ -130,7 +130,7 @@ impl Vocabulary for Counting<'_, '_> {
         keywords: &[String],
         counts: Option<&dyn Fn(Place) -> bool>,
     ) -> remora_words::Result<u64> {
-        if let (_, Some(known)) = self.told.set(counts.is_none()) {
+        if let (_, Some(known)) = self.known_words.set(counts.is_none()) {
             return Ok(known);
         }
         if self.counted.len() >= self.wanted {
@@ -154,12 +154,12 @@ impl Ranked {
         let analyzer = words.analyzer()?;
         let parsed =
             query::parse(&asked.text, &analyzer, &names(schema, words)).map_err(refused)?;
-        let mut told = Told::new(statistics, &analyzer);
+        let mut known_words = KnownVocabulary::new(statistics, &analyzer);
         if let Some(root) = &parsed.root {
-            Matcher::new(root, &mut told, asked.idf).map_err(refused)?;
+            Matcher::new(root, &mut known_words, asked.idf).map_err(refused)?;
         }
         let totals = is_by_expression(asked) && statistics.totals.is_none();
-        Ok(WantedStatistics { totals, needs_hits, ..told.missing() })
+        Ok(WantedStatistics { totals, needs_hits, ..known_words.missing() })
     }
 
     /// Whether the words with wildcards that were asked for stand for the keywords that a part says they do.
@@ -220,9 +220,9 @@ impl Ranked {
             let nothing = KeywordStatistics::default();
             let known = asked.statistics.as_deref().unwrap_or(&nothing);
             let parsed = query::parse(&asked.text, &analyzer, &fields).map_err(refused)?;
-            let told = Told::new(known, &analyzer);
+            let known_words = KnownVocabulary::new(known, &analyzer);
             let (counts, wanted) = (Vec::new(), wanted.unions);
-            let mut counting = Counting { told, vocabulary, counted: counts, wanted };
+            let mut counting = Counting { known_words, vocabulary, counted: counts, wanted };
             if let Some(root) = &parsed.root {
                 let planned = Matcher::new(root, &mut counting, asked.idf);
                 planned.map_err(|error| counting.vocabulary.error(error))?;
@@ -238,6 +238,6 @@ impl Ranked {
 
 /// The error for numbers by which a query cannot be planned.
 pub(super) fn incomplete() -> Error {
-    let message = "the numbers of keywords that came with the query are not those that it needs";
+    let message = "the keyword statistics sent with the query are not those that it needs";
     Error::request(RequestPart::Expression, message)
 }
