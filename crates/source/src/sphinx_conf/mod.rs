@@ -45,7 +45,7 @@ use keys::{Meaning, SectionKind};
 use text::Section;
 
 pub use command::end_commands;
-pub use listen::{Listen, Place, Protocol};
+pub use listen::{Listen, ListenAddress, Protocol};
 pub use load::Loaded;
 
 /// Most bytes of a file.

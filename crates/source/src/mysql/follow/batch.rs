@@ -13,7 +13,7 @@ pub(super) const FULL_CHANGES: usize = 16_384;
 /// Changes of whole transactions and of the one that is being read.
 #[derive(Default)]
 pub(super) struct Batch {
-    tables: Vec<Part>,
+    tables: Vec<TableBatch>,
     places: FxHashMap<Arc<str>, usize>,
     /// Of everything, and of the whole transactions among it.
     changes: usize,
@@ -23,7 +23,7 @@ pub(super) struct Batch {
 }
 
 /// The changes of one table.
-struct Part {
+struct TableBatch {
     table: Arc<str>,
     changes: Vec<Change>,
     /// How many of them belong to whole transactions.
@@ -37,7 +37,7 @@ impl Batch {
             return *place;
         }
         let place = self.tables.len();
-        self.tables.push(Part { table: Arc::clone(table), changes: Vec::new(), whole: 0 });
+        self.tables.push(TableBatch { table: Arc::clone(table), changes: Vec::new(), whole: 0 });
         self.places.insert(Arc::clone(table), place);
         place
     }

@@ -63,7 +63,7 @@ pub(crate) struct FollowState {
 
 /// What the owner wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum RequestedState {
     /// To follow.
     #[default]
     Run,
@@ -86,7 +86,7 @@ pub(crate) enum TableOrder {
 
 #[derive(Default)]
 struct Orders {
-    wanted: Wanted,
+    wanted: RequestedState,
     tables: VecDeque<TableOrder>,
     /// Whether nothing runs and following waits to be wanted.
     at_rest: bool,
@@ -126,17 +126,17 @@ impl FollowState {
     }
 
     /// What the owner wants now.
-    pub fn wanted(&self) -> Wanted {
+    pub fn wanted(&self) -> RequestedState {
         self.orders.lock().wanted
     }
 
     /// Says what is wanted, and sees to it that everyone notices. Closing is for good.
-    pub fn want(&self, wanted: Wanted) {
+    pub fn want(&self, wanted: RequestedState) {
         let mut orders = self.orders.lock();
-        if orders.wanted != Wanted::Close {
+        if orders.wanted != RequestedState::Close {
             orders.wanted = wanted;
         }
-        if orders.wanted == Wanted::Run {
+        if orders.wanted == RequestedState::Run {
             orders.at_rest = false;
             self.board.resume();
         }
@@ -144,7 +144,7 @@ impl FollowState {
         if let Some(inbox) = &orders.inbox {
             inbox.push(Message::Order);
         }
-        let interrupter = orders.interrupter.clone().filter(|_| wanted != Wanted::Run);
+        let interrupter = orders.interrupter.clone().filter(|_| wanted != RequestedState::Run);
         drop(orders);
         if let Some(interrupter) = interrupter {
             interrupter.interrupt();
@@ -154,8 +154,8 @@ impl FollowState {
     /// Following cannot go on by itself: it stops, unless its owner wants something else already.
     pub fn fail(&self, reason: String) {
         let mut orders = self.orders.lock();
-        if orders.wanted == Wanted::Run {
-            orders.wanted = Wanted::Stop;
+        if orders.wanted == RequestedState::Run {
+            orders.wanted = RequestedState::Stop;
             self.board.set_state(State::Failed(reason));
         }
     }
@@ -163,21 +163,21 @@ impl FollowState {
     /// Waits until following is wanted; false if it never will be again. Nothing may run any more.
     pub fn wait_to_run(&self) -> bool {
         let mut orders = self.orders.lock();
-        while orders.wanted == Wanted::Stop {
+        while orders.wanted == RequestedState::Stop {
             orders.at_rest = true;
             self.board.rest();
             self.changed.notify_all();
             self.changed.wait(&mut orders);
         }
         orders.at_rest = false;
-        orders.wanted == Wanted::Run
+        orders.wanted == RequestedState::Run
     }
 
     /// Waits until nothing runs any more, or following is wanted again; false if that takes longer.
     pub fn wait_for_rest(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let mut orders = self.orders.lock();
-        while orders.wanted == Wanted::Stop && !orders.at_rest {
+        while orders.wanted == RequestedState::Stop && !orders.at_rest {
             if self.changed.wait_until(&mut orders, deadline).timed_out() {
                 return false;
             }
@@ -189,7 +189,7 @@ impl FollowState {
     pub fn pause(&self, time: Duration) {
         let deadline = Instant::now() + time;
         let mut orders = self.orders.lock();
-        while orders.wanted == Wanted::Run {
+        while orders.wanted == RequestedState::Run {
             if self.changed.wait_until(&mut orders, deadline).timed_out() {
                 return;
             }
