@@ -329,7 +329,7 @@ struct Subquery {
     signature: Signature,
     /// Whether it runs for each row, whatever was known.
     is_volatile: bool,
-    known: Mutex<Known>,
+    known: Mutex<SubqueryResults>,
     /// Plans that no thread runs now.
     idle: Mutex<Vec<Ready>>,
     /// Whether such plans can be made.
@@ -386,12 +386,12 @@ pub(super) fn by_row(call: &ScalarFunction, slot: usize) -> PlanResult<Option<By
 
 /// What a subquery gave, by the values it was asked with.
 #[derive(Default)]
-struct Known {
+struct SubqueryResults {
     results: FxHashMap<Vec<ScalarValue>, ScalarValue>,
     bytes: usize,
 }
 
-impl Known {
+impl SubqueryResults {
     /// Keeps a result if there is room.
     fn keep(&mut self, args: &[ScalarValue], value: &ScalarValue) {
         let bytes = args.iter().map(ScalarValue::size).sum::<usize>() + value.size();

@@ -30,21 +30,21 @@ use crate::{
 const MAX_NAME: usize = 64;
 
 /// A place in the text, 1 for its first byte; 0 is none.
-type Place = u64;
+type TextOffset = u64;
 
 /// What the names of a SELECT mean.
 #[derive(Default)]
 pub(super) struct Notes {
     /// Tables and views, by the places of their names.
-    tables: FxHashMap<Place, TableName>,
+    tables: FxHashMap<TextOffset, TableName>,
     /// What columns are called with their tables, by the places of their names.
-    columns: FxHashMap<Place, Vec<Ident>>,
+    columns: FxHashMap<TextOffset, Vec<Ident>>,
     /// What the columns of a relation have before their names, by what plans call it.
     relations: FxHashMap<String, Vec<Ident>>,
     /// What is selected, by the places of SELECT.
-    items: FxHashMap<Place, Vec<NotedItem>>,
+    items: FxHashMap<TextOffset, Vec<NotedItem>>,
     /// The names that a NATURAL JOIN joins by, by the places of the tables behind it.
-    natural: FxHashMap<Place, Vec<String>>,
+    natural: FxHashMap<TextOffset, Vec<String>>,
 }
 
 /// What is selected by one item.
@@ -181,7 +181,7 @@ impl Resolver<'_> {
     }
 
     /// Notes the names that a NATURAL JOIN joins by.
-    pub(super) fn note_natural(&self, place: Option<Place>, names: &[String]) {
+    pub(super) fn note_natural(&self, place: Option<TextOffset>, names: &[String]) {
         if let (Some(notes), Some(place)) = (&self.notes, place) {
             notes.borrow_mut().natural.insert(place, names.to_vec());
         }
@@ -189,12 +189,12 @@ impl Resolver<'_> {
 }
 
 /// The place of a name in the text.
-fn place(name: &Ident) -> Option<Place> {
+fn place(name: &Ident) -> Option<TextOffset> {
     Some(name.span.start.column).filter(|column| *column > 0)
 }
 
 /// The place by which a table in FROM is told from others.
-pub(super) fn place_of(factor: &TableFactor) -> Option<Place> {
+pub(super) fn place_of(factor: &TableFactor) -> Option<TextOffset> {
     match factor {
         TableFactor::Table { name, .. } => place(name.0.first()?.as_ident()?),
         TableFactor::Derived { alias, .. } | TableFactor::JsonTable { alias, .. } => {
@@ -205,7 +205,7 @@ pub(super) fn place_of(factor: &TableFactor) -> Option<Place> {
 }
 
 /// The place of the SELECT that names the columns of a query.
-fn first_select(query: &Query) -> Option<Place> {
+fn first_select(query: &Query) -> Option<TextOffset> {
     use datafusion::sql::sqlparser::ast::SetExpr;
     let mut body = query.body.as_ref();
     loop {
@@ -235,7 +235,7 @@ impl Notes {
     /// that was given and is none.
     fn name_columns(
         &mut self,
-        first: Option<Place>,
+        first: Option<TextOffset>,
         are_given: bool,
         outputs: &[Output],
     ) -> Result<()> {

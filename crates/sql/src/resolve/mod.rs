@@ -35,7 +35,7 @@ mod views;
 
 pub(crate) use frozen::{check_column_name, frozen};
 pub(crate) use items::texts;
-pub(crate) use places::{Place, SelectKind};
+pub(crate) use places::{SelectKind, StatementTable};
 pub(crate) use select::MAX_COLUMNS;
 pub(crate) use sphinx::{asked_of_agents, max_query_time, most_matches};
 pub(crate) use tables::SessionCatalog;
@@ -64,7 +64,7 @@ use places::Standing;
 use remora_engine::TextQuery;
 use remora_mysql::ErrorCode;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
-use sought::Wanted;
+use sought::RequiredValues;
 
 /// Deepest nesting of queries.
 const MAX_DEPTH: usize = 64;
@@ -107,7 +107,7 @@ pub(crate) struct Resolved {
     /// The tables it reads.
     pub tables: Vec<(String, Arc<dyn TableProvider>)>,
     /// Where they stand, in their order.
-    pub places: Vec<Place>,
+    pub places: Vec<StatementTable>,
     /// How many SELECTs there are.
     pub selects: usize,
     /// The queries by keywords, and the tables that they are asked of.
@@ -200,13 +200,13 @@ struct Resolver<'c> {
     /// The common table expressions that were named, as plans call them.
     named: HashSet<String>,
     /// Where the tables stand.
-    places: Vec<Place>,
+    places: Vec<StatementTable>,
     /// How many SELECTs were met.
     selects: usize,
     /// The index hints of the SELECT whose FROM is resolved.
     hints: Vec<Hint>,
     /// What its condition says of the tables of `information_schema`.
-    wanted: Vec<Wanted>,
+    wanted: Vec<RequiredValues>,
     /// What WEIGHT() is in the SELECT that is resolved.
     weight: Option<Expr>,
     /// The views that were named, those within views too.

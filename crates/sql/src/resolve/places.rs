@@ -16,7 +16,7 @@ pub(crate) enum SelectKind {
 
 /// A table in a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct StatementTable {
     /// What plans call it.
     pub unique: String,
     /// What the statement calls it.

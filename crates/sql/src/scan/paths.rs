@@ -37,7 +37,7 @@ const TEXTS_OF_DOCUMENTS: i64 = 46;
 /// What those of a table's paths that are indexed, by their places in its definition, say of a condition: it holds for
 /// every row for which the condition does. `None` if they say nothing.
 pub(super) fn by_paths(table: &EngineTable, indexed: &[usize], filter: &Expr) -> Option<Filter> {
-    (!indexed.is_empty()).then(|| at_depth(&Asked { table, indexed }, filter, 0))?
+    (!indexed.is_empty()).then(|| at_depth(&IndexedTable { table, indexed }, filter, 0))?
 }
 
 /// The place of the path that an expression of a key leads along, one over the members of arrays; `None` of any other.
@@ -49,13 +49,13 @@ pub(crate) fn declared(table: &SqlTable, expression: &str) -> Option<usize> {
 }
 
 /// Of which table it is asked.
-struct Asked<'t> {
+struct IndexedTable<'t> {
     table: &'t EngineTable,
     /// Its paths that every segment has.
     indexed: &'t [usize],
 }
 
-fn at_depth(asked: &Asked<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
+fn at_depth(asked: &IndexedTable<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
     match filter {
         Expr::BinaryExpr(binary) => compared(asked, binary, depth),
         Expr::InList(list) => listed(asked, list),
@@ -76,7 +76,7 @@ impl Indexed {
     }
 
     /// The path that a document is asked for. `functions` may do that.
-    fn of(asked: &Asked<'_>, expr: &Expr, functions: &[&str]) -> Option<Self> {
+    fn of(asked: &IndexedTable<'_>, expr: &Expr, functions: &[&str]) -> Option<Self> {
         let Expr::ScalarFunction(call) = expr else { return None };
         if call.name() == "json_unquote" && functions.contains(&"->>") {
             let [inner] = call.args.as_slice() else { return None };
@@ -87,7 +87,7 @@ impl Indexed {
     }
 
     /// The numbers of a set, whatever of them is asked.
-    fn of_set(asked: &Asked<'_>, set: &Expr) -> Option<Self> {
+    fn of_set(asked: &IndexedTable<'_>, set: &Expr) -> Option<Self> {
         match set {
             Expr::ScalarFunction(call) if matches!(call.name(), "any" | "all") => {
                 Self::of_set(asked, call.args.first()?)
@@ -96,11 +96,11 @@ impl Indexed {
         }
     }
 
-    fn at(asked: &Asked<'_>, document: &Expr, path: &Expr) -> Option<Self> {
+    fn at(asked: &IndexedTable<'_>, document: &Expr, path: &Expr) -> Option<Self> {
         Self::along(asked, document, names(&Path::parse(&search::text(path)?).ok()?)?)
     }
 
-    fn along(asked: &Asked<'_>, document: &Expr, names: Vec<String>) -> Option<Self> {
+    fn along(asked: &IndexedTable<'_>, document: &Expr, names: Vec<String>) -> Option<Self> {
         let Expr::Column(named) = document else { return None };
         let table = asked.table;
         let index = table.schema.index_of(&named.name).ok()?;
@@ -123,7 +123,7 @@ pub(crate) fn names(path: &Path) -> Option<Vec<String>> {
     path.steps.iter().map(name).collect()
 }
 
-fn compared(asked: &Asked<'_>, binary: &BinaryExpr, depth: usize) -> Option<Filter> {
+fn compared(asked: &IndexedTable<'_>, binary: &BinaryExpr, depth: usize) -> Option<Filter> {
     let BinaryExpr { left, op, right } = binary;
     match op {
         Operator::Or => {
@@ -170,7 +170,7 @@ fn parts(binary: &BinaryExpr) -> Option<Vec<&Expr>> {
 }
 
 fn function_compared(
-    asked: &Asked<'_>,
+    asked: &IndexedTable<'_>,
     call: &ScalarFunction,
     op: Operator,
     literal: &Expr,
@@ -245,7 +245,7 @@ fn text(path: &Indexed, key: &ScalarValue) -> Option<Filter> {
     (!is_of_another).then(|| path.test(PathTest::Begins(text.to_owned())))
 }
 
-fn listed(asked: &Asked<'_>, list: &InList) -> Option<Filter> {
+fn listed(asked: &IndexedTable<'_>, list: &InList) -> Option<Filter> {
     let Expr::ScalarFunction(call) = list.expr.as_ref() else { return None };
     if list.negated || list.list.len() > MOST_LISTED {
         return None;
@@ -261,7 +261,7 @@ fn listed(asked: &Asked<'_>, list: &InList) -> Option<Filter> {
     Some(Filter::Or(parts))
 }
 
-fn called(asked: &Asked<'_>, call: &ScalarFunction, depth: usize) -> Option<Filter> {
+fn called(asked: &IndexedTable<'_>, call: &ScalarFunction, depth: usize) -> Option<Filter> {
     match (call.name(), call.args.as_slice()) {
         ("truth", [inner]) if depth < DEEPEST => at_depth(asked, inner, depth + 1),
         (NUMBERS_OF, [set, name, values @ ..]) => {

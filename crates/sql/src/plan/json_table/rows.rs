@@ -44,7 +44,7 @@ const COUNTED_BYTES: usize = 64 << 10;
 
 /// What rows are made.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct JsonRowsRequest {
     pub table: Arc<JsonTable>,
     /// What plans call the table.
     pub called: Arc<str>,
@@ -59,12 +59,16 @@ pub(super) struct Wanted {
 #[derive(Clone, Debug)]
 pub(crate) struct JsonRowsExec {
     input: Arc<dyn ExecutionPlan>,
-    wanted: Wanted,
+    wanted: JsonRowsRequest,
     properties: Arc<PlanProperties>,
 }
 
 impl JsonRowsExec {
-    pub(super) fn new(input: Arc<dyn ExecutionPlan>, wanted: Wanted, schema: SchemaRef) -> Self {
+    pub(super) fn new(
+        input: Arc<dyn ExecutionPlan>,
+        wanted: JsonRowsRequest,
+        schema: SchemaRef,
+    ) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),
             input.output_partitioning().clone(),
@@ -167,7 +171,7 @@ async fn some(batch: RecordBatch) -> Result<Option<RecordBatch>> {
 
 /// What all batches are made by.
 struct Making {
-    wanted: Wanted,
+    wanted: JsonRowsRequest,
     schema: SchemaRef,
     options: Arc<ConfigOptions>,
     /// What the document that rows are made of and its rows take.

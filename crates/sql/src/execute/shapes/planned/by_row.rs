@@ -26,9 +26,9 @@ use rustc_hash::FxHashMap;
 
 use super::{
     read::Reading,
-    run::{Asked, SLICE, value_of},
+    run::{PlannedRun, SLICE, value_of},
     steps::{Expression, Step, all_evaluated, of_columns},
-    tree::{Of, Part},
+    tree::{Of, PlanNode},
 };
 use crate::{aside::wait_aside, scan::settled::query_of};
 
@@ -37,7 +37,7 @@ const MANY_ROWS: u64 = 64;
 
 /// A query that runs for one row after the other.
 pub(super) struct RowQuery {
-    pub part: Part,
+    pub part: PlanNode,
     /// Whether it is asked for rows rather than its only value.
     pub is_exists: bool,
     /// The slots of the values of the row.
@@ -102,7 +102,7 @@ impl Beside {
 
     /// The rows with what the queries give for each; `None` if one has several rows, or more would be looked at than
     /// may be.
-    fn apply(&self, batch: &RecordBatch, asked: &Asked) -> PlanResult<Option<RecordBatch>> {
+    fn apply(&self, batch: &RecordBatch, asked: &PlannedRun) -> PlanResult<Option<RecordBatch>> {
         if batch.num_rows() == 0 {
             return Ok(Some(RecordBatch::new_empty(Arc::clone(&self.schema))));
         }
@@ -128,7 +128,7 @@ struct Left {
 }
 
 impl Left {
-    fn of(asked: &Asked) -> Self {
+    fn of(asked: &PlannedRun) -> Self {
         let end = (!asked.is_aside).then(|| Instant::now() + SLICE);
         Self { end, bytes: asked.most().bytes }
     }
@@ -145,12 +145,12 @@ impl Left {
 struct Running<'a> {
     query: &'a RowQuery,
     /// What is asked of the tables around.
-    around: &'a Asked,
-    asked: Asked,
+    around: &'a PlannedRun,
+    asked: PlannedRun,
 }
 
 impl<'a> Running<'a> {
-    fn of(around: &'a Asked, number: usize) -> PlanResult<Self> {
+    fn of(around: &'a PlannedRun, number: usize) -> PlanResult<Self> {
         let Some(query) = around.plan.queries.get(number) else {
             return exec_err!("there is no query {number} in a kept plan");
         };
@@ -233,7 +233,7 @@ impl<'a> Running<'a> {
     }
 }
 
-impl Asked {
+impl PlannedRun {
     /// What a step makes of a batch; `None` if more would be looked at than may be.
     pub(super) fn apply(
         &self,

@@ -49,13 +49,13 @@ use crate::{
     catalog::Reader,
     parse::{Source, Statement},
     plan::Settled,
-    resolve::Place,
+    resolve::StatementTable,
     scan::FewScan,
     state::SessionState,
 };
 use by_row::RowQuery;
 use taken::Sum;
-use tree::Part;
+use tree::PlanNode;
 use views::NamedView;
 
 /// Most plans of one shape.
@@ -86,12 +86,12 @@ pub(super) struct Plan {
     /// The sums of literals that conditions ask for.
     sums: Vec<Sum>,
     reads: Vec<Read>,
-    root: Part,
+    root: PlanNode,
     /// The order of the rows, if the engine has it of the rows of a scan, each of which gives at most one that is
     /// shown, or several beside each other.
     order: Option<(usize, Vec<SortKey>)>,
     /// The constants that are settled for each run, by their numbers.
-    settled: Vec<Settled<Part>>,
+    settled: Vec<Settled<PlanNode>>,
     /// The queries that run for one row after the other, by their numbers.
     queries: Vec<RowQuery>,
     /// Whether its expressions call functions, which may ask for the session.
@@ -109,7 +109,7 @@ struct Read {
     /// The table among all.
     table: usize,
     /// Where it stands in the statement.
-    place: Option<Place>,
+    place: Option<StatementTable>,
     /// The conditions that are filled with the other literals, and the table among all that they are of.
     tests: Option<(usize, Tests)>,
 }

@@ -23,7 +23,7 @@ use super::{
     super::{plan::sortable, table::Table},
     by_row::Beside,
     group::Grouping,
-    tree::{Of, Origin, Part, Tree},
+    tree::{Of, Origin, PlanNode, Tree},
     window::Window,
 };
 use crate::{
@@ -47,13 +47,13 @@ pub(super) enum Step {
 pub(super) type Expression = Arc<dyn PhysicalExpr>;
 
 /// What functions ask that are called; `None` where none are.
-pub(super) type Asked<'a> = Option<&'a Arc<Context>>;
+pub(super) type FunctionContext<'a> = Option<&'a Arc<Context>>;
 
 /// The order that a plan brings the rows of a scan in, as the engine says it, and that scan; `None` if it does more
 /// than that, or the engine does not have it. `table` gives the table of a scan.
 pub(super) fn order<'t>(
     tree: &Tree,
-    part: &Part,
+    part: &PlanNode,
     table: impl Fn(usize) -> Option<&'t Table>,
 ) -> Option<(usize, Vec<SortKey>)> {
     let mut origins = part.of.origins(&tree.widths());
@@ -80,7 +80,7 @@ pub(super) fn order<'t>(
 /// The order in which a query takes the first rows of its only scan, and how many, if the engine has it.
 pub(super) fn first_of<'t>(
     tree: &Tree,
-    part: &Part,
+    part: &PlanNode,
     table: impl Fn(usize) -> Option<&'t Table>,
 ) -> Option<(Vec<SortKey>, usize)> {
     let sorted = part.steps.iter().position(|step| matches!(step, Step::Sort(_)))?;
@@ -222,7 +222,11 @@ impl Step {
     }
 
     /// What it makes of a batch, if it is no [`Beside`], which asks more.
-    pub(super) fn apply(&self, batch: &RecordBatch, asked: Asked<'_>) -> PlanResult<RecordBatch> {
+    pub(super) fn apply(
+        &self,
+        batch: &RecordBatch,
+        asked: FunctionContext<'_>,
+    ) -> PlanResult<RecordBatch> {
         // Nothing is calculated for no rows: it might be an error.
         let is_empty = batch.num_rows() == 0;
         match self {
@@ -259,7 +263,7 @@ impl Step {
 pub(super) fn evaluated(
     expression: &Expression,
     batch: &RecordBatch,
-    asked: Asked<'_>,
+    asked: FunctionContext<'_>,
 ) -> PlanResult<ArrayRef> {
     let _caller = asked.map(Caller::new);
     expression.evaluate(batch)?.into_array(batch.num_rows())
@@ -269,7 +273,7 @@ pub(super) fn evaluated(
 pub(super) fn all_evaluated(
     expressions: &[Expression],
     batch: &RecordBatch,
-    asked: Asked<'_>,
+    asked: FunctionContext<'_>,
 ) -> PlanResult<Vec<ArrayRef>> {
     expressions.iter().map(|expression| evaluated(expression, batch, asked)).collect()
 }
@@ -293,7 +297,7 @@ pub(super) fn of_columns(
 fn sorted(
     batch: &RecordBatch,
     keys: &[(Expression, PhysicalSortExpr)],
-    asked: Asked<'_>,
+    asked: FunctionContext<'_>,
 ) -> PlanResult<RecordBatch> {
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
     for (expression, key) in keys {
