@@ -109,7 +109,7 @@ impl ViewScan {
             let plan = Plan::new(&view, &selection, moment.1)?;
             let selected = plan.run(&view, moment.0, Instant::now())?;
             let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
-            let told = |query| Told::new(&view, &selected.docs, query, bm25, moment);
+            let told = |query| ScoreValues::new(&view, &selected.docs, query, bm25, moment);
             let scores = scores.into_iter().map(told).collect::<Result<_>>()?;
             let walk = SegmentWalk::new(selected.docs, scores, request.in_key_order, chunk);
             (Way::Segments(walk), selected.total)
@@ -148,11 +148,11 @@ impl ViewScan {
             Way::Rows(_) => &[],
         };
         // A statement is killed between batches, so that they must be small.
-        let tells_factors = scores.iter().any(|told| matches!(told, Told::Factors(..)));
+        let tells_factors = scores.iter().any(|told| matches!(told, ScoreValues::Factors(..)));
         let most = if tells_factors { most.min(FACTOR_ROWS) } else { most };
         let new = |kind| ColumnBuilder::new(kind, most.min(1 << 16));
         let kinds = self.sources.iter().map(Source::kind);
-        let kinds = kinds.chain(scores.iter().map(Told::kind));
+        let kinds = kinds.chain(scores.iter().map(ScoreValues::kind));
         let columns = kinds.map(new).collect();
         let mut batch = Batch { columns, rows: 0, most, most_bytes: self.batch_bytes };
         match &mut self.way {
@@ -186,14 +186,14 @@ pub(super) fn bytes_of(asked: Option<usize>) -> usize {
 }
 
 /// Values that a text condition computes for rows.
-enum Told {
+enum ScoreValues {
     /// The scores of each segment.
     Scores(Vec<SegmentScores>),
     /// The factors of a ranking expression.
     Factors(Box<Ranked>, FactorsForm),
 }
 
-impl Told {
+impl ScoreValues {
     fn new(
         view: &TableView,
         selected: &[Docs],
@@ -269,7 +269,7 @@ struct SegmentWalk {
     /// The matching documents of each segment.
     selected: Vec<Docs>,
     /// The computed values, which follow the columns.
-    scores: Vec<Told>,
+    scores: Vec<ScoreValues>,
     /// For each segment the first document not returned yet.
     next: Vec<u32>,
     /// The current segment, unless all are read in key order.
@@ -282,7 +282,12 @@ struct SegmentWalk {
 }
 
 impl SegmentWalk {
-    fn new(selected: Vec<Docs>, scores: Vec<Told>, in_key_order: bool, chunk: usize) -> Self {
+    fn new(
+        selected: Vec<Docs>,
+        scores: Vec<ScoreValues>,
+        in_key_order: bool,
+        chunk: usize,
+    ) -> Self {
         let next = vec![0; selected.len()];
         let in_key_order = in_key_order && selected.len() > 1;
         let (docs, runs) = (Vec::new(), Vec::new());
@@ -420,7 +425,7 @@ impl SegmentWalk {
     fn gather_scores(&self, view: &TableView, first: usize, batch: &mut Batch) -> Result<()> {
         for (told, out) in self.scores.iter().zip(batch.columns.iter_mut().skip(first)) {
             match told {
-                Told::Scores(scores) => {
+                ScoreValues::Scores(scores) => {
                     for (segment, run) in &self.runs {
                         let docs = self.docs.get(run.clone()).unwrap_or_default();
                         let scores = scores.get(*segment);
@@ -428,7 +433,7 @@ impl SegmentWalk {
                         docs.iter().try_for_each(|doc| out.push(&Value::Float(score(doc))))?;
                     }
                 }
-                Told::Factors(ranked, form) => {
+                ScoreValues::Factors(ranked, form) => {
                     for text in self.factors(view, ranked, *form)? {
                         out.push(&Value::Text(text.into()))?;
                     }

@@ -9,8 +9,8 @@ mod bounds;
 mod document;
 mod passes;
 mod shifts;
+mod statistics_vocabulary;
 mod tiers;
-mod told;
 mod top_k;
 mod vocabulary;
 
@@ -31,8 +31,8 @@ use crate::{
 };
 use document::SegmentDocument;
 use shifts::Phrase;
+use statistics_vocabulary::{StatisticsVocabulary, incomplete};
 use tiers::{Set, Tiers};
-use told::{Told, incomplete};
 use vocabulary::ViewVocabulary;
 
 /// A query over one table at one moment.
@@ -124,7 +124,7 @@ impl Ranked {
         let count = fields.len();
         let (matcher, totals, documents) = match (&asked.statistics, view) {
             (Some(statistics), _) => {
-                let mut told = Told::new(statistics, &analyzer);
+                let mut told = StatisticsVocabulary::new(statistics, &analyzer);
                 let plan = |root| Matcher::new(root, &mut told, asked.idf);
                 let matcher = parsed.root.as_ref().map(plan).transpose().map_err(refused)?;
                 let totals = statistics.totals.clone().unwrap_or_default();
@@ -364,7 +364,7 @@ impl Ranked {
         &self,
         view: &TableView,
         docs: &[DocSet],
-        wanted: Wanted,
+        wanted: RankedRequest,
     ) -> Result<Vec<Weights>> {
         if let Some(best) = self.best(view, docs, wanted)? {
             return Ok(best);
@@ -430,7 +430,7 @@ pub(crate) type Weights = Vec<(u32, i32)>;
 
 /// Which rows are asked for.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct RankedRequest {
     /// How many, with the highest weights; `None` is all.
     pub rows: Option<usize>,
     /// Whether of those with one weight the lowest keys come first, and no others are needed.

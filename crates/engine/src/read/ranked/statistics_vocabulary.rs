@@ -4,7 +4,7 @@
 use remora_words::{
     WordsError,
     analysis::Analyzer,
-    matching::{Counts, Expansion, Matcher, Place, Vocabulary},
+    matching::{Counts, Expansion, Matcher, PackedPosition, Vocabulary},
     query::{self, Wildcard},
 };
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A vocabulary of known numbers, which notes those that are missing.
-pub(super) struct Told<'s> {
+pub(super) struct StatisticsVocabulary<'s> {
     statistics: &'s KeywordStatistics,
     analyzer: &'s Analyzer,
     wanted: WantedStatistics,
@@ -25,7 +25,7 @@ pub(super) struct Told<'s> {
     first_sets: usize,
 }
 
-impl<'s> Told<'s> {
+impl<'s> StatisticsVocabulary<'s> {
     pub(super) fn new(statistics: &'s KeywordStatistics, analyzer: &'s Analyzer) -> Self {
         let wanted = WantedStatistics::default();
         Self { statistics, analyzer, wanted, sets: 0, first_sets: 0 }
@@ -53,7 +53,7 @@ impl<'s> Told<'s> {
     }
 }
 
-impl Vocabulary for Told<'_> {
+impl Vocabulary for StatisticsVocabulary<'_> {
     fn total(&self) -> u64 {
         self.statistics.documents
     }
@@ -94,7 +94,7 @@ impl Vocabulary for Told<'_> {
     fn union(
         &mut self,
         _: &[String],
-        counts: Option<&dyn Fn(Place) -> bool>,
+        counts: Option<&dyn Fn(PackedPosition) -> bool>,
     ) -> remora_words::Result<u64> {
         Ok(self.set(counts.is_none()).1.unwrap_or(0))
     }
@@ -102,7 +102,7 @@ impl Vocabulary for Told<'_> {
 
 /// The same in a part of the table, which counts the sets of keywords behind those that are known.
 struct Counting<'s, 'v> {
-    told: Told<'s>,
+    told: StatisticsVocabulary<'s>,
     vocabulary: ViewVocabulary<'v>,
     counted: Vec<u64>,
     wanted: usize,
@@ -128,7 +128,7 @@ impl Vocabulary for Counting<'_, '_> {
     fn union(
         &mut self,
         keywords: &[String],
-        counts: Option<&dyn Fn(Place) -> bool>,
+        counts: Option<&dyn Fn(PackedPosition) -> bool>,
     ) -> remora_words::Result<u64> {
         if let (_, Some(known)) = self.told.set(counts.is_none()) {
             return Ok(known);
@@ -154,7 +154,7 @@ impl Ranked {
         let analyzer = words.analyzer()?;
         let parsed =
             query::parse(&asked.text, &analyzer, &names(schema, words)).map_err(refused)?;
-        let mut told = Told::new(statistics, &analyzer);
+        let mut told = StatisticsVocabulary::new(statistics, &analyzer);
         if let Some(root) = &parsed.root {
             Matcher::new(root, &mut told, asked.idf).map_err(refused)?;
         }
@@ -220,7 +220,7 @@ impl Ranked {
             let nothing = KeywordStatistics::default();
             let known = asked.statistics.as_deref().unwrap_or(&nothing);
             let parsed = query::parse(&asked.text, &analyzer, &fields).map_err(refused)?;
-            let told = Told::new(known, &analyzer);
+            let told = StatisticsVocabulary::new(known, &analyzer);
             let (counts, wanted) = (Vec::new(), wanted.unions);
             let mut counting = Counting { told, vocabulary, counted: counts, wanted };
             if let Some(root) = &parsed.root {
