@@ -11,7 +11,7 @@ use remora_index::{
 };
 use remora_words::{
     analysis::{Analyzer, Scratch},
-    matching::Place,
+    matching::PackedPosition,
     settings::{Files, Settings},
 };
 
@@ -21,7 +21,7 @@ const FIELDS: usize = 3;
 /// Rows by key: the texts of their fields.
 type Rows = BTreeMap<u64, [String; FIELDS]>;
 /// Documents by their number, with the places of a keyword in each.
-type Places = BTreeMap<String, BTreeMap<u32, Vec<Place>>>;
+type Places = BTreeMap<String, BTreeMap<u32, Vec<PackedPosition>>>;
 
 fn analyzer() -> Arc<Analyzer> {
     let mut settings = Settings::default();
@@ -65,7 +65,7 @@ fn expected(rows: &Rows, analyzer: &Analyzer) -> Places {
             });
             let last = found.last().map(|(_, position)| *position);
             for (keyword, position) in found {
-                let place = Place::new(field, position, Some(position) == last);
+                let place = PackedPosition::new(field, position, Some(position) == last);
                 places.entry(keyword).or_default().entry(doc).or_default().push(place);
             }
         }

@@ -37,21 +37,23 @@ fn reader(server: &Server) -> Connection {
 
 /// One transaction: its GTIDs and what it did, in few words.
 #[derive(Clone, Debug, PartialEq)]
-struct Told {
+struct TransactionSummary {
     gtids: Vec<Gtid>,
     did: Vec<String>,
 }
 
 /// Everything from `from` to the end of the binlog.
-fn history(server: &Server, from: &GtidSet) -> Vec<Told> {
+fn history(server: &Server, from: &GtidSet) -> Vec<TransactionSummary> {
     let end = reader(server).binlog_end().unwrap();
     let mut stream = SourceStream::open(&settings(server), from).unwrap();
     let mut told = Vec::new();
-    let mut now = Told { gtids: Vec::new(), did: Vec::new() };
+    let mut now = TransactionSummary { gtids: Vec::new(), did: Vec::new() };
     let mut place = Coordinates::default();
     while place < end {
         match stream.next().unwrap() {
-            SourceEvent::Begin { gtid, .. } => now = Told { gtids: vec![gtid], did: Vec::new() },
+            SourceEvent::Begin { gtid, .. } => {
+                now = TransactionSummary { gtids: vec![gtid], did: Vec::new() }
+            }
             SourceEvent::AlsoCovers(gtid) => now.gtids.push(gtid),
             SourceEvent::TableMap(_) | SourceEvent::File { .. } => {}
             SourceEvent::Rows { table, kind, body, .. } => {
@@ -74,7 +76,7 @@ fn history(server: &Server, from: &GtidSet) -> Vec<Told> {
     told
 }
 
-fn did(told: &[Told]) -> Vec<String> {
+fn did(told: &[TransactionSummary]) -> Vec<String> {
     told.iter().map(|told| told.did.join(", ")).collect()
 }
 

@@ -12,9 +12,9 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use remora_index::DocSet;
 
 use super::{
-    asked::Asked,
     bm25::{SegmentNorms, Weighted, part},
     occurrences::{common, from_doc},
+    term_frequencies::TermFrequencies,
 };
 use crate::{QueryReport, Result};
 
@@ -33,7 +33,7 @@ struct Partial {
 /// Reduces `docs` (the live selected documents of each segment) to candidates of the top k: at least the rows that
 /// are among the best `wanted`, or tie with the last of them.
 pub(super) fn candidates(
-    asked: &mut Asked<'_>,
+    asked: &mut TermFrequencies<'_>,
     docs: Vec<DocSet>,
     terms: &[Weighted],
     norms: &[SegmentNorms<'_>],
@@ -130,7 +130,7 @@ impl Race<'_> {
     /// Adds a term's contribution to the documents of a segment.
     fn take(
         &mut self,
-        asked: &mut Asked<'_>,
+        asked: &mut TermFrequencies<'_>,
         at: usize,
         Weighted { term, weight }: Weighted,
         bar: &mut Bar,

@@ -46,16 +46,16 @@ struct Sorted<'s> {
     len: u32,
     /// `None` if the order is that of the keys.
     index: Option<SegmentIndex<'s>>,
-    parts: Vec<Part<'s>>,
+    parts: Vec<SortedColumn<'s>>,
 }
 
-struct Part<'s> {
+struct SortedColumn<'s> {
     column: Option<&'s Column>,
     descending: bool,
     order: Option<TextOrder>,
 }
 
-impl Part<'_> {
+impl SortedColumn<'_> {
     fn value(&self, doc: u32) -> OwnedCell {
         let cell = self.column.map_or(Cell::Null, |column| column.get(doc));
         OwnedCell::keyed(cell, self.order)
@@ -74,7 +74,7 @@ impl<'s> Sorted<'s> {
             let part = |position: &usize| {
                 let column = schema.columns.get(*position).filter(|column| column.indexed)?;
                 let column = segment.column(column.id);
-                Some(Part { column, descending: false, order: None })
+                Some(SortedColumn { column, descending: false, order: None })
             };
             let parts = schema.primary_key.iter().take(columns).map(part);
             return Some(Self { len, index: None, parts: parts.collect::<Option<_>>()? });
@@ -82,7 +82,7 @@ impl<'s> Sorted<'s> {
         let mut specs = placed_specs(schema).into_iter();
         let (_, spec) = specs.find(|(place, _)| *place == index)?;
         let stored = index_for(segment, &spec, &index_specs(schema))?;
-        let parts = spec.parts.iter().take(columns).map(|part| Part {
+        let parts = spec.parts.iter().take(columns).map(|part| SortedColumn {
             column: segment.column(part.column),
             descending: part.descending,
             order: part.order,

@@ -14,7 +14,7 @@ use remora_index::{
 use super::{
     docs::Docs,
     filter::Condition,
-    index_ranges::Asked,
+    index_ranges::ConditionRanges,
     narrow::{Found, add},
 };
 use crate::{
@@ -29,7 +29,7 @@ struct Counting {
     index: TableIndex,
     spec: IndexSpec,
     /// An OR of ranges.
-    either: Vec<Asked>,
+    either: Vec<ConditionRanges>,
 }
 
 impl IndexCount {
@@ -45,7 +45,7 @@ impl IndexCount {
         };
         let specs = allowed_specs(schema, allowed.indexes).into_iter();
         let counting = specs.filter_map(|(index, spec)| {
-            let asked = |part: &Condition| Asked::of_all(index, &spec, part);
+            let asked = |part: &Condition| ConditionRanges::of_all(index, &spec, part);
             let either = parts.iter().map(asked).collect::<Option<Vec<_>>>()?;
             Some(Counting { index, spec, either })
         });
@@ -81,7 +81,8 @@ impl IndexCount {
 impl Counting {
     /// The ranges of positions, disjoint; `None` if there are too many to look up.
     fn ranges<'s>(&self, segment: &'s Segment) -> Option<(SegmentIndex<'s>, Vec<Range<u32>>)> {
-        let cost = self.either.iter().map(Asked::search_cost).fold(0, usize::saturating_add);
+        let cost =
+            self.either.iter().map(ConditionRanges::search_cost).fold(0, usize::saturating_add);
         let index = segment.index(&self.spec).filter(|index| cost <= index.len() as usize)?;
         let mut all = Vec::with_capacity(self.either.len());
         for asked in &self.either {
@@ -99,7 +100,7 @@ impl Counting {
     }
 
     fn found_by(&self) -> Found {
-        let each = self.either.iter().map(Asked::found_by);
+        let each = self.either.iter().map(ConditionRanges::found_by);
         let (mut found, is_one) = (Found::new(), self.either.len() == 1);
         add(each.collect(), &mut found);
         let narrowed = |it: FoundBy| FoundBy { is_single: it.is_single && is_one, ..it };

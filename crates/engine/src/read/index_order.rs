@@ -12,7 +12,7 @@ use remora_index::segment::{IndexPart, IndexSpec, SegmentIndex};
 use super::{
     docs::Docs,
     filter::{Condition, Conjunct, Equality},
-    index_ranges::Asked,
+    index_ranges::ConditionRanges,
     literal::OwnedCell,
     order::{After, Order, PartBy, SegmentOrder},
     walk::{self, MIN_CHUNK, Walked},
@@ -250,7 +250,7 @@ impl Along {
             hulls.iter().map(|(id, predicate)| Conjunct { id: *id, order: None, predicate });
         let mut conjuncts = condition.conjuncts();
         conjuncts.extend(hulls);
-        let asked = Asked::new(self.index, self.spec.clone(), &conjuncts);
+        let asked = ConditionRanges::new(self.index, self.spec.clone(), &conjuncts);
         self.bounds = asked.and_then(|asked| asked.bounds_behind(self.prefix.len()));
         let parts = self.spec.parts.iter().take(self.prefix.len());
         let columns: Vec<_> = parts.map(|part| (part.column, part.order)).collect();

@@ -30,10 +30,10 @@ pub(super) const KEYED_SEARCH_COST: usize = 32;
 pub(super) const KEYED_CANDIDATE_SHARE: u32 = 2;
 
 /// A condition as ranges of each usable index.
-pub(super) struct IndexRanges(Vec<Asked>);
+pub(super) struct IndexRanges(Vec<ConditionRanges>);
 
 /// A condition as ranges of one index.
-pub(super) struct Asked {
+pub(super) struct ConditionRanges {
     index: TableIndex,
     spec: IndexSpec,
     /// For each leading column fixed by `=` or IN, its values.
@@ -52,8 +52,8 @@ impl IndexRanges {
         }
         let conjuncts = condition.conjuncts();
         let specs = allowed_specs(schema, allowed).into_iter();
-        let asked = specs.filter_map(|(index, spec)| Asked::new(index, spec, &conjuncts));
-        let mut asked: Vec<Asked> = asked.collect();
+        let asked = specs.filter_map(|(index, spec)| ConditionRanges::new(index, spec, &conjuncts));
+        let mut asked: Vec<ConditionRanges> = asked.collect();
         if condition.is_of_conjuncts() {
             asked.iter_mut().for_each(|it| it.is_all = it.says_all(&conjuncts));
         }
@@ -63,7 +63,7 @@ impl IndexRanges {
     /// The candidate documents of a segment, ascending, by the most selective index, and whether all of them
     /// satisfy the condition. `None` if reading the columns is cheaper, unless the index is `forced`.
     pub fn candidates(&self, segment: &Segment, forced: bool) -> Option<(Vec<u32>, FoundBy, bool)> {
-        let share = |asked: &Asked| if forced { 1 } else { asked.candidate_share() };
+        let share = |asked: &ConditionRanges| if forced { 1 } else { asked.candidate_share() };
         let (_, asked, index, ranges) = self
             .fewest(segment, forced)
             .filter(|(count, asked, ..)| *count <= segment.doc_count() / share(asked))?;
@@ -82,8 +82,8 @@ impl IndexRanges {
         &self,
         segment: &'s Segment,
         forced: bool,
-    ) -> Option<(u32, &Asked, SegmentIndex<'s>, Vec<Range<u32>>)> {
-        let mut best: Option<(u32, &Asked, SegmentIndex<'_>, Vec<Range<u32>>)> = None;
+    ) -> Option<(u32, &ConditionRanges, SegmentIndex<'s>, Vec<Range<u32>>)> {
+        let mut best: Option<(u32, &ConditionRanges, SegmentIndex<'_>, Vec<Range<u32>>)> = None;
         for asked in &self.0 {
             let Some(index) = segment.index(&asked.spec) else { continue };
             let Some(ranges) = asked.ranges(&index, forced) else { continue };
@@ -98,12 +98,12 @@ impl IndexRanges {
 
     /// The greatest number of searches that one of the indexes needs.
     pub fn most_searches(&self) -> usize {
-        self.0.iter().map(Asked::searches).max().unwrap_or(0)
+        self.0.iter().map(ConditionRanges::searches).max().unwrap_or(0)
     }
 
     /// Whether all of the indexes have a text order.
     pub fn is_keyed(&self) -> bool {
-        self.0.iter().all(Asked::is_keyed)
+        self.0.iter().all(ConditionRanges::is_keyed)
     }
 
     /// The usable indexes.
@@ -112,7 +112,7 @@ impl IndexRanges {
     }
 }
 
-impl Asked {
+impl ConditionRanges {
     /// Conditions as ranges of an index; `None` if they do not restrict its first column.
     pub fn new(index: TableIndex, spec: IndexSpec, conjuncts: &[Conjunct<'_>]) -> Option<Self> {
         let (mut values, mut bounds) = (Vec::new(), None);

@@ -15,7 +15,6 @@
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked, because a view never changes.
 
-mod asked;
 mod beginning;
 mod best;
 mod bm25;
@@ -57,6 +56,7 @@ mod score;
 mod search;
 mod select;
 mod source;
+mod term_frequencies;
 mod texts;
 mod walk;
 

@@ -14,12 +14,12 @@ pub(super) type Frequencies = Vec<(u32, u32)>;
 /// The known frequencies of each term in each segment.
 pub(super) struct Occurrences {
     segments: usize,
-    known: Vec<Known>,
+    known: Vec<KnownFrequencies>,
 }
 
 /// The known frequencies of one term in one segment.
 #[derive(Clone, Default)]
-pub(super) struct Known {
+pub(super) struct KnownFrequencies {
     /// Document frequency: the number of live documents that contain it.
     pub holding: Option<u64>,
     /// Term frequency in each selected document that contains it.
@@ -29,11 +29,11 @@ pub(super) struct Known {
 impl Occurrences {
     /// An empty record.
     pub fn new(terms: usize, segments: usize) -> Self {
-        Self { segments, known: vec![Known::default(); terms * segments] }
+        Self { segments, known: vec![KnownFrequencies::default(); terms * segments] }
     }
 
     /// The record of a term in a segment.
-    pub fn known(&mut self, term: usize, segment: usize) -> &mut Known {
+    pub fn known(&mut self, term: usize, segment: usize) -> &mut KnownFrequencies {
         &mut self.known[term * self.segments + segment]
     }
 

@@ -20,13 +20,13 @@ const MAX_PARTS: usize = 64;
 /// An ordering with resolved names. Keys are unique, so that a key part ends it.
 pub(super) struct Order {
     /// The parts before the key.
-    pub parts: Vec<Part>,
+    pub parts: Vec<OrderPart>,
     /// The direction of the key, which breaks ties.
     pub key_descending: bool,
 }
 
 /// One part of an ordering.
-pub(super) struct Part {
+pub(super) struct OrderPart {
     /// The value it sorts by.
     pub by: PartBy,
     /// Largest first.
@@ -74,7 +74,7 @@ impl Order {
                     PartBy::Keyed(column.id, order)
                 }
             };
-            parts.push(Part { by, descending });
+            parts.push(OrderPart { by, descending });
         }
         Ok(Self { parts, key_descending: keys.last().is_none_or(|key| key.descending) })
     }
@@ -86,7 +86,7 @@ impl Order {
 
     /// Whether the highest scores come first.
     pub fn begins_with_best(&self) -> bool {
-        matches!(self.parts.first(), Some(Part { by: PartBy::Score, descending: true }))
+        matches!(self.parts.first(), Some(OrderPart { by: PartBy::Score, descending: true }))
     }
 
     /// Whether the order is by score, highest first, then by key.
@@ -128,7 +128,7 @@ enum PartValues<'v> {
 impl<'v> SegmentOrder<'v> {
     /// The ordering of one segment; `scores` are those of the segment.
     pub fn new(order: &Order, view: &'v SegmentView, scores: Option<&'v SegmentScores>) -> Self {
-        let values = |part: &Part| match (&part.by, scores) {
+        let values = |part: &OrderPart| match (&part.by, scores) {
             (PartBy::Column(id, _), _) => PartValues::Column(view.segment.column(*id)),
             (PartBy::Keyed(id, order), _) => PartValues::Keyed(view.segment.column(*id), *order),
             (PartBy::Score, Some(scores)) => PartValues::Score(scores),

@@ -17,7 +17,7 @@ use super::{
     columns::indexed,
     distinct::distinct,
     filter::{Condition, ValueTest},
-    index_ranges::Asked,
+    index_ranges::ConditionRanges,
     literal::OwnedCell,
     select::Plan,
 };
@@ -66,7 +66,7 @@ pub(crate) fn values_in_order(
     let mut looks = Looks::new(unless);
     let condition = plan.condition.as_ref().filter(|_| along.is_tested);
     let mut test = condition.and_then(|condition| ValueTest::new(condition, column.id));
-    let wanted = Wanted { column, ends: &ends, request };
+    let wanted = RunRequest { column, ends: &ends, request };
     let Some(values) = wanted.merged(&mut segments, &mut test, &mut looks)? else {
         return Ok(None);
     };
@@ -90,7 +90,7 @@ struct End<'s> {
 struct Along {
     spec: IndexSpec,
     /// The index ranges of the condition; `None` for all rows.
-    asked: Option<Asked>,
+    asked: Option<ConditionRanges>,
     /// Whether the condition must be evaluated on each value; it is about this column only.
     is_tested: bool,
     /// The number of its parts up to and including the column.
@@ -120,7 +120,7 @@ impl Along {
         };
         let reversed = part.descending != request.descending;
         let all = FoundBy { index, columns: 0, is_bounded: false, is_single: true };
-        let found_by = asked.as_ref().map_or(all, Asked::found_by);
+        let found_by = asked.as_ref().map_or(all, ConditionRanges::found_by);
         Some(Self { parts: at + 1, spec, asked, is_tested, reversed, found_by })
     }
 
@@ -131,12 +131,12 @@ impl Along {
         spec: &IndexSpec,
         condition: &Condition,
         at: usize,
-    ) -> Option<(Option<Asked>, bool)> {
-        if let Some(asked) = Asked::of_all(index, spec, condition) {
+    ) -> Option<(Option<ConditionRanges>, bool)> {
+        if let Some(asked) = ConditionRanges::of_all(index, spec, condition) {
             return asked.is_of_runs(at).then_some((Some(asked), false));
         }
         let column = spec.parts.first().filter(|_| at == 0)?.column;
-        let asked = Asked::new(index, spec.clone(), &condition.conjuncts())?;
+        let asked = ConditionRanges::new(index, spec.clone(), &condition.conjuncts())?;
         (condition.is_of(column) && asked.is_of_runs(at)).then_some((Some(asked), true))
     }
 
@@ -293,7 +293,7 @@ impl<'v> Runs<'v> {
 }
 
 /// What is requested for each value.
-struct Wanted<'w> {
+struct RunRequest<'w> {
     column: &'w ColumnDef,
     ends: &'w [End<'w>],
     request: &'w ValuesRequest,
@@ -306,7 +306,7 @@ struct Group {
     ends: Vec<OwnedCell>,
 }
 
-impl Wanted<'_> {
+impl RunRequest<'_> {
     /// The first values of live rows that pass the test. `None` if texts with equal sort keys are not the same
     /// bytes, or there are too many values.
     fn merged(

@@ -6,13 +6,13 @@
 use remora_index::DocSet;
 
 use super::{
-    asked::Asked,
     best,
     bm25::{Norm, SegmentNorms, Weighted, idf, part},
     docs::Docs,
     expression::Expression,
     occurrences::Occurrences,
-    ranked::Wanted,
+    ranked::RankedRequest,
+    term_frequencies::TermFrequencies,
 };
 use crate::{
     QueryReport, Result,
@@ -101,11 +101,11 @@ impl Scoring<'_> {
             return Ok(docs.iter().map(SegmentScores::unscored).collect());
         };
         if let Some(ranked) = expression.keywords.first() {
-            let wanted = Wanted { rows: self.best, by_key: self.by_key };
+            let wanted = RankedRequest { rows: self.best, by_key: self.by_key };
             let weights = ranked.weights(view, &docs, wanted)?;
             return Ok(weights.into_iter().map(SegmentScores::weighed).collect());
         }
-        let mut asked = Asked { view, expression, occurrences };
+        let mut asked = TermFrequencies { view, expression, occurrences };
         let terms = self.weighted(&mut asked, report)?;
         let norm = Norm::new(view, self.bm25);
         let norms: Vec<SegmentNorms<'_>> =
@@ -124,7 +124,11 @@ impl Scoring<'_> {
     }
 
     /// The terms that are scored, in the order of the query.
-    fn weighted(&self, asked: &mut Asked<'_>, report: &mut QueryReport) -> Result<Vec<Weighted>> {
+    fn weighted(
+        &self,
+        asked: &mut TermFrequencies<'_>,
+        report: &mut QueryReport,
+    ) -> Result<Vec<Weighted>> {
         let terms = asked.expression.terms.iter().enumerate();
         let positive: Vec<usize> =
             terms.filter(|(_, term)| term.positive).map(|(number, _)| number).collect();

@@ -10,7 +10,7 @@ use super::{
     order::{After, DocumentAddress, Order, SegmentOrder},
     output::Output,
     page,
-    ranked::{Ranked, Wanted},
+    ranked::{Ranked, RankedRequest},
     score::{Scoring, SegmentScores},
     select::Plan,
 };
@@ -113,7 +113,8 @@ pub(crate) fn best(
     }
     let ranked = Ranked::new(view, query, unless)?;
     let rows = Some(request.limit + request.offset);
-    let Some(weights) = ranked.first(view, Wanted { rows, by_key: order.is_by_best_alone() })?
+    let Some(weights) =
+        ranked.first(view, RankedRequest { rows, by_key: order.is_by_best_alone() })?
     else {
         return Ok(None);
     };

@@ -18,10 +18,10 @@ const MANY_DOCUMENTS: usize = 1 << 20;
 
 /// A cache of the shared keys of pairs of segments, while both exist.
 #[derive(Default)]
-pub(super) struct SameKeys(Mutex<Known>);
+pub(super) struct SameKeys(Mutex<SegmentPairCache>);
 
 #[derive(Default)]
-struct Known {
+struct SegmentPairCache {
     /// By the addresses of the segments, which are not reused while weak references exist.
     pairs: HashMap<(usize, usize), Held>,
     /// The number of entries after the last cleaning.

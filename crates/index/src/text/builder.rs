@@ -205,14 +205,14 @@ impl Ordered {
     /// Visits the parts in order, each with the ranks of its terms.
     pub fn for_each_part(
         &self,
-        mut visit: impl FnMut(Range<usize>, &Part<'_>) -> Result<()>,
+        mut visit: impl FnMut(Range<usize>, &TermOccurrences<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut occurrences = Vec::new();
         for first in (0..self.ranks.len()).step_by(1 << self.part_bits) {
             let ranks = first..self.ranks.len().min(first + (1 << self.part_bits));
             self.sort_part(&ranks, &mut occurrences);
             let starts = &self.starts[first..=ranks.end];
-            visit(ranks, &Part { starts, occurrences: &occurrences })?;
+            visit(ranks, &TermOccurrences { starts, occurrences: &occurrences })?;
         }
         Ok(())
     }
@@ -233,13 +233,13 @@ impl Ordered {
 }
 
 /// The sorted occurrences of some terms.
-pub(crate) struct Part<'a> {
+pub(crate) struct TermOccurrences<'a> {
     /// The first occurrence of each term, among all; and their end.
     starts: &'a [u32],
     occurrences: &'a [(u32, u32)],
 }
 
-impl Part<'_> {
+impl TermOccurrences<'_> {
     /// Calls `visit(index, postings)` for each of the terms.
     pub fn for_each(&self, mut visit: impl FnMut(usize, &Decoded) -> Result<()>) -> Result<()> {
         let mut postings = Decoded::default();

@@ -4,7 +4,7 @@ use std::{cell::RefCell, sync::Arc};
 
 use super::{
     TextIndex,
-    lockstep::Wanted,
+    lockstep::MatchDetail,
     neighbours,
     pattern::{Element, Pattern, TermMatch},
     phrase,
@@ -51,7 +51,7 @@ pub(crate) fn documents(
 /// The documents that hold the elements next to each other.
 fn sequence(text: &TextIndex, elements: &[Element], among: Option<&DocSet>) -> Result<DocSet> {
     let mut docs = Vec::new();
-    phrase::for_each(text, elements, among, Wanted::Document, &mut |doc, _| docs.push(doc))?;
+    phrase::for_each(text, elements, among, MatchDetail::Document, &mut |doc, _| docs.push(doc))?;
     Ok(DocSet::ascending(docs, text.doc_count))
 }
 
@@ -113,14 +113,14 @@ pub(crate) fn occurrences(
             [element] if element.space.is_none() => single_occurrences(text, element, among, out),
             elements => {
                 let mut visit = |doc, times| out.push((doc, times));
-                phrase::for_each(text, elements, among, Wanted::Occurrences, &mut visit)
+                phrase::for_each(text, elements, among, MatchDetail::Occurrences, &mut visit)
             }
         };
     }
     let mut counts = Vec::new();
     for elements in &pattern.alternatives {
         let mut visit = |doc, times| counts.push(packed(doc, times));
-        phrase::for_each(text, elements, among, Wanted::Occurrences, &mut visit)?;
+        phrase::for_each(text, elements, among, MatchDetail::Occurrences, &mut visit)?;
     }
     append_sums(counts, out);
     Ok(())

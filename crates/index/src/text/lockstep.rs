@@ -10,7 +10,7 @@ use crate::{Bitmap, DocSet, Result, docset::gallop};
 
 /// What the caller needs of each matching document.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum MatchDetail {
     /// Only that it matches; the number of occurrences may be too low.
     Document,
     /// The number of occurrences.
@@ -23,7 +23,7 @@ pub(crate) struct Lockstep<'a> {
     cursors: Vec<(&'a Element, Cursor<'a>)>,
     /// The posting lists of the same terms.
     postings: Vec<Postings<'a>>,
-    wanted: Wanted,
+    wanted: MatchDetail,
     begins: Vec<u32>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Lockstep<'a> {
         text: &'a TextIndex,
         elements: impl Iterator<Item = &'a Element>,
         terms: &[u32],
-        wanted: Wanted,
+        wanted: MatchDetail,
     ) -> Result<Self> {
         let postings = terms.iter().map(|&term| text.postings(term));
         let postings: Vec<Postings<'_>> = postings.collect::<Result<_>>()?;
@@ -116,7 +116,7 @@ impl<'a> Lockstep<'a> {
             let begins = positions.filter_map(|position| element.begin(position));
             if index == 0 {
                 self.begins.extend(begins);
-            } else if index == last && self.wanted == Wanted::Document {
+            } else if index == last && self.wanted == MatchDetail::Document {
                 let one = have_common(&self.begins, begins);
                 self.begins.truncate(usize::from(one));
             } else {

@@ -8,7 +8,7 @@ use std::{cell::Cell, cmp::Ordering};
 
 use super::{
     TextIndex, find,
-    lockstep::{Lockstep, Wanted},
+    lockstep::{Lockstep, MatchDetail},
     pattern::Element,
     postings::{Cursor, Decoded, Postings, positions},
     vocabulary::TermSet,
@@ -64,7 +64,7 @@ pub(crate) fn for_each(
     text: &TextIndex,
     elements: &[Element],
     among: Option<&DocSet>,
-    wanted: Wanted,
+    wanted: MatchDetail,
     visit: &mut dyn FnMut(u32, u32),
 ) -> Result<()> {
     let mut found: Vec<Found<'_>> = elements.iter().map(|element| look_up(text, element)).collect();
@@ -151,7 +151,7 @@ fn candidates(
     docs: Option<DocSet>,
     places: &mut Vec<PatternStart>,
 ) -> Result<()> {
-    let asked = docs.map(|docs| Asked::new(docs, found.terms.len(), text.doc_count));
+    let asked = docs.map(|docs| CandidateDocuments::new(docs, found.terms.len(), text.doc_count));
     let mut all = Decoded::default();
     let mut add = |doc: u32, its_places: &[u32]| {
         let begins = positions(its_places).filter_map(|at| found.element.begin(at));
@@ -194,12 +194,12 @@ fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<PatternStart>) 
 }
 
 /// The candidate documents: a list, and a bitmap if many small postings are tested.
-struct Asked {
+struct CandidateDocuments {
     list: Vec<u32>,
     bits: Option<Bitmap>,
 }
 
-impl Asked {
+impl CandidateDocuments {
     fn new(docs: DocSet, terms: usize, doc_count: u32) -> Self {
         let list = match &docs {
             DocSet::List(list) => list.clone(),
@@ -265,7 +265,7 @@ fn mark(
 
 /// The places, grouped by document.
 struct Groups {
-    asked: Asked,
+    asked: CandidateDocuments,
     starts: Vec<usize>,
 }
 
@@ -279,7 +279,7 @@ impl Groups {
             }
         }
         starts.push(places.len());
-        Self { asked: Asked::new(DocSet::List(docs), terms, doc_count), starts }
+        Self { asked: CandidateDocuments::new(DocSet::List(docs), terms, doc_count), starts }
     }
 
     fn range(&self, group: usize) -> std::ops::Range<usize> {

@@ -24,7 +24,7 @@ use std::{cell::Cell, ops::ControlFlow};
 pub(crate) use builder::WordsBuilder;
 pub use fields::MOST_FIELDS;
 pub(crate) use merge::{WordsSource, merge};
-use remora_words::matching::Place;
+use remora_words::matching::PackedPosition;
 pub(crate) use writer::STATISTICS as WORDS;
 
 use crate::{
@@ -363,7 +363,7 @@ impl WordCursor<'_> {
     ///
     /// # Errors
     /// [`IndexError::Corrupt`] if positions are damaged; [`IndexError::Io`] if they cannot be read.
-    pub fn places(&mut self, mut each: impl FnMut(Place)) -> Result<()> {
+    pub fn places(&mut self, mut each: impl FnMut(PackedPosition)) -> Result<()> {
         let Some(doc) = self.doc else { return Ok(()) };
         let lengths = &self.index.lengths;
         let places = self.cursor.places()?;
@@ -376,7 +376,7 @@ impl WordCursor<'_> {
                 last = lengths.last(doc, field);
             }
             let position = at.saturating_sub(before);
-            each(Place::new(field as u8, position, position == last));
+            each(PackedPosition::new(field as u8, position, position == last));
         }
         Ok(())
     }

@@ -278,7 +278,7 @@ impl<K: DocumentId> Find<K> {
         Ok(plan)
     }
 
-    fn asked(&mut self) -> Result<Asked> {
+    fn asked(&mut self) -> Result<PreparedFind> {
         if let Some(error) = self.wrong.take() {
             return Err(error);
         }
@@ -314,12 +314,12 @@ impl<K: DocumentId> Find<K> {
             false => orders.cloned().collect(),
         };
         let collection = Arc::clone(&self.collection);
-        Ok(Asked { reader, collection, condition, by_paths, orders })
+        Ok(PreparedFind { reader, collection, condition, by_paths, orders })
     }
 }
 
 /// A search at one moment.
-struct Asked {
+struct PreparedFind {
     reader: Reader,
     collection: Arc<str>,
     condition: Option<Condition>,
@@ -329,7 +329,7 @@ struct Asked {
     orders: Vec<PathDef>,
 }
 
-impl Asked {
+impl PreparedFind {
     /// Whether no document has to be read for the answer.
     fn is_exact(&self) -> bool {
         match (&self.condition, &self.by_paths) {

@@ -133,7 +133,7 @@ impl std::fmt::Display for Pointer {
 }
 
 /// A place below a value.
-enum Place<'d> {
+enum PatchTarget<'d> {
     Member(&'d mut Map<String, Json>),
     /// An array and the place in it, up to its length.
     Element(&'d mut Vec<Json>, usize),
@@ -163,18 +163,18 @@ impl Pointer {
     }
 
     /// The value around this place, and the place in it.
-    fn around<'d>(&self, document: &'d mut Json) -> Result<(Place<'d>, &str)> {
+    fn around<'d>(&self, document: &'d mut Json) -> Result<(PatchTarget<'d>, &str)> {
         let (last, before) = self.names.split_last().ok_or_else(|| self.missing())?;
         let around = before.iter().try_fold(document, |value, name| below(value, name));
         match around.ok_or_else(|| self.missing())? {
-            Json::Object(members) => Ok((Place::Member(members), last)),
+            Json::Object(members) => Ok((PatchTarget::Member(members), last)),
             Json::Array(elements) => {
                 let place = match last.as_str() {
                     "-" => Some(elements.len()),
                     number => index(number),
                 };
                 let place = place.filter(|place| *place <= elements.len());
-                Ok((Place::Element(elements, place.ok_or_else(|| self.missing())?), last))
+                Ok((PatchTarget::Element(elements, place.ok_or_else(|| self.missing())?), last))
             }
             _ => Err(self.missing()),
         }
@@ -187,8 +187,8 @@ impl Pointer {
             return Ok(());
         }
         match self.around(document)? {
-            (Place::Member(members), name) => _ = members.insert(name.to_owned(), value),
-            (Place::Element(elements, place), _) => elements.insert(place, value),
+            (PatchTarget::Member(members), name) => _ = members.insert(name.to_owned(), value),
+            (PatchTarget::Element(elements, place), _) => elements.insert(place, value),
         }
         Ok(())
     }
@@ -198,8 +198,10 @@ impl Pointer {
             return Ok(document.take());
         }
         match self.around(document)? {
-            (Place::Member(members), name) => members.remove(name).ok_or_else(|| self.missing()),
-            (Place::Element(elements, place), _) if place < elements.len() => {
+            (PatchTarget::Member(members), name) => {
+                members.remove(name).ok_or_else(|| self.missing())
+            }
+            (PatchTarget::Element(elements, place), _) if place < elements.len() => {
                 Ok(elements.remove(place))
             }
             _ => Err(self.missing()),

@@ -92,17 +92,17 @@ pub(crate) fn by_paths(
     column: &str,
     indexes: &[ReadyPath<'_>],
 ) -> Option<ByPaths> {
-    Asked { column, indexes, left: Cell::new(Cost::MOST) }.of(condition, 0)
+    PathSearch { column, indexes, left: Cell::new(Cost::MOST) }.of(condition, 0)
 }
 
-struct Asked<'a> {
+struct PathSearch<'a> {
     column: &'a str,
     indexes: &'a [ReadyPath<'a>],
     /// What the whole filter may still cost. What costs more is not asked.
     left: Cell<Cost>,
 }
 
-impl Asked<'_> {
+impl PathSearch<'_> {
     fn of(&self, condition: &Condition, depth: usize) -> Option<ByPaths> {
         let left = self.left.get();
         let found = self.answer(condition, depth);

@@ -19,17 +19,22 @@ type Failure = Box<dyn std::error::Error>;
 type Case = (&'static str, Option<&'static str>);
 
 #[derive(Deserialize)]
-struct Told {
+struct ExplainedAccess {
     key: Option<String>,
     #[serde(rename = "Extra")]
     extra: Option<String>,
 }
 
 /// How the rows of a condition are found, by this key where one is named.
-fn told(db: &Database, condition: &str, key: Option<&str>) -> Result<Told, Failure> {
+fn told(db: &Database, condition: &str, key: Option<&str>) -> Result<ExplainedAccess, Failure> {
     let forced = key.map(|key| format!("FORCE INDEX ({key})")).unwrap_or_default();
     let asked = format!("EXPLAIN SELECT id FROM shop.people {forced} WHERE {condition}");
-    Ok(db.query(&asked, [])?.deserialize::<Told>()?.into_iter().next().ok_or("nothing is told")?)
+    Ok(db
+        .query(&asked, [])?
+        .deserialize::<ExplainedAccess>()?
+        .into_iter()
+        .next()
+        .ok_or("nothing is told")?)
 }
 
 /// Whether a key, which may not be there yet, finds the rows of a condition.
@@ -186,9 +191,9 @@ fn compare_what_is_told(conn: &mut Conn, db: &Database) -> Tested {
                  FROM information_schema.STATISTICS \
                  WHERE TABLE_SCHEMA = 'shop' AND TABLE_NAME = 'people' \
                  ORDER BY LOWER(INDEX_NAME), SEQ_IN_INDEX";
-    type Part = (String, u64, Option<String>, Option<String>);
-    let there: Vec<Part> = conn.query(asked)?;
-    assert_eq!(db.query(asked, [])?.deserialize::<Part>()?, there);
+    type KeyPartRow = (String, u64, Option<String>, Option<String>);
+    let there: Vec<KeyPartRow> = conn.query(asked)?;
+    assert_eq!(db.query(asked, [])?.deserialize::<KeyPartRow>()?, there);
     Ok(())
 }
 

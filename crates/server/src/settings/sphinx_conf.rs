@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use remora_source::sphinx_conf::{IndexKind, Place, Protocol, SphinxConf};
+use remora_source::sphinx_conf::{IndexKind, ListenAddress, Protocol, SphinxConf};
 
 use super::{Listen, Settings, address::is_loopback_address};
 use crate::{Error, Result};
@@ -74,19 +74,19 @@ fn listen(conf: &SphinxConf, notes: &mut Vec<String>) -> Result<Listen> {
     };
     for line in conf.listen()? {
         let address = match line.place {
-            Place::Socket(path) => {
+            ListenAddress::Socket(path) => {
                 listen.sql_socket = Some(path.into());
                 continue;
             }
-            Place::Address(address) if is_loopback_address(&address) == Some(false) => {
+            ListenAddress::Address(address) if is_loopback_address(&address) == Some(false) => {
                 return Err(Error::Settings(format!(
                     "{}: '{address}' can be reached from other machines, and a sphinx.conf names no users: \
                      listen on 127.0.0.1, or serve the same data directory by a remora.toml with [[users]]",
                     line.line
                 )));
             }
-            Place::Address(address) => address,
-            Place::AnyAddress(port) => {
+            ListenAddress::Address(address) => address,
+            ListenAddress::AnyAddress(port) => {
                 notes.push(format!(
                     "{}: port {port} is that of 127.0.0.1 alone, as a sphinx.conf names no users; Sphinx would \
                      listen on all addresses",

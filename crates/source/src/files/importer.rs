@@ -13,7 +13,7 @@ use super::{
     record::Span,
     report::{ImportReport, Progress},
     row::ROW_NUMBER_COLUMN,
-    run::{Part, Run},
+    run::{AppliedRows, Run},
     sink::RowSink,
 };
 use crate::{Error, RecordProblem, Result};
@@ -151,7 +151,7 @@ impl<'a> Importer<'a> {
             run.skip(span, problem);
         }
         run.count_ignored(ignored);
-        self.apply(Part { rows, spans, last, end }, run)?;
+        self.apply(AppliedRows { rows, spans, last, end }, run)?;
         run.tell();
         Ok(())
     }
@@ -163,7 +163,7 @@ impl<'a> Importer<'a> {
 
     /// Applies a part atomically. If the sink refuses a row and rows may be skipped, the part is halved until that row
     /// is found.
-    fn apply(&self, part: Part, run: &mut Run<'_>) -> Result<()> {
+    fn apply(&self, part: AppliedRows, run: &mut Run<'_>) -> Result<()> {
         let mut parts = vec![part];
         while let Some(part) = parts.pop() {
             let position = run.position.behind(part.last, part.end);
@@ -175,7 +175,7 @@ impl<'a> Importer<'a> {
                         spans if self.left(run) == 0 => return Err(refused(spans, &error, run)),
                         [span] => {
                             run.skip(*span, problem_at(*span, error.to_string(), run));
-                            parts.push(Part { rows: Vec::new(), spans: Vec::new(), ..part });
+                            parts.push(AppliedRows { rows: Vec::new(), spans: Vec::new(), ..part });
                         }
                         _ => parts.extend(part.halves()),
                     }
@@ -186,7 +186,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    fn apply_once(&self, part: &Part, position: FilePosition, run: &Run<'_>) -> Result<()> {
+    fn apply_once(&self, part: &AppliedRows, position: FilePosition, run: &Run<'_>) -> Result<()> {
         let source = run.source.clone().map(|source| (source, position.to_string()));
         if part.rows.is_empty() && (source.is_none() || position == run.position) {
             return Ok(());

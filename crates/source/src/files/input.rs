@@ -159,13 +159,13 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 fn decompress(mut stream: impl Read + Send + 'static) -> io::Result<Bytes> {
     let mut magic = Vec::new();
     (&mut stream).take(6).read_to_end(&mut magic)?;
-    let known = Known::of(&magic);
+    let known = FilePacking::of(&magic);
     let whole = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(magic).chain(stream));
     match known {
-        Known::Plain => Ok(Box::new(whole)),
-        Known::Gzip => Ok(Box::new(MultiGzDecoder::new(whole))),
-        Known::Zstd => Ok(Box::new(zstd::stream::read::Decoder::with_buffer(whole)?)),
-        Known::Other(name) => Err(io::Error::new(
+        FilePacking::Plain => Ok(Box::new(whole)),
+        FilePacking::Gzip => Ok(Box::new(MultiGzDecoder::new(whole))),
+        FilePacking::Zstd => Ok(Box::new(zstd::stream::read::Decoder::with_buffer(whole)?)),
+        FilePacking::Other(name) => Err(io::Error::new(
             io::ErrorKind::Unsupported,
             format!("is packed with {name}: unpack it, or pack it with gzip or zstd"),
         )),
@@ -173,14 +173,14 @@ fn decompress(mut stream: impl Read + Send + 'static) -> io::Result<Bytes> {
 }
 
 /// The compression that a file's first bytes show.
-enum Known {
+enum FilePacking {
     Plain,
     Gzip,
     Zstd,
     Other(&'static str),
 }
 
-impl Known {
+impl FilePacking {
     fn of(magic: &[u8]) -> Self {
         match magic {
             [0x1f, 0x8b, ..] => Self::Gzip,

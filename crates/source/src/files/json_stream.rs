@@ -21,14 +21,14 @@ pub(crate) struct JsonStreamReader {
     layout: Layout,
     bytes: Bytes,
     is_array: bool,
-    place: Place,
+    place: JsonStreamPosition,
     document: Vec<u8>,
     max_bytes: usize,
 }
 
 /// What may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum JsonStreamPosition {
     /// A document, or the end.
     Start,
     /// A document, because a comma precedes it.
@@ -52,7 +52,8 @@ impl JsonStreamReader {
         let mut bytes = Bytes::new(file, stream);
         bytes.skip_byte_order_mark()?;
         let is_array = bytes.behind_space()? == Some(b'[');
-        let place = if offset > 0 { Place::BehindDocument } else { Place::Start };
+        let place =
+            if offset > 0 { JsonStreamPosition::BehindDocument } else { JsonStreamPosition::Start };
         if offset > 0 {
             bytes.skip_to(offset, line)?;
         } else if is_array {
@@ -67,26 +68,30 @@ impl JsonStreamReader {
         loop {
             let next = self.bytes.behind_space()?;
             match (next, self.place, self.is_array) {
-                (None, _, false) | (None, Place::End, true) => return Ok(false),
+                (None, _, false) | (None, JsonStreamPosition::End, true) => return Ok(false),
                 (None, _, true) => {
                     return Err(self.wrong(
                         "the file ends before the ']' of its array: it was cut off, get it whole",
                     ));
                 }
-                (Some(b']'), Place::Start | Place::BehindDocument, true) => {
+                (
+                    Some(b']'),
+                    JsonStreamPosition::Start | JsonStreamPosition::BehindDocument,
+                    true,
+                ) => {
                     self.bytes.take(1);
-                    self.place = Place::End;
+                    self.place = JsonStreamPosition::End;
                 }
-                (Some(b','), Place::BehindDocument, true) => {
+                (Some(b','), JsonStreamPosition::BehindDocument, true) => {
                     self.bytes.take(1);
-                    self.place = Place::BehindComma;
+                    self.place = JsonStreamPosition::BehindComma;
                 }
-                (Some(_), Place::BehindDocument, true) => {
+                (Some(_), JsonStreamPosition::BehindDocument, true) => {
                     return Err(self.wrong(
                         "between two documents of an array stands a comma, and nothing else",
                     ));
                 }
-                (Some(_), Place::End, _) => {
+                (Some(_), JsonStreamPosition::End, _) => {
                     return Err(self.wrong("something stands behind the array: a file is one array, or documents without one"));
                 }
                 (Some(b',' | b']' | b'}' | b':'), ..) => {
@@ -149,7 +154,7 @@ impl RecordReader for JsonStreamReader {
         }
         let (line, offset) = (self.bytes.line, self.bytes.offset);
         let is_whole = self.take_document()?;
-        self.place = Place::BehindDocument;
+        self.place = JsonStreamPosition::BehindDocument;
         let span = Span { line, offset, end_line: self.bytes.line, end_offset: self.bytes.offset };
         match is_whole {
             true => batch.push(span, [self.document.as_slice()]),

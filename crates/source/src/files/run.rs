@@ -35,7 +35,7 @@ pub(crate) struct Run<'r> {
 }
 
 /// Rows that are applied in one batch.
-pub(crate) struct Part {
+pub(crate) struct AppliedRows {
     pub rows: Vec<Row>,
     /// The place of each row.
     pub spans: Vec<Span>,
@@ -45,7 +45,7 @@ pub(crate) struct Part {
     pub end: bool,
 }
 
-impl Part {
+impl AppliedRows {
     /// Splits into two parts, the second one first, as a stack needs them.
     pub fn halves(mut self) -> [Self; 2] {
         let middle = self.rows.len() / 2;
@@ -92,7 +92,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    pub fn applied(&mut self, part: &Part, position: FilePosition) {
+    pub fn applied(&mut self, part: &AppliedRows, position: FilePosition) {
         self.report.rows += part.rows.len() as u64;
         let bytes = part.spans.iter().map(|span| span.end_offset - span.offset);
         self.report.record_bytes += bytes.sum::<u64>();

@@ -47,7 +47,7 @@ pub(super) fn read(
     let mut docset = Docset {
         columns,
         taker,
-        place: Place::Outside,
+        place: DocsetPosition::Outside,
         is_told: false,
         document: Document::default(),
         was_set: Vec::new(),
@@ -56,7 +56,7 @@ pub(super) fn read(
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
-        if !matches!(docset.place, Place::Document | Place::Cell { .. }) {
+        if !matches!(docset.place, DocsetPosition::Document | DocsetPosition::Cell { .. }) {
             reader.get_mut().begin_document();
         }
         let event = reader.read_event_into(&mut buffer);
@@ -65,7 +65,7 @@ pub(super) fn read(
         let event = event.map_err(|error| refuse(explain(&error)))?;
         if matches!(event, Event::Eof) {
             return match docset.place {
-                Place::Over => Ok(()),
+                DocsetPosition::Over => Ok(()),
                 _ => Err(refuse(format!("the stream ends before </{DOCSET}>"))),
             };
         }
@@ -79,7 +79,7 @@ pub(super) fn read(
 
 /// The position in the stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum DocsetPosition {
     Outside,
     Docset,
     /// In the schema, at this depth.
@@ -96,7 +96,7 @@ enum Place {
 struct Docset<'t> {
     columns: Vec<Column>,
     taker: &'t mut dyn Taker,
-    place: Place,
+    place: DocsetPosition,
     /// Whether the taker was given the columns.
     is_told: bool,
     document: Document,
@@ -146,13 +146,17 @@ impl Docset<'_> {
     fn start(&mut self, tag: &BytesStart<'_>, line: u64) -> Step {
         let name = tag.name().into_inner();
         self.place = match (self.place, name) {
-            (Place::Outside, DOCSET) => Place::Docset,
-            (Place::Outside, _) => return told(format!("<{name}> stands where <{DOCSET}> is due")),
-            (Place::Over, _) => return told(format!("<{name}> stands behind </{DOCSET}>")),
-            (Place::Docset, SCHEMA) if self.is_told => {
+            (DocsetPosition::Outside, DOCSET) => DocsetPosition::Docset,
+            (DocsetPosition::Outside, _) => {
+                return told(format!("<{name}> stands where <{DOCSET}> is due"));
+            }
+            (DocsetPosition::Over, _) => {
+                return told(format!("<{name}> stands behind </{DOCSET}>"));
+            }
+            (DocsetPosition::Docset, SCHEMA) if self.is_told => {
                 return told(format!("<{SCHEMA}> stands behind a document: put it first, once"));
             }
-            (Place::Docset, SCHEMA) => {
+            (DocsetPosition::Docset, SCHEMA) => {
                 if !self.columns.is_empty() {
                     self.taker.warning(
                         "the stream has a schema, so the columns that the configuration declares \
@@ -161,35 +165,37 @@ impl Docset<'_> {
                     );
                     self.columns.clear();
                 }
-                Place::Schema(0)
+                DocsetPosition::Schema(0)
             }
-            (Place::Docset, DOCUMENT) => self.start_document(tag, line)?,
-            (Place::Docset, KILL_LIST) => {
+            (DocsetPosition::Docset, DOCUMENT) => self.start_document(tag, line)?,
+            (DocsetPosition::Docset, KILL_LIST) => {
                 return told(format!(
                     "<{KILL_LIST}>: rows are not taken out of other tables but by rows of the same number: load \
                      all rows into one index"
                 ));
             }
-            (Place::Docset, _) => {
+            (DocsetPosition::Docset, _) => {
                 return told(format!("<{name}> stands where <{DOCUMENT}> is due"));
             }
-            (Place::Schema(0), _) => {
+            (DocsetPosition::Schema(0), _) => {
                 self.declare(name, tag)?;
-                Place::Schema(1)
+                DocsetPosition::Schema(1)
             }
-            (Place::Schema(_), _) => {
+            (DocsetPosition::Schema(_), _) => {
                 return told(format!("<{name}> stands within a column of the schema"));
             }
-            (Place::Document, _) => self.start_cell(name),
-            (Place::Cell { depth, .. }, _) if depth >= MAX_DEPTH => {
+            (DocsetPosition::Document, _) => self.start_cell(name),
+            (DocsetPosition::Cell { depth, .. }, _) if depth >= MAX_DEPTH => {
                 return told(format!("elements nest deeper than {MAX_DEPTH}"));
             }
-            (Place::Cell { column, depth }, _) => Place::Cell { column, depth: depth + 1 },
+            (DocsetPosition::Cell { column, depth }, _) => {
+                DocsetPosition::Cell { column, depth: depth + 1 }
+            }
         };
         Ok(())
     }
 
-    fn start_document(&mut self, tag: &BytesStart<'_>, line: u64) -> Step<Place> {
+    fn start_document(&mut self, tag: &BytesStart<'_>, line: u64) -> Step<DocsetPosition> {
         self.tell()?;
         self.document.place = format!("line {line}");
         self.document.number = attribute(tag, "id")?.unwrap_or_default().into_bytes();
@@ -199,10 +205,10 @@ impl Docset<'_> {
             cell.clear();
             cell.extend_from_slice(column.default.as_bytes());
         }
-        Ok(Place::Document)
+        Ok(DocsetPosition::Document)
     }
 
-    fn start_cell(&mut self, name: &str) -> Place {
+    fn start_cell(&mut self, name: &str) -> DocsetPosition {
         let is_it = |column: &Column| column.name.eq_ignore_ascii_case(name);
         let column = self.columns.iter().position(is_it);
         match column {
@@ -222,37 +228,39 @@ impl Docset<'_> {
             }
             None => {}
         }
-        Place::Cell { column, depth: 1 }
+        DocsetPosition::Cell { column, depth: 1 }
     }
 
     fn end(&mut self) -> Step {
         self.place = match self.place {
-            Place::Docset => {
+            DocsetPosition::Docset => {
                 self.tell()?;
-                Place::Over
+                DocsetPosition::Over
             }
-            Place::Schema(0) => Place::Docset,
-            Place::Schema(depth) => Place::Schema(depth - 1),
-            Place::Document => {
+            DocsetPosition::Schema(0) => DocsetPosition::Docset,
+            DocsetPosition::Schema(depth) => DocsetPosition::Schema(depth - 1),
+            DocsetPosition::Document => {
                 self.taker.document(&self.document).map_err(Problem::Taken)?;
-                Place::Docset
+                DocsetPosition::Docset
             }
-            Place::Cell { depth: 1, .. } => Place::Document,
-            Place::Cell { column, depth } => Place::Cell { column, depth: depth - 1 },
-            Place::Outside | Place::Over => self.place,
+            DocsetPosition::Cell { depth: 1, .. } => DocsetPosition::Document,
+            DocsetPosition::Cell { column, depth } => {
+                DocsetPosition::Cell { column, depth: depth - 1 }
+            }
+            DocsetPosition::Outside | DocsetPosition::Over => self.place,
         };
         Ok(())
     }
 
     fn text(&mut self, text: &str) -> Step {
         match self.place {
-            Place::Cell { column: Some(at), .. } => {
+            DocsetPosition::Cell { column: Some(at), .. } => {
                 if let Some(cell) = self.document.cells.get_mut(at) {
                     cell.extend_from_slice(text.as_bytes());
                 }
                 Ok(())
             }
-            Place::Cell { .. } => Ok(()),
+            DocsetPosition::Cell { .. } => Ok(()),
             _ if text.trim().is_empty() => Ok(()),
             _ => told(format!(
                 "'{}' stands outside of any column",

@@ -25,14 +25,14 @@ pub struct Listen {
     /// The protocol.
     pub protocol: Protocol,
     /// The address.
-    pub place: Place,
+    pub place: ListenAddress,
     /// The file and line, for messages.
     pub line: String,
 }
 
 /// An address of searchd.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ListenAddress {
     /// An address, `HOST:PORT`.
     Address(String),
     /// A port without an address: Sphinx listens on all addresses.
@@ -53,7 +53,7 @@ pub(super) fn read(file: &str, searchd: Option<&Section>) -> Result<Vec<Listen>>
             wrong(file, setting.line, format!("listen = {}: {message}", setting.value))
         };
         let (protocol, place) = parse(&setting.value).map_err(|message| refuse(&message))?;
-        let is_socket = |place: &Place| matches!(place, Place::Socket(_));
+        let is_socket = |place: &ListenAddress| matches!(place, ListenAddress::Socket(_));
         let same =
             |it: &&Listen| it.protocol == protocol && is_socket(&it.place) == is_socket(&place);
         if let Some(other) = found.iter().find(same) {
@@ -67,7 +67,7 @@ pub(super) fn read(file: &str, searchd: Option<&Section>) -> Result<Vec<Listen>>
     if lines.is_empty() {
         let default = |(protocol, port)| Listen {
             protocol,
-            place: Place::AnyAddress(port),
+            place: ListenAddress::AnyAddress(port),
             line: file.to_owned(),
         };
         found.extend(DEFAULTS.map(default));
@@ -75,11 +75,11 @@ pub(super) fn read(file: &str, searchd: Option<&Section>) -> Result<Vec<Listen>>
     Ok(found)
 }
 
-fn parse(value: &str) -> Result<(Protocol, Place), String> {
+fn parse(value: &str) -> Result<(Protocol, ListenAddress), String> {
     if value.starts_with('/') {
         let (path, protocol) = value.split_once(':').unwrap_or((value, "sphinx"));
         return match protocol_of(protocol)? {
-            Protocol::Mysql => Ok((Protocol::Mysql, Place::Socket(path.to_owned()))),
+            Protocol::Mysql => Ok((Protocol::Mysql, ListenAddress::Socket(path.to_owned()))),
             Protocol::SphinxApi => Err("SphinxAPI is not spoken on Unix sockets: name a port of \
                                         127.0.0.1, or add :mysql41"
                 .to_owned()),
@@ -104,8 +104,8 @@ fn parse(value: &str) -> Result<(Protocol, Place), String> {
     }
     let number: u16 = port.parse().map_err(|_| format!("'{port}' is no port"))?;
     let place = match host {
-        None | Some("") => Place::AnyAddress(number),
-        Some(host) => Place::Address(format!("{host}:{number}")),
+        None | Some("") => ListenAddress::AnyAddress(number),
+        Some(host) => ListenAddress::Address(format!("{host}:{number}")),
     };
     Ok((protocol, place))
 }
@@ -134,15 +134,19 @@ mod tests {
     #[test]
     fn lines_are_read() {
         let api = Protocol::SphinxApi;
-        let any = |port| Place::AnyAddress(port);
-        let at = |address: &str| Place::Address(address.to_owned());
+        let any = |port| ListenAddress::AnyAddress(port);
+        let at = |address: &str| ListenAddress::Address(address.to_owned());
         for (line, protocol, place) in [
             ("9312", api, any(9312)),
             ("9306:mysql41", Protocol::Mysql, any(9306)),
             ("localhost", api, at("localhost:9312")),
             ("10.0.0.5:7", api, at("10.0.0.5:7")),
             ("127.0.0.1:9306:mysql41_vip", Protocol::Mysql, at("127.0.0.1:9306")),
-            ("/run/s.sock:mysql41", Protocol::Mysql, Place::Socket("/run/s.sock".to_owned())),
+            (
+                "/run/s.sock:mysql41",
+                Protocol::Mysql,
+                ListenAddress::Socket("/run/s.sock".to_owned()),
+            ),
         ] {
             assert_eq!(parse(line), Ok((protocol, place)), "{line}");
         }

@@ -44,7 +44,7 @@ use keys::{Meaning, SectionKind};
 use text::Section;
 
 pub use command::end_commands;
-pub use listen::{Listen, Place, Protocol};
+pub use listen::{Listen, ListenAddress, Protocol};
 pub use load::Loaded;
 
 /// The most bytes of a file.

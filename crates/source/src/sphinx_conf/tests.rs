@@ -216,12 +216,12 @@ fn searchd_says_where_it_listens_and_where_files_lie() {
     let text =
         "searchd {\nlisten = 9312\nlisten = 127.0.0.1:9306:mysql41\nlog = x\npid_file = y\n}\n";
     let listen = conf_of(text).listen().unwrap();
-    assert_eq!(listen[0].place, Place::AnyAddress(9312));
-    assert_eq!(listen[1].place, Place::Address("127.0.0.1:9306".to_owned()));
+    assert_eq!(listen[0].place, ListenAddress::AnyAddress(9312));
+    assert_eq!(listen[1].place, ListenAddress::Address("127.0.0.1:9306".to_owned()));
     assert_eq!(listen[1].line, "sphinx.conf:6");
     assert_eq!(conf_of(text).unused(), ["searchd.log", "searchd.pid_file"]);
     let default: Vec<_> = conf_of("").listen().unwrap().into_iter().map(|it| it.place).collect();
-    assert_eq!(default, [Place::AnyAddress(9312), Place::AnyAddress(9306)]);
+    assert_eq!(default, [ListenAddress::AnyAddress(9312), ListenAddress::AnyAddress(9306)]);
     let twice = conf_of("searchd {\nlisten = 1\nlisten = 2\n}\n").listen().unwrap_err().to_string();
     assert!(twice.contains("sphinx.conf:6: listen = 2: sphinx.conf:5 listens for that"), "{twice}");
     assert_eq!(conf_of("").data().unwrap(), Path::new("/var/i/remora"));

@@ -101,10 +101,10 @@ impl Unpacking {
     ///
     /// # Errors
     /// [`Error::Format`] if a column does not exist.
-    pub fn places(&self, source: &str, names: &[String]) -> Result<Vec<Place>> {
+    pub fn places(&self, source: &str, names: &[String]) -> Result<Vec<UnpackedColumn>> {
         let place = |(wanted, step): &(String, Step)| {
             let at = names.iter().position(|name| name.to_lowercase() == *wanted);
-            at.map(|at| Place { at, step: *step }).ok_or_else(|| {
+            at.map(|at| UnpackedColumn { at, step: *step }).ok_or_else(|| {
                 let key = step.key();
                 let message = format!("sql_query selects no column '{wanted}', which {key} names");
                 Error::format(source, message)
@@ -120,11 +120,11 @@ impl Unpacking {
     pub fn apply(
         &self,
         source: &str,
-        places: &[Place],
+        places: &[UnpackedColumn],
         document: &mut Document,
         taker: &mut dyn Taker,
     ) -> Result<bool> {
-        for Place { at, step } in places {
+        for UnpackedColumn { at, step } in places {
             let Some(cell) = document.cells.get_mut(*at).filter(|cell| !cell.is_empty()) else {
                 continue;
             };
@@ -173,7 +173,7 @@ impl Unpacking {
 
 /// A column with a conversion.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct UnpackedColumn {
     at: usize,
     step: Step,
 }
@@ -265,9 +265,9 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Told(Vec<String>);
+    struct TakenTexts(Vec<String>);
 
-    impl Taker for Told {
+    impl Taker for TakenTexts {
         fn columns(&mut self, _: &[Column]) -> Result<()> {
             Ok(())
         }
@@ -288,7 +288,7 @@ mod tests {
         let places = unpacking.places("source 's'", &names).unwrap();
         let cells = cells.iter().map(|cell| cell.to_vec()).collect();
         let mut document = Document { place: "document 7".to_owned(), number: Vec::new(), cells };
-        let mut told = Told::default();
+        let mut told = TakenTexts::default();
         let kept = unpacking.apply("source 's'", &places, &mut document, &mut told)?;
         Ok((document.cells, kept, told.0))
     }

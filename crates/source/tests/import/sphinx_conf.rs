@@ -8,12 +8,12 @@ use remora_peers::{Kind, Server};
 use remora_source::{Error, sphinx_conf::SphinxConf};
 
 /// A database, and a folder for files that sources give.
-struct Place {
+struct ImportFixture {
     folder: tempfile::TempDir,
     database: Database,
 }
 
-impl Place {
+impl ImportFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = Database::open(&folder.path().join("data"), Options::default()).unwrap();
@@ -65,7 +65,7 @@ fn tsv(command: &str) -> String {
 
 #[test]
 fn an_index_is_loaded_whole_or_not_at_all_and_again() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let file = place.write("a.tsv", "1\tone\t5x\t{\"a\":1}\n3\tthree\t\t{bad\n3\tlast\t-1\t\n");
     let loaded = place.load(&tsv(&format!("cat {file}")), "i").unwrap();
     assert_eq!((loaded.rows, loaded.replaced), (2, 1));
@@ -106,7 +106,7 @@ fn an_index_is_loaded_whole_or_not_at_all_and_again() {
 
 #[test]
 fn rows_of_many_batches_and_sources_are_one_table() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let conf = "source a {\ntype = tsvpipe\n\
          tsvpipe_command = seq 1 40000 | sed 's/$/\\ttext\\t7/'\ntsvpipe_field = t\ntsvpipe_attr_uint = n\n}\n\
          source b {\ntype = csvpipe\ncsvpipe_command = echo '50000,8,\"a, b\"'\ncsvpipe_attr_uint = n\n\
@@ -127,7 +127,7 @@ fn rows_of_many_batches_and_sources_are_one_table() {
 
 #[test]
 fn xmlpipe2_has_its_schema_in_the_stream() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let xml = "<?xml version='1.0'?><sphinx:docset><sphinx:schema><sphinx:field name='t'/>\
          <sphinx:attr name='n' type='bigint' default='-3'/></sphinx:schema>\
          <sphinx:document id='4'><t>fish &amp; chips</t></sphinx:document></sphinx:docset>";
@@ -152,7 +152,7 @@ fn xmlpipe2_has_its_schema_in_the_stream() {
 
 #[test]
 fn the_table_of_somebody_else_stays() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let conf = tsv("printf '1\\ta\\t1\\t\\n'");
     let schema = SphinxConf::parse("f", "index i {\ntype = rt\nrt_field = t\n}\n").unwrap();
     let schema: Schema = schema.real_time_table("i").unwrap();
@@ -165,7 +165,7 @@ fn the_table_of_somebody_else_stays() {
 
 #[test]
 fn what_a_killed_load_left_is_no_obstacle() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let conf = "index i {\ntype = rt\nrt_field = other\n}\n";
     let schema = SphinxConf::parse("f", conf).unwrap().real_time_table("i").unwrap();
     let left = Schema { name: "#import.i".to_owned(), ..schema };
@@ -187,7 +187,7 @@ fn mysql_conf(server: &Server, query: &str) -> String {
 }
 
 /// The same rows out of compressed texts, with a field that a query of its own gives.
-fn compressed_and_joined(place: &Place, server: &Server, rows: &[Vec<Value>]) {
+fn compressed_and_joined(place: &ImportFixture, server: &Server, rows: &[Vec<Value>]) {
     let packed = mysql_conf(
         server,
         "sql_query = SELECT id, COMPRESS(title) AS title, author, year, UNIX_TIMESTAMP(at) AS at FROM books\n\
@@ -218,7 +218,7 @@ fn a_mysql_is_asked_as_its_own_clients_ask() {
     ] {
         root.query_drop(statement).unwrap();
     }
-    let place = Place::new();
+    let place = ImportFixture::new();
     let columns = "SELECT id, title, author, year, UNIX_TIMESTAMP(at) AS at FROM books";
     let whole = mysql_conf(&server, &format!("sql_query = {columns}"));
     let loaded = place.load(&whole, "books").unwrap();

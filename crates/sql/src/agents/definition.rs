@@ -79,7 +79,7 @@ pub(crate) struct Mirror {
 
 impl Agent {
     /// The same with what a statement says, which goes no further than this, or a little: whoever may read the table says it.
-    fn asked(mut self, asked: Asked) -> Self {
+    fn asked(mut self, asked: AgentOptions) -> Self {
         let most_retries = self.retries.max(MAX_ASKED_RETRIES);
         let pauses = |it: &Self| {
             it.retry_delay.saturating_mul(u32::try_from(it.retries).unwrap_or(u32::MAX))
@@ -117,7 +117,7 @@ impl Mirror {
 
 /// What a statement says of how agents are asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct AgentOptions {
     /// Whether those that do not answer are left out.
     pub is_partial: bool,
     /// `agent_query_timeout`, in milliseconds.
@@ -169,7 +169,7 @@ pub(crate) fn check_setting(name: &str, value: &str) -> Result<()> {
 ///
 /// # Errors
 /// 1064 if one is not understood.
-pub(crate) fn agents(schema: &Schema, asked: Asked, database: &str) -> Result<Vec<Agent>> {
+pub(crate) fn agents(schema: &Schema, asked: AgentOptions, database: &str) -> Result<Vec<Agent>> {
     let settings = schema.agent_settings();
     let said = |name: &str| settings.iter().rev().find(|(known, _)| known == name);
     let number = |name: &str| {
@@ -354,21 +354,22 @@ mod tests {
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let agents_of = vec!["a:1:d.t".to_owned(), "b:1:d.t[retry_count=9,conn=pconn]".to_owned()];
         let schema = Schema::distributed("x", Vec::new()).with_agents(agents_of, settings.to_vec());
-        let told = agents(&schema, Asked::default(), "d").unwrap();
+        let told = agents(&schema, AgentOptions::default(), "d").unwrap();
         let ms = Duration::from_millis;
         assert_eq!((told[0].times.connect, told[0].times.query), (ms(1_000), ms(20)));
         assert_eq!((told[0].retries, told[1].retries), (3, 9));
         assert!(!told[0].times.is_kept && told[1].times.is_kept);
-        let asked = Asked { query_timeout_ms: Some(7), retries: Some(1), ..Asked::default() };
+        let asked =
+            AgentOptions { query_timeout_ms: Some(7), retries: Some(1), ..AgentOptions::default() };
         let told = agents(&schema, asked, "d").unwrap();
         assert_eq!((told[0].times.query, told[0].retries), (ms(7), 1));
         assert!(told[0].is_hasty);
         // Whoever may read the table keeps nobody waiting for hours.
-        let asked = Asked {
+        let asked = AgentOptions {
             query_timeout_ms: Some(21),
             retries: Some(100),
             retry_delay_ms: Some(3_600_000),
-            ..Asked::default()
+            ..AgentOptions::default()
         };
         let told = agents(&schema, asked, "d").unwrap();
         let pauses: Vec<_> = told.iter().map(|it| (it.retries, it.retry_delay)).collect();

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     aside::wait_aside,
     host::{AgentConnection, AgentLimit},
-    shared::{AgentsState, InstanceState, Place},
+    shared::{AgentThreadPermit, AgentsState, InstanceState},
 };
 
 /// How soon who waits notices that he is not to.
@@ -100,7 +100,7 @@ pub(super) struct Awaited {
 /// What the thread of a connection knows.
 struct Work {
     /// Counts the thread as long as there is one.
-    _place: Place,
+    _place: AgentThreadPermit,
     instance: Arc<InstanceState>,
     agent: Agent,
     /// The statement's begin.

@@ -18,7 +18,7 @@ use remora_engine::{
     Result as EngineResult, Schema, united_name,
 };
 
-pub(crate) use definition::{Asked, check_named, check_setting, normalised};
+pub(crate) use definition::{AgentOptions, check_named, check_setting, normalised};
 pub(crate) use served::ServedPart;
 
 use crate::{catalog::TableName, shared::InstanceState};
@@ -30,7 +30,7 @@ use part::Opening;
 pub(crate) struct Agents {
     shared: Arc<InstanceState>,
     /// What the statement says of how they are asked.
-    asked: Asked,
+    asked: AgentOptions,
     /// The tables for which this one is asked by other servers, each with its server.
     trail: Vec<String>,
     /// The statement's begin.
@@ -73,7 +73,7 @@ impl From<EngineError> for Failed {
 impl Agents {
     pub(crate) fn new(
         shared: Arc<InstanceState>,
-        asked: Asked,
+        asked: AgentOptions,
         trail: Vec<String>,
         lost: Lost,
     ) -> Self {
@@ -105,7 +105,7 @@ impl Agents {
     }
 
     /// What the statement says.
-    pub(crate) fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> AgentOptions {
         self.asked
     }
 

@@ -73,8 +73,8 @@ pub(crate) struct SqlTable {
 impl SqlTable {
     /// The declaration of a table. Cheap after the first call for a schema.
     pub(crate) fn of(schema: &Arc<Schema>) -> Arc<Self> {
-        type Known = FxHashMap<usize, (Weak<Schema>, Arc<SqlTable>)>;
-        static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
+        type KnownTables = FxHashMap<usize, (Weak<Schema>, Arc<SqlTable>)>;
+        static KNOWN: LazyLock<RwLock<KnownTables>> = LazyLock::new(RwLock::default);
         let address = Arc::as_ptr(schema) as usize;
         if let Some((known, table)) = KNOWN.read().get(&address)
             && known.as_ptr() == Arc::as_ptr(schema)

@@ -7,7 +7,7 @@ use remora_engine::{AccessPath, FoundBy, TableIndex};
 use crate::{
     catalog::{Key, KeyKind, KeyPart, SqlTable},
     plan::Figures,
-    resolve::{Place, SelectKind},
+    resolve::{SelectKind, StatementTable},
     scan::paths::declared,
 };
 
@@ -52,7 +52,7 @@ fn parts(table: &SqlTable) -> Option<String> {
 
 /// Properties of the read that are not part of its access path.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Wanted {
+pub(super) struct AccessRequest {
     /// Whether the rows must be in an order that is not the table's own.
     pub in_order: bool,
     /// Whether there is a condition.
@@ -61,7 +61,7 @@ pub(super) struct Wanted {
 
 impl Access {
     /// The access of a table that is read by this path.
-    pub fn of(table: &SqlTable, called: &str, path: &AccessPath, wanted: Wanted) -> Self {
+    pub fn of(table: &SqlTable, called: &str, path: &AccessPath, wanted: AccessRequest) -> Self {
         let mut this = Self {
             select: 1,
             table: Some(called.to_owned()),
@@ -91,7 +91,7 @@ impl Access {
     }
 
     /// Fills in the type, the keys and their length.
-    fn find(&mut self, table: &SqlTable, path: &AccessPath, wanted: Wanted) {
+    fn find(&mut self, table: &SqlTable, path: &AccessPath, wanted: AccessRequest) {
         if path.by_text {
             self.kind = Some("fulltext");
             let mut keys = table.keys.iter().filter(|key| key.kind == KeyKind::Fulltext);
@@ -197,7 +197,7 @@ impl Access {
     }
 
     /// Sets its SELECT from the table's place in the statement.
-    pub fn placed(mut self, place: Option<&Place>) -> Self {
+    pub fn placed(mut self, place: Option<&StatementTable>) -> Self {
         if let Some(place) = place {
             (self.select, self.select_kind) = (place.select, place.kind);
             self.table = Some(place.alias.clone());

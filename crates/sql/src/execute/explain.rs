@@ -27,7 +27,7 @@ pub(crate) enum Format {
 }
 
 /// A parsed EXPLAIN.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ExplainRequest<'a> {
     /// The statement to explain.
     pub statement: Statement<'a>,
     /// The output format.
@@ -47,14 +47,14 @@ pub(crate) struct Writing<'w> {
 }
 
 /// The answer: steps of the plan and accesses of tables.
-struct Told {
+struct Explanation {
     accesses: Vec<Access>,
     tree: Vec<String>,
     selects: usize,
 }
 
 /// Parses an EXPLAIN.
-pub(crate) fn explained<'a>(statement: &Statement<'a>) -> Result<Asked<'a>> {
+pub(crate) fn explained<'a>(statement: &Statement<'a>) -> Result<ExplainRequest<'a>> {
     let source = &statement.source;
     let mut from = 1;
     let is_analysis = source.is_word(from, "ANALYZE");
@@ -72,7 +72,7 @@ pub(crate) fn explained<'a>(statement: &Statement<'a>) -> Result<Asked<'a>> {
     let start = source.tokens.get(from).ok_or_else(|| source.syntax_error(from))?.start;
     let inner = inner(statement, start)?;
     match inner.kind() {
-        Kind::Select | Kind::Rows => Ok(Asked { statement: inner, format, is_analysis }),
+        Kind::Select | Kind::Rows => Ok(ExplainRequest { statement: inner, format, is_analysis }),
         _ if source.is_word(from, "FOR") => Err(Error::unsupported("EXPLAIN FOR CONNECTION")),
         _ => Err(source.syntax_error(from)),
     }
@@ -81,7 +81,7 @@ pub(crate) fn explained<'a>(statement: &Statement<'a>) -> Result<Asked<'a>> {
 /// Runs EXPLAIN of a SELECT.
 pub(crate) async fn explain<R: Reply>(
     session: &mut SessionState,
-    asked: &Asked<'_>,
+    asked: &ExplainRequest<'_>,
     reply: &mut R,
 ) -> Result<Outcome> {
     let statement = &asked.statement;
@@ -117,7 +117,7 @@ pub(crate) async fn explain_write<R: Reply>(
 ) -> Result<Outcome> {
     let mut told = match &writing.select {
         Some(select) => tell(session, select).await?,
-        None => Told { accesses: Vec::new(), tree: Vec::new(), selects: 1 },
+        None => Explanation { accesses: Vec::new(), tree: Vec::new(), selects: 1 },
     };
     session.warnings.clear();
     if told.tree.is_empty() || writing.reads_no_table(&told) {
@@ -157,7 +157,7 @@ impl Writing<'_> {
     }
 
     /// Whether all rows are literals of the text.
-    fn reads_no_table(&self, told: &Told) -> bool {
+    fn reads_no_table(&self, told: &Explanation) -> bool {
         self.inserts() && told.accesses.iter().all(|access| access.table.is_none())
     }
 
@@ -173,17 +173,17 @@ impl Writing<'_> {
 }
 
 /// Finds out how a SELECT would read its tables.
-async fn tell(session: &mut SessionState, statement: &Statement<'_>) -> Result<Told> {
+async fn tell(session: &mut SessionState, statement: &Statement<'_>) -> Result<Explanation> {
     let answered = shapes::explain(session, &statement.source, statement.parameters).await?;
     Ok(match answered {
         Some(shapes::Explained { accesses, selects }) => {
             let lines = accesses.iter().map(|access| format!("-> {}", access.estimated_line()));
             let tree = lines.collect();
-            Told { accesses, tree, selects }
+            Explanation { accesses, tree, selects }
         }
         None => {
             let (tree, accesses, selects) = planned_accesses(session, statement).await?;
-            Told { accesses, tree, selects }
+            Explanation { accesses, tree, selects }
         }
     })
 }
@@ -204,7 +204,11 @@ fn shown(text: &Option<String>) -> Cell<'_> {
 }
 
 /// MySQL's traditional table of twelve columns.
-fn traditional<R: Reply>(reply: &mut R, told: &Told, writing: Option<&Writing<'_>>) -> Result<()> {
+fn traditional<R: Reply>(
+    reply: &mut R,
+    told: &Explanation,
+    writing: Option<&Writing<'_>>,
+) -> Result<()> {
     const NAMES: [&str; 12] = [
         "id",
         "select_type",
@@ -259,7 +263,7 @@ fn single<R: Reply>(reply: &mut R, text: &str) -> Result<()> {
     reply.row(&[Cell::Text(text)])
 }
 
-fn json(told: &Told, writing: Option<&Writing<'_>>) -> String {
+fn json(told: &Explanation, writing: Option<&Writing<'_>>) -> String {
     let tables: Vec<serde_json::Value> = told
         .accesses
         .iter()

@@ -21,12 +21,12 @@ use datafusion::{
     },
 };
 
-use super::access::{Access, Wanted};
+use super::access::{Access, AccessRequest};
 use crate::{
     Result,
     error::{from_engine, from_plan},
     plan::{JsonRowsExec, subquery_plan},
-    resolve::Place,
+    resolve::StatementTable,
     scan::ScanExec,
 };
 
@@ -39,7 +39,7 @@ const ROWS_OF_DOCUMENT: u64 = 2;
 /// The accesses of a plan's tables, given the places of its relations in the statement.
 pub(super) fn accesses(
     plan: &Arc<dyn ExecutionPlan>,
-    places: &[Place],
+    places: &[StatementTable],
     options: &ConfigOptions,
 ) -> Result<Vec<Access>> {
     let mut walk = Walk::new(places, options);
@@ -56,7 +56,7 @@ pub(super) fn accesses(
 /// What a step of a plan does, in MySQL's words where it has any.
 pub(super) fn step(
     plan: &Arc<dyn ExecutionPlan>,
-    places: &[Place],
+    places: &[StatementTable],
     options: &ConfigOptions,
 ) -> String {
     let any: &dyn std::any::Any = plan.as_ref();
@@ -109,17 +109,17 @@ struct Above {
 }
 
 struct Walk<'a> {
-    places: &'a [Place],
+    places: &'a [StatementTable],
     options: &'a ConfigOptions,
     made: Vec<Access>,
     /// Whether it is inside a correlated subquery.
     is_dependent: bool,
     /// The system tables not met yet, last first.
-    of_system: Vec<&'a Place>,
+    of_system: Vec<&'a StatementTable>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(places: &'a [Place], options: &'a ConfigOptions) -> Self {
+    fn new(places: &'a [StatementTable], options: &'a ConfigOptions) -> Self {
         let of_system = places.iter().rev().filter(|place| place.is_system).collect();
         Self { places, options, made: Vec::new(), is_dependent: false, of_system }
     }
@@ -194,7 +194,7 @@ impl<'a> Walk<'a> {
                     path.examined = path.examined.min(limit as u64);
                     path.matching = path.matching.min(limit as u64);
                 }
-                let wanted = Wanted { in_order: false, has_condition };
+                let wanted = AccessRequest { in_order: false, has_condition };
                 let mut access = Access::of(scan.sql(), scan.called(), &path, wanted);
                 if !compared.is_empty() && access.compared.is_some() {
                     access.compared = Some(compared.join(","));

@@ -27,7 +27,7 @@ use crate::{
     output,
     parse::{Source, Statement},
     plan::{Extent, KeptPlan, MeasuredStep, Planner, has_joins, is_light, normalise_recursive},
-    resolve::{Place, Resolved, SessionCatalog, Shown, asked_of_agents, resolve},
+    resolve::{Resolved, SessionCatalog, Shown, StatementTable, asked_of_agents, resolve},
     scan::EngineTable,
     state::SessionState,
 };
@@ -44,7 +44,7 @@ pub(super) struct Query {
     /// Whether planning may take so long that it must not block the thread for others.
     is_long: bool,
     /// The places of its tables in the statement.
-    places: Vec<Place>,
+    places: Vec<StatementTable>,
     /// The number of its SELECTs.
     selects: usize,
     /// Its keyword queries, with the engine's names of their tables.
@@ -92,7 +92,7 @@ impl Rows {
 }
 
 /// A message from a running query.
-enum Part {
+enum QueryOutput {
     Schema(SchemaRef),
     Batch(RecordBatch),
 }
@@ -219,12 +219,12 @@ impl Query {
         let (mut passed, mut sent) = (0_u64, 0_u64);
         while let Some(part) = running.next(session).await? {
             match part {
-                Part::Schema(schema) => {
+                QueryOutput::Schema(schema) => {
                     columns = self.described(&schema);
                     reply.columns(&columns)?;
                     has_begun = true;
                 }
-                Part::Batch(batch) => {
+                QueryOutput::Batch(batch) => {
                     let rows = batch.num_rows() as u64;
                     let shown = within(self.window, passed, batch);
                     passed += rows;
@@ -271,18 +271,18 @@ impl Query {
         let mut bytes = 0_u64;
         while let Some(part) = running.next(session).await? {
             match (part, &mut rows) {
-                (Part::Schema(schema), rows) => {
+                (QueryOutput::Schema(schema), rows) => {
                     let columns = self.described(&schema);
                     *rows = Some(Rows { columns, batches: Vec::new() });
                 }
-                (Part::Batch(batch), Some(rows)) => {
+                (QueryOutput::Batch(batch), Some(rows)) => {
                     bytes = bytes.saturating_add(batch.get_array_memory_size() as u64);
                     if bytes > most_bytes {
                         return Err(too_many_rows(most_bytes));
                     }
                     rows.batches.push(batch);
                 }
-                (Part::Batch(_), None) => {}
+                (QueryOutput::Batch(_), None) => {}
             }
         }
         rows.ok_or_else(nothing_given)
@@ -317,7 +317,7 @@ impl Query {
     }
 
     /// The places of its tables in the statement, and its number of SELECTs.
-    pub(super) fn places(&self) -> (&[Place], usize) {
+    pub(super) fn places(&self) -> (&[StatementTable], usize) {
         (&self.places, self.selects)
     }
 
@@ -387,7 +387,7 @@ impl Query {
     }
 
     /// Plans and runs the query in the planning threads.
-    fn start(&mut self, session: &SessionState) -> Result<Running<Part>> {
+    fn start(&mut self, session: &SessionState) -> Result<Running<QueryOutput>> {
         let (planner, query) = (Arc::clone(&self.planner), self.query.clone());
         let is_long = self.is_long;
         Running::start(session, planner.ended(), move |sender| async move {
@@ -468,7 +468,7 @@ fn analyzed_line(step: &MeasuredStep) -> String {
 async fn run(
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
-    sender: &Sender<Result<Part>>,
+    sender: &Sender<Result<QueryOutput>>,
 ) -> Result<()> {
     let schema = plan.schema();
     let mut stream = stream_of(plan, context)?;
@@ -478,16 +478,16 @@ async fn run(
         // Columns are sent after the first batch, so that an error in that batch comes before them.
         if !begun {
             begun = true;
-            if sender.send(Ok(Part::Schema(Arc::clone(&schema)))).await.is_err() {
+            if sender.send(Ok(QueryOutput::Schema(Arc::clone(&schema)))).await.is_err() {
                 return Ok(());
             }
         }
-        if batch.num_rows() > 0 && sender.send(Ok(Part::Batch(batch))).await.is_err() {
+        if batch.num_rows() > 0 && sender.send(Ok(QueryOutput::Batch(batch))).await.is_err() {
             return Ok(());
         }
     }
     if !begun {
-        let _ = sender.send(Ok(Part::Schema(schema))).await;
+        let _ = sender.send(Ok(QueryOutput::Schema(schema))).await;
     }
     Ok(())
 }

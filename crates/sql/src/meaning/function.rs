@@ -25,7 +25,7 @@ use super::{
     array::{Building, Column},
     call::{Call, Typing},
     formatted::takes_texts,
-    kernels::Asked,
+    kernels::KernelCall,
     library,
     types::ExprType,
     value::V,
@@ -273,7 +273,7 @@ impl ScalarUDFImpl for Function {
         let rows = if once { 1 } else { args.number_rows };
         let held = args.return_field.data_type();
         let (name, args_of, result) = (self.definition.name, &args.args, &kind);
-        let asked = Asked { name, args: args_of, types: &types, rows, result, held };
+        let asked = KernelCall { name, args: args_of, types: &types, rows, result, held };
         if !once && let Some(array) = asked.evaluate() {
             return Ok(ColumnarValue::Array(array));
         }

@@ -23,7 +23,7 @@ use super::{collation::push_key, types::ExprType};
 use crate::SqlType;
 
 /// What is asked for.
-pub(super) struct Asked<'a> {
+pub(super) struct KernelCall<'a> {
     /// The function.
     pub name: &'a str,
     pub args: &'a [ColumnarValue],
@@ -40,7 +40,7 @@ struct Numbers {
     nulls: Option<NullBuffer>,
 }
 
-impl Asked<'_> {
+impl KernelCall<'_> {
     /// The function's values, if there is a kernel for it.
     pub fn evaluate(&self) -> Option<ArrayRef> {
         if self.name == "collation_key" {

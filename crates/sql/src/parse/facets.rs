@@ -69,8 +69,9 @@ pub(crate) fn faceted(source: &Source) -> Result<Option<Faceted>> {
     let option = (end..first).rev().find(|&at| top(at, "OPTION")).unwrap_or(first);
     let ends = starts.iter().skip(1).copied().chain([count]);
     let facets = starts.iter().zip(ends);
-    let facets =
-        facets.map(|(&start, end)| Facet::read(&Place { source, depths: &depths }, start + 1..end));
+    let facets = facets.map(|(&start, end)| {
+        Facet::read(&NestedTokens { source, depths: &depths }, start + 1..end)
+    });
     Ok(Some(Faceted {
         select: shown(source, 0..first),
         from: shown(source, from..end),
@@ -120,12 +121,12 @@ fn shown(source: &Source, range: Range<usize>) -> String {
 }
 
 /// The tokens of a statement and how deep each stands.
-struct Place<'s> {
+struct NestedTokens<'s> {
     source: &'s Source,
     depths: &'s [usize],
 }
 
-impl Place<'_> {
+impl NestedTokens<'_> {
     fn is_top(&self, at: usize, word: &str) -> bool {
         self.depths.get(at) == Some(&0) && self.source.is_word(at, word)
     }
@@ -156,7 +157,7 @@ impl Place<'_> {
 }
 
 impl Facet {
-    fn read(place: &Place<'_>, range: Range<usize>) -> Result<Self> {
+    fn read(place: &NestedTokens<'_>, range: Range<usize>) -> Result<Self> {
         let source = place.source;
         let mut at = range.start;
         let clause = |at: &mut usize| {
@@ -239,7 +240,7 @@ impl Facet {
 }
 
 /// ORDER BY's parts, of which FACET() may be one.
-fn clause_of_order(place: &Place<'_>, at: &mut usize, end: usize) -> Range<usize> {
+fn clause_of_order(place: &NestedTokens<'_>, at: &mut usize, end: usize) -> Range<usize> {
     let start = *at;
     let stops = |at: &usize| place.is_top(*at, "LIMIT");
     *at = (start..end).find(stops).unwrap_or(end);

@@ -328,7 +328,7 @@ struct Subquery {
     signature: Signature,
     /// Whether it runs for every row, without cached results.
     is_volatile: bool,
-    known: Mutex<Known>,
+    known: Mutex<SubqueryResults>,
     /// Plans that no thread is running.
     idle: Mutex<Vec<Ready>>,
     /// Whether such plans can be made.
@@ -385,12 +385,12 @@ pub(super) fn by_row(call: &ScalarFunction, slot: usize) -> PlanResult<Option<By
 
 /// A cache of results by the values of the outer columns.
 #[derive(Default)]
-struct Known {
+struct SubqueryResults {
     results: FxHashMap<Vec<ScalarValue>, ScalarValue>,
     bytes: usize,
 }
 
-impl Known {
+impl SubqueryResults {
     /// Caches a result if there is room.
     fn keep(&mut self, args: &[ScalarValue], value: &ScalarValue) {
         let bytes = args.iter().map(ScalarValue::size).sum::<usize>() + value.size();

@@ -16,7 +16,7 @@ use super::{
     Env, Resolver, alias, clauses, column_counts,
     expr::ClauseContext,
     frozen, hints, json_table, named_once,
-    places::{Place, SelectKind, Standing},
+    places::{SelectKind, Standing, StatementTable},
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
 };
 use crate::{
@@ -249,7 +249,7 @@ impl Resolver<'_> {
         self.tables.push((unique.clone(), provider));
         let Standing { select, kind } = env.standing;
         let (unique_name, alias) = (unique.clone(), called.clone());
-        self.places.push(Place { unique: unique_name, alias, select, kind, is_system });
+        self.places.push(StatementTable { unique: unique_name, alias, select, kind, is_system });
         let is_view = full.database.eq_ignore_ascii_case("information_schema");
         let database = Some(full.database);
         Ok(Relation { alias: called, database, unique, columns, key, is_view })

@@ -30,21 +30,21 @@ use crate::{
 const MAX_NAME: usize = 64;
 
 /// A position in the text, from 1; 0 means none.
-type Place = u64;
+type TextOffset = u64;
 
 /// The recorded meanings of a SELECT's names.
 #[derive(Default)]
 pub(super) struct Notes {
     /// Tables and views, by the positions of their names.
-    tables: FxHashMap<Place, TableName>,
+    tables: FxHashMap<TextOffset, TableName>,
     /// Qualified columns, by the positions of their names.
-    columns: FxHashMap<Place, Vec<Ident>>,
+    columns: FxHashMap<TextOffset, Vec<Ident>>,
     /// The qualifier of a relation's columns, by the relation's name in plans.
     relations: FxHashMap<String, Vec<Ident>>,
     /// The select lists, by the positions of SELECT.
-    items: FxHashMap<Place, Vec<NotedItem>>,
+    items: FxHashMap<TextOffset, Vec<NotedItem>>,
     /// The columns of a NATURAL JOIN, by the position of its right table.
-    natural: FxHashMap<Place, Vec<String>>,
+    natural: FxHashMap<TextOffset, Vec<String>>,
 }
 
 /// An item of a select list.
@@ -181,7 +181,7 @@ impl Resolver<'_> {
     }
 
     /// Records the columns of a NATURAL JOIN.
-    pub(super) fn note_natural(&self, place: Option<Place>, names: &[String]) {
+    pub(super) fn note_natural(&self, place: Option<TextOffset>, names: &[String]) {
         if let (Some(notes), Some(place)) = (&self.notes, place) {
             notes.borrow_mut().natural.insert(place, names.to_vec());
         }
@@ -189,12 +189,12 @@ impl Resolver<'_> {
 }
 
 /// The position of a name in the text.
-fn place(name: &Ident) -> Option<Place> {
+fn place(name: &Ident) -> Option<TextOffset> {
     Some(name.span.start.column).filter(|column| *column > 0)
 }
 
 /// The position that identifies a table in FROM.
-pub(super) fn place_of(factor: &TableFactor) -> Option<Place> {
+pub(super) fn place_of(factor: &TableFactor) -> Option<TextOffset> {
     match factor {
         TableFactor::Table { name, .. } => place(name.0.first()?.as_ident()?),
         TableFactor::Derived { alias, .. } | TableFactor::JsonTable { alias, .. } => {
@@ -205,7 +205,7 @@ pub(super) fn place_of(factor: &TableFactor) -> Option<Place> {
 }
 
 /// The position of the SELECT that names the columns of a query.
-fn first_select(query: &Query) -> Option<Place> {
+fn first_select(query: &Query) -> Option<TextOffset> {
     use datafusion::sql::sqlparser::ast::SetExpr;
     let mut body = query.body.as_ref();
     loop {
@@ -234,7 +234,7 @@ impl Notes {
     /// Gives the view's columns valid names. Error 1060 for a duplicate, 1166 for an invalid explicit name.
     fn name_columns(
         &mut self,
-        first: Option<Place>,
+        first: Option<TextOffset>,
         are_given: bool,
         outputs: &[Output],
     ) -> Result<()> {

@@ -22,7 +22,7 @@ use super::{
     Env, Resolver, alias,
     expr::ClauseContext,
     from::is_right,
-    places::{Place, Standing},
+    places::{Standing, StatementTable},
     query_of,
     scope::{Clause, Named, Relation, Scope, quoted},
     select::{empty_select, item},
@@ -71,7 +71,7 @@ impl Resolver<'_> {
             None => {
                 let Standing { select, kind } = env.standing;
                 let (unique, alias) = (inner.clone(), called.clone());
-                self.places.push(Place { unique, alias, select, kind, is_system: false });
+                self.places.push(StatementTable { unique, alias, select, kind, is_system: false });
                 let condition = function_call(JSON_ROWS, vec![document.clone()]);
                 (Arc::new(JsonSource::new(Arc::clone(&table), &inner)), Some(condition))
             }

@@ -35,7 +35,7 @@ mod views;
 
 pub(crate) use frozen::{check_column_name, frozen};
 pub(crate) use items::texts;
-pub(crate) use places::{Place, SelectKind};
+pub(crate) use places::{SelectKind, StatementTable};
 pub(crate) use select::MAX_COLUMNS;
 pub(crate) use sphinx::{asked_of_agents, max_query_time, most_matches};
 pub(crate) use tables::SessionCatalog;
@@ -65,7 +65,7 @@ use places::Standing;
 use remora_engine::TextQuery;
 use remora_mysql::ErrorCode;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
-use sought::Wanted;
+use sought::RequiredValues;
 
 /// The deepest nesting of queries.
 const MAX_DEPTH: usize = 64;
@@ -111,7 +111,7 @@ pub(crate) struct Resolved {
     /// The tables it reads, by their names in plans.
     pub tables: Vec<(String, Arc<dyn TableProvider>)>,
     /// The places of its tables, in order.
-    pub places: Vec<Place>,
+    pub places: Vec<StatementTable>,
     /// The number of SELECTs.
     pub selects: usize,
     /// The keyword queries, with the engine's names of their tables.
@@ -211,13 +211,13 @@ struct Resolver<'c> {
     /// The common table expressions used so far, by their names in plans.
     named: HashSet<String>,
     /// The places of tables.
-    places: Vec<Place>,
+    places: Vec<StatementTable>,
     /// The number of SELECTs so far.
     selects: usize,
     /// The index hints of the current SELECT.
     hints: Vec<Hint>,
     /// The conditions of the current SELECT on columns of `information_schema`.
-    wanted: Vec<Wanted>,
+    wanted: Vec<RequiredValues>,
     /// The value of WEIGHT() in the current SELECT.
     weight: Option<Expr>,
     /// The number of views used, including those inside views.

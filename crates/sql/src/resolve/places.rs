@@ -16,7 +16,7 @@ pub(crate) enum SelectKind {
 
 /// A table's place in a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct StatementTable {
     /// Its name in plans.
     pub unique: String,
     /// Its name or alias in the statement.

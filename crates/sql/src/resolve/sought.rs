@@ -17,7 +17,7 @@ const SYSTEM: &str = "information_schema";
 
 /// A column and the values of which it must have one.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct RequiredValues {
     /// The qualifier of the column; `None` if FROM has no other table.
     table: Option<String>,
     column: String,
@@ -43,11 +43,11 @@ impl Resolver<'_> {
     pub(super) fn sought(&self, name: &TableName, called: &str) -> Sought {
         let mut sought = Sought::default();
         // A column that this table does not have belongs to an outer query.
-        let of = |wanted: &&Wanted| {
+        let of = |wanted: &&RequiredValues| {
             wanted.table.as_ref().is_none_or(|table| table == called)
                 && show::system_has_column(name, &wanted.column)
         };
-        for Wanted { column, values, .. } in self.wanted.iter().filter(of) {
+        for RequiredValues { column, values, .. } in self.wanted.iter().filter(of) {
             let names = match column.to_ascii_uppercase().as_str() {
                 "TABLE_SCHEMA" | "CONSTRAINT_SCHEMA" => &mut sought.databases,
                 "TABLE_NAME" => &mut sought.tables,
@@ -59,7 +59,7 @@ impl Resolver<'_> {
     }
 
     /// The necessary conditions of the SELECT that limit a column to known values.
-    fn wanted(&self, select: &Select) -> Vec<Wanted> {
+    fn wanted(&self, select: &Select) -> Vec<RequiredValues> {
         let Some(condition) = &select.selection else { return Vec::new() };
         if !select.from.iter().any(|each| self.names_system(each)) || !are_apart(&select.from) {
             return Vec::new();
@@ -109,7 +109,7 @@ impl Resolver<'_> {
     }
 
     /// A column that is compared with known values.
-    fn column_among(&self, column: &Expr, values: &[Expr]) -> Option<Wanted> {
+    fn column_among(&self, column: &Expr, values: &[Expr]) -> Option<RequiredValues> {
         let (table, column) = match column {
             Expr::Identifier(column) => (None, column),
             Expr::CompoundIdentifier(names) => match names.as_slice() {
@@ -122,7 +122,7 @@ impl Resolver<'_> {
             _ => return None,
         };
         let values = values.iter().map(|value| self.known_text(value)).collect::<Option<_>>()?;
-        Some(Wanted { table, column: column.value.clone(), values })
+        Some(RequiredValues { table, column: column.value.clone(), values })
     }
 
     /// A text literal, or the value of DATABASE().

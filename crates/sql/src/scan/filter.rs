@@ -95,7 +95,7 @@ fn text(table: &EngineTable, filter: &Expr) -> Answer {
         let index = table.schema.index_of(&column.name).ok()?;
         table.positions.get(index).copied()
     };
-    search::plan(&search::Asked { table: &table.table, column: &column }, filter)
+    search::plan(&search::SearchedTable { table: &table.table, column: &column }, filter)
 }
 
 pub(super) fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {

@@ -37,7 +37,7 @@ const TEXTS_OF_DOCUMENTS: i64 = 46;
 /// A necessary condition for `filter` on indexed paths. `indexed` holds the paths' positions in the table's definition.
 /// `None` if no path helps.
 pub(super) fn by_paths(table: &EngineTable, indexed: &[usize], filter: &Expr) -> Option<Filter> {
-    (!indexed.is_empty()).then(|| at_depth(&Asked { table, indexed }, filter, 0))?
+    (!indexed.is_empty()).then(|| at_depth(&IndexedTable { table, indexed }, filter, 0))?
 }
 
 /// The position of the path that a functional key indexes (a multi-valued index over array members); `None` if there is
@@ -50,13 +50,13 @@ pub(crate) fn declared(table: &SqlTable, expression: &str) -> Option<usize> {
 }
 
 /// Of which table it is asked.
-pub(super) struct Asked<'t> {
+pub(super) struct IndexedTable<'t> {
     pub table: &'t EngineTable,
     /// Its paths that every segment has.
     indexed: &'t [usize],
 }
 
-impl<'t> Asked<'t> {
+impl<'t> IndexedTable<'t> {
     /// The paths that every segment has into a column of documents.
     pub fn paths_of(&self, column: usize) -> impl Iterator<Item = &'t PathDef> {
         let paths = &self.table.table.schema.paths;
@@ -93,11 +93,11 @@ impl<'t> Asked<'t> {
     }
 }
 
-fn at_depth(asked: &Asked<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
+fn at_depth(asked: &IndexedTable<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
     by_value(asked, filter, depth).or_else(|| by_letters(asked, filter))
 }
 
-fn by_value(asked: &Asked<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
+fn by_value(asked: &IndexedTable<'_>, filter: &Expr, depth: usize) -> Option<Filter> {
     match filter {
         Expr::BinaryExpr(binary) => compared(asked, binary, depth),
         Expr::InList(list) => listed(asked, list),
@@ -118,7 +118,7 @@ impl Indexed {
     }
 
     /// The path that an expression reads from a document by one of `functions`.
-    fn of(asked: &Asked<'_>, expr: &Expr, functions: &[&str]) -> Option<Self> {
+    fn of(asked: &IndexedTable<'_>, expr: &Expr, functions: &[&str]) -> Option<Self> {
         let Expr::ScalarFunction(call) = expr else { return None };
         if call.name() == "json_unquote" && functions.contains(&"->>") {
             let [inner] = call.args.as_slice() else { return None };
@@ -129,7 +129,7 @@ impl Indexed {
     }
 
     /// The path of a set, whose members the condition is about.
-    fn of_set(asked: &Asked<'_>, set: &Expr) -> Option<Self> {
+    fn of_set(asked: &IndexedTable<'_>, set: &Expr) -> Option<Self> {
         match set {
             Expr::ScalarFunction(call) if matches!(call.name(), "any" | "all") => {
                 Self::of_set(asked, call.args.first()?)
@@ -138,11 +138,11 @@ impl Indexed {
         }
     }
 
-    fn at(asked: &Asked<'_>, document: &Expr, path: &Expr) -> Option<Self> {
+    fn at(asked: &IndexedTable<'_>, document: &Expr, path: &Expr) -> Option<Self> {
         Self::along(asked, document, names(&Path::parse(&search::text(path)?).ok()?)?)
     }
 
-    fn along(asked: &Asked<'_>, document: &Expr, names: Vec<String>) -> Option<Self> {
+    fn along(asked: &IndexedTable<'_>, document: &Expr, names: Vec<String>) -> Option<Self> {
         let (column, position) = asked.documents(document)?;
         asked
             .paths_of(position)
@@ -160,7 +160,7 @@ pub(crate) fn names(path: &Path) -> Option<Vec<String>> {
     path.steps.iter().map(name).collect()
 }
 
-fn compared(asked: &Asked<'_>, binary: &BinaryExpr, depth: usize) -> Option<Filter> {
+fn compared(asked: &IndexedTable<'_>, binary: &BinaryExpr, depth: usize) -> Option<Filter> {
     let BinaryExpr { left, op, right } = binary;
     match op {
         Operator::Or => {
@@ -207,7 +207,7 @@ fn parts(binary: &BinaryExpr) -> Option<Vec<&Expr>> {
 }
 
 fn function_compared(
-    asked: &Asked<'_>,
+    asked: &IndexedTable<'_>,
     call: &ScalarFunction,
     op: Operator,
     literal: &Expr,
@@ -282,7 +282,7 @@ fn text(path: &Indexed, key: &ScalarValue) -> Option<Filter> {
     (!is_of_another).then(|| path.test(PathTest::Begins(text.to_owned())))
 }
 
-fn listed(asked: &Asked<'_>, list: &InList) -> Option<Filter> {
+fn listed(asked: &IndexedTable<'_>, list: &InList) -> Option<Filter> {
     let Expr::ScalarFunction(call) = list.expr.as_ref() else { return None };
     if list.negated || list.list.len() > MOST_LISTED {
         return None;
@@ -298,7 +298,7 @@ fn listed(asked: &Asked<'_>, list: &InList) -> Option<Filter> {
     Some(Filter::Or(parts))
 }
 
-fn called(asked: &Asked<'_>, call: &ScalarFunction, depth: usize) -> Option<Filter> {
+fn called(asked: &IndexedTable<'_>, call: &ScalarFunction, depth: usize) -> Option<Filter> {
     match (call.name(), call.args.as_slice()) {
         ("truth", [inner]) if depth < DEEPEST => at_depth(asked, inner, depth + 1),
         (NUMBERS_OF, [set, name, values @ ..]) => {

@@ -16,7 +16,7 @@ pub(crate) use boolean::matching;
 pub(crate) use function::{Sought, match_function};
 pub(crate) use keywords::{KEYWORDS_FACTORS, KEYWORDS_HELD, KEYWORDS_MODE, ranker};
 pub(crate) use like::{beginning, begins, held, holds, like, plain_beginning};
-pub(crate) use plan::{Asked, letters, plan, text};
+pub(crate) use plan::{SearchedTable, letters, plan, text};
 pub(crate) use words::selection;
 
 /// What the text index knows of a condition.

@@ -13,7 +13,7 @@ use crate::{catalog::SqlTable, parse::MATCH};
 const MIN_LITERAL: usize = 2;
 
 /// A table, and which of its columns an expression is.
-pub(crate) struct Asked<'a> {
+pub(crate) struct SearchedTable<'a> {
     /// The table.
     pub table: &'a SqlTable,
     /// The position in the schema of the column that an expression is.
@@ -21,11 +21,11 @@ pub(crate) struct Asked<'a> {
 }
 
 /// What the text index knows of a condition on the table's rows.
-pub(crate) fn plan(asked: &Asked<'_>, filter: &Expr) -> Answer {
+pub(crate) fn plan(asked: &SearchedTable<'_>, filter: &Expr) -> Answer {
     asked.plan(filter).unwrap_or(Answer::Scan)
 }
 
-impl Asked<'_> {
+impl SearchedTable<'_> {
     fn plan(&self, filter: &Expr) -> Option<Answer> {
         match filter {
             Expr::ScalarFunction(call) => self.call(call),

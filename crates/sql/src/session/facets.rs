@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// A statement of a text.
-pub(super) struct Part {
+pub(super) struct FacetedStatement {
     /// What runs.
     pub source: Source,
     /// How many FACETs follow it.
@@ -20,11 +20,11 @@ pub(super) struct Part {
 ///
 /// # Errors
 /// 1064 for a FACET that is none, 1312 where the client takes one result set of a statement.
-pub(super) fn spread(state: &SessionState, sources: Vec<Source>) -> Result<Vec<Part>> {
+pub(super) fn spread(state: &SessionState, sources: Vec<Source>) -> Result<Vec<FacetedStatement>> {
     let mut all = Vec::with_capacity(sources.len());
     for source in sources {
         let Some(faceted) = faceted_select(&source)? else {
-            all.push(Part { source, facets: 0 });
+            all.push(FacetedStatement { source, facets: 0 });
             continue;
         };
         if !state.takes_many_results {
@@ -37,7 +37,7 @@ pub(super) fn spread(state: &SessionState, sources: Vec<Source>) -> Result<Vec<P
         let texts = std::iter::once((faceted.select, count));
         for (text, facets) in texts.chain(facets.into_iter().map(|text| (text, 0))) {
             let made = split(text.as_bytes(), false, source.mode)?;
-            all.extend(made.into_iter().map(|source| Part { source, facets }));
+            all.extend(made.into_iter().map(|source| FacetedStatement { source, facets }));
         }
     }
     Ok(all)

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::{
     Cell, Error, Reply, Result,
     agents::{
-        Asked, ServedPart,
+        AgentOptions, ServedPart,
         wire::{MAX_DEPTH, MAX_NAME_BYTES, Query, Request, Text, VERSION, bytes_of},
     },
     catalog::{TableName, Verb},
@@ -145,7 +145,7 @@ fn begin(
     let engine_name = name.engine_name(&session.shared);
     let lost = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&lost);
-    let asked = Asked { is_partial, ..Asked::default() };
+    let asked = AgentOptions { is_partial, ..AgentOptions::default() };
     let reader = session.reaching(
         asked,
         trail,

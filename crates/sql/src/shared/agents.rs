@@ -76,9 +76,9 @@ pub(crate) struct AgentsState {
 }
 
 /// The place of a thread that asks another server.
-pub(crate) struct Place(Arc<InstanceState>);
+pub(crate) struct AgentThreadPermit(Arc<InstanceState>);
 
-impl Drop for Place {
+impl Drop for AgentThreadPermit {
     fn drop(&mut self) {
         self.0.agents.asking.fetch_sub(1, Ordering::Relaxed);
     }
@@ -96,12 +96,12 @@ impl Default for AgentsState {
 
 impl AgentsState {
     /// A place for a thread that asks another server; how many there are if all are taken.
-    pub(crate) fn place(instance: &Arc<InstanceState>) -> Result<Place, usize> {
+    pub(crate) fn place(instance: &Arc<InstanceState>) -> Result<AgentThreadPermit, usize> {
         let most = instance.host.most_agents();
         let asking = &instance.agents.asking;
         let one_more = |count: usize| (count < most).then_some(count + 1);
         match asking.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
-            Ok(_) => Ok(Place(Arc::clone(instance))),
+            Ok(_) => Ok(AgentThreadPermit(Arc::clone(instance))),
             Err(_) => Err(most),
         }
     }

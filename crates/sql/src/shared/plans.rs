@@ -14,7 +14,7 @@ const MAX_PLANS: usize = 4_096;
 
 /// What is known of a text.
 #[derive(Clone)]
-pub(crate) enum Known {
+pub(crate) enum CachedStatement {
     /// It has no shape and came once.
     Seen,
     /// The plan it had when it last ran.
@@ -24,7 +24,7 @@ pub(crate) enum Known {
 /// Plans by the text without its literals.
 #[derive(Default)]
 pub(crate) struct Plans {
-    known: RwLock<FxHashMap<Box<[u8]>, Known>>,
+    known: RwLock<FxHashMap<Box<[u8]>, CachedStatement>>,
 }
 
 impl Plans {
@@ -35,12 +35,12 @@ impl Plans {
     }
 
     /// What is known of a text.
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Known> {
+    pub(crate) fn get(&self, key: &[u8]) -> Option<CachedStatement> {
         self.known.read().get(key).cloned()
     }
 
     /// Remembers it.
-    pub(crate) fn put(&self, key: &[u8], known: Known) {
+    pub(crate) fn put(&self, key: &[u8], known: CachedStatement) {
         let mut all = self.known.write();
         if all.len() >= MAX_PLANS {
             all.clear();

@@ -4,7 +4,7 @@ use remora_engine::{TableIndex, Value};
 
 use super::{
     grid::{maybe, number, text, yes},
-    tables::{CATALOG, Foreign, Known},
+    tables::{CATALOG, Foreign, ListedTable},
 };
 use crate::{
     Result,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The rows of STATISTICS, in the order of SHOW INDEX.
-pub(super) fn statistics(session: &SessionState, known: &Known) -> Result<Vec<Vec<Value>>> {
+pub(super) fn statistics(session: &SessionState, known: &ListedTable) -> Result<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     for key in known.ordered_keys() {
         let unique = matches!(key.kind, KeyKind::Primary | KeyKind::Unique);
@@ -62,7 +62,7 @@ pub(super) fn statistics(session: &SessionState, known: &Known) -> Result<Vec<Ve
 /// About how many different values so many leading parts of a key have; `None` where that is not known.
 fn cardinality(
     session: &SessionState,
-    known: &Known,
+    known: &ListedTable,
     key: &Key,
     parts: u64,
 ) -> Result<Option<u64>> {
@@ -96,7 +96,7 @@ fn if_there<T>(said: remora_engine::Result<T>) -> Result<Option<T>> {
 }
 
 /// The rows of `remora.index_usage`: how often each key of a table answered, by what it was asked.
-pub(super) fn usage(session: &SessionState, known: &Known) -> Result<Vec<Vec<Value>>> {
+pub(super) fn usage(session: &SessionState, known: &ListedTable) -> Result<Vec<Vec<Value>>> {
     let usage = session.reader().index_usage(&known.engine_name);
     let Some(usage) = if_there(usage)? else { return Ok(Vec::new()) };
     let mut rows = Vec::new();
@@ -124,14 +124,14 @@ pub(super) fn usage(session: &SessionState, known: &Known) -> Result<Vec<Vec<Val
 }
 
 /// The place of the text index that a key is.
-fn text_index(known: &Known, key: &Key) -> Option<usize> {
+fn text_index(known: &ListedTable, key: &Key) -> Option<usize> {
     let columns = key.parts.iter().map(|part| known.table.column(part.column()?));
     let columns: Vec<usize> = columns.collect::<Option<_>>()?;
     known.table.schema.texts.iter().position(|text| text.columns == columns)
 }
 
 /// The foreign keys of a table with their names and columns.
-fn foreign(known: &Known) -> impl Iterator<Item = (String, &[String], Foreign)> {
+fn foreign(known: &ListedTable) -> impl Iterator<Item = (String, &[String], Foreign)> {
     known.table.foreign.iter().enumerate().filter_map(|(index, line)| {
         let Line::Foreign { name, columns, text, .. } = line else { return None };
         let numbered = || format!("{}_ibfk_{}", known.name.table, index + 1);
@@ -141,7 +141,7 @@ fn foreign(known: &Known) -> impl Iterator<Item = (String, &[String], Foreign)> 
 }
 
 /// The rows of TABLE_CONSTRAINTS.
-pub(super) fn constraints(known: &Known) -> Vec<Vec<Value>> {
+pub(super) fn constraints(known: &ListedTable) -> Vec<Vec<Value>> {
     let row = |name: &str, kind: &str, enforced: bool| {
         vec![
             text(CATALOG),
@@ -168,7 +168,7 @@ pub(super) fn constraints(known: &Known) -> Vec<Vec<Value>> {
 }
 
 /// The rows of CHECK_CONSTRAINTS.
-pub(super) fn checks(known: &Known) -> Vec<Vec<Value>> {
+pub(super) fn checks(known: &ListedTable) -> Vec<Vec<Value>> {
     let checks = known.table.checks.iter().map(|check| {
         let clause = format!("({})", check.expression);
         let clause = if check.expression.starts_with('(') { &check.expression } else { &clause };
@@ -178,7 +178,7 @@ pub(super) fn checks(known: &Known) -> Vec<Vec<Value>> {
 }
 
 /// The rows of KEY_COLUMN_USAGE.
-pub(super) fn column_usage(known: &Known) -> Vec<Vec<Value>> {
+pub(super) fn column_usage(known: &ListedTable) -> Vec<Vec<Value>> {
     let database = &known.name.database;
     let row = |name: &str, column: &str, place: u64, to: Option<(&Foreign, u64, &str)>| {
         vec![
@@ -216,7 +216,7 @@ pub(super) fn column_usage(known: &Known) -> Vec<Vec<Value>> {
 }
 
 /// The rows of REFERENTIAL_CONSTRAINTS. `all` are the tables that a key may point to.
-pub(super) fn references(known: &Known, all: &[Known]) -> Vec<Vec<Value>> {
+pub(super) fn references(known: &ListedTable, all: &[ListedTable]) -> Vec<Vec<Value>> {
     let row = |(name, _, foreign): (String, &[String], Foreign)| {
         vec![
             text(CATALOG),
@@ -236,7 +236,7 @@ pub(super) fn references(known: &Known, all: &[Known]) -> Vec<Vec<Value>> {
 }
 
 /// The unique key that begins with the columns a foreign key points to.
-fn referenced_key<'k>(foreign: &Foreign, all: &'k [Known]) -> Option<&'k str> {
+fn referenced_key<'k>(foreign: &Foreign, all: &'k [ListedTable]) -> Option<&'k str> {
     let parent = all.iter().find(|known| known.name == foreign.table)?;
     let begins = |key: &&Key| {
         let same = |(part, column): (&crate::catalog::KeyPart, &String)| match &part.of {

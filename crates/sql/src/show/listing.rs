@@ -8,7 +8,7 @@ use super::{
     shown::{Filter, Shown},
     sought::Sought,
     system,
-    tables::{self, Known},
+    tables::{self, ListedTable},
     views,
 };
 use crate::{
@@ -334,7 +334,7 @@ pub(super) fn indexes(session: &SessionState, tokens: &mut Tokens<'_>) -> Result
     if system::is_systems(&name) {
         system::find(&name)?;
     } else if views::find(session, &name)?.is_none() {
-        let known: Known = tables::one(session, &name)?;
+        let known: ListedTable = tables::one(session, &name)?;
         let rows = keys::statistics(session, &known)?;
         grid.rows = system::taken(rows, &[2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);
     }

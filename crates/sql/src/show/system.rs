@@ -19,7 +19,7 @@ use super::{
     grid::{Grid, text, unknown_table},
     keys, privileges, processes, server,
     sought::Sought,
-    tables::{self, CATALOG, Known},
+    tables::{self, CATALOG, ListedTable},
     views,
 };
 use crate::{
@@ -130,7 +130,7 @@ pub(super) fn rows(
         }
         _ => {}
     }
-    let each = |rows: &dyn Fn(&Known) -> Vec<Vec<Value>>| -> Result<Vec<Vec<Value>>> {
+    let each = |rows: &dyn Fn(&ListedTable) -> Vec<Vec<Value>>| -> Result<Vec<Vec<Value>>> {
         Ok(tables::among(session, sought)?.iter().flat_map(rows).collect())
     };
     Ok(match name.table.as_str() {
@@ -228,7 +228,7 @@ fn all_tables(session: &SessionState, sought: &Sought) -> Result<Vec<Vec<Value>>
 /// A row of TABLES.
 pub(super) fn table_row(
     session: &SessionState,
-    known: &Known,
+    known: &ListedTable,
     started: &Value,
 ) -> Result<Vec<Value>> {
     let statistics = known.statistics(session)?;

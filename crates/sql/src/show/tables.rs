@@ -27,7 +27,7 @@ pub(super) const ENGINE: &str = "InnoDB";
 const ENGINE_OF_PARTS: &str = "MRG_MyISAM";
 
 /// A table.
-pub(super) struct Known {
+pub(super) struct ListedTable {
     /// Its name in SQL.
     pub(super) name: TableName,
     /// The engine's name of it; empty of a temporary table.
@@ -39,12 +39,12 @@ pub(super) struct Known {
 }
 
 /// All tables that the session may read, by database and name.
-pub(super) fn all(session: &SessionState) -> Result<Vec<Known>> {
+pub(super) fn all(session: &SessionState) -> Result<Vec<ListedTable>> {
     among(session, &Sought::default())
 }
 
 /// Those of them that are sought.
-pub(super) fn among(session: &SessionState, sought: &Sought) -> Result<Vec<Known>> {
+pub(super) fn among(session: &SessionState, sought: &Sought) -> Result<Vec<ListedTable>> {
     let reader = session.reader();
     let mut known = Vec::new();
     for engine_name in reader.tables() {
@@ -55,10 +55,15 @@ pub(super) fn among(session: &SessionState, sought: &Sought) -> Result<Vec<Known
             if parts.is_err() {
                 continue;
             }
-            known.push(Known { name, engine_name, table: SqlTable::of(&schema), temporary: None });
+            known.push(ListedTable {
+                name,
+                engine_name,
+                table: SqlTable::of(&schema),
+                temporary: None,
+            });
         }
     }
-    let order = |known: &Known| (known.name.database.clone(), known.name.table.clone());
+    let order = |known: &ListedTable| (known.name.database.clone(), known.name.table.clone());
     known.sort_by_cached_key(order);
     Ok(known)
 }
@@ -71,9 +76,9 @@ pub(super) fn count(session: &SessionState) -> usize {
 }
 
 /// The table of this name, a temporary one before others; 1146, 1142.
-pub(super) fn one(session: &SessionState, name: &TableName) -> Result<Known> {
+pub(super) fn one(session: &SessionState, name: &TableName) -> Result<ListedTable> {
     if let Some(temporary) = session.transaction.temporary(name) {
-        return Ok(Known {
+        return Ok(ListedTable {
             name: name.clone(),
             engine_name: String::new(),
             table: SqlTable::of(&temporary.schema),
@@ -86,7 +91,7 @@ pub(super) fn one(session: &SessionState, name: &TableName) -> Result<Known> {
 }
 
 /// The same as it was declared, whether the servers that it has rows in answer or not.
-pub(super) fn declared(session: &SessionState, name: &TableName) -> Result<Known> {
+pub(super) fn declared(session: &SessionState, name: &TableName) -> Result<ListedTable> {
     if session.transaction.temporary(name).is_some() {
         return one(session, name);
     }
@@ -99,19 +104,19 @@ fn found(
     name: &TableName,
     engine_name: String,
     reader: Reader,
-) -> Result<Known> {
+) -> Result<ListedTable> {
     match reader.schema(&engine_name) {
         Ok(schema) => {
             TableName::check_parts(&schema, &session.shared, &session.identity)?;
             let table = SqlTable::of(&schema);
-            Ok(Known { name: name.clone(), engine_name, table, temporary: None })
+            Ok(ListedTable { name: name.clone(), engine_name, table, temporary: None })
         }
         Err(remora_engine::Error::NotFound { .. }) => Err(name.missing()),
         Err(error) => Err(from_engine(&error)),
     }
 }
 
-impl Known {
+impl ListedTable {
     /// The engine that it is said to have.
     pub(super) fn engine(&self) -> &'static str {
         if self.table.schema.parts().is_empty() { ENGINE } else { ENGINE_OF_PARTS }

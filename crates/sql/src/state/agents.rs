@@ -6,7 +6,7 @@ use remora_mysql::ErrorCode;
 
 use super::{Level, SessionState, Warning};
 use crate::{
-    agents::{Agents, Asked, Lost},
+    agents::{AgentOptions, Agents, Lost},
     catalog::Reader,
 };
 
@@ -16,11 +16,11 @@ impl SessionState {
     pub(crate) fn reading(&self) -> Reader {
         let reader = self.reader();
         let known = self.agents.lock().clone();
-        reader.reaching(known.unwrap_or_else(|| self.ask_agents(Asked::default())))
+        reader.reaching(known.unwrap_or_else(|| self.ask_agents(AgentOptions::default())))
     }
 
     /// Says how the statement asks other servers, before it does.
-    pub(crate) fn ask_agents(&self, asked: Asked) -> Arc<Agents> {
+    pub(crate) fn ask_agents(&self, asked: AgentOptions) -> Arc<Agents> {
         let mut known = self.agents.lock();
         if let Some(known) = known.as_ref().filter(|known| known.asked() == asked) {
             return Arc::clone(known);
@@ -63,13 +63,13 @@ impl SessionState {
     }
 
     /// What the statement says of how other servers are asked, as far as it has asked.
-    pub(crate) fn asked_of_agents(&self) -> Asked {
+    pub(crate) fn asked_of_agents(&self) -> AgentOptions {
         self.agents.lock().as_ref().map(|agents| agents.asked()).unwrap_or_default()
     }
 
     /// The newest moment for another server that asks for a part, for the tables of `trail`; `lost` is told of
     /// parts of it that do not answer, and why.
-    pub(crate) fn reaching(&self, asked: Asked, trail: Vec<String>, lost: Lost) -> Reader {
+    pub(crate) fn reaching(&self, asked: AgentOptions, trail: Vec<String>, lost: Lost) -> Reader {
         let agents = Agents::new(Arc::clone(&self.shared), asked, trail, lost);
         self.reader().reaching(Arc::new(agents))
     }

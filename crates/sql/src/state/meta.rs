@@ -4,7 +4,7 @@ use remora_engine::{Error as EngineError, QueryReport, Selection, TextQuery};
 use remora_mysql::ErrorCode;
 
 use super::SessionState;
-use crate::{Result, agents::Asked, error::from_engine, parse::Counting};
+use crate::{Result, agents::AgentOptions, error::from_engine, parse::Counting};
 
 /// Most words that are told of one by one.
 const MAX_WORDS: usize = 64;
@@ -29,7 +29,7 @@ pub(crate) struct Meta {
     /// The table that was searched.
     pub table: String,
     /// How other servers were asked for it, which are asked again for its words.
-    pub asked: Asked,
+    pub asked: AgentOptions,
     /// Those that were left out then, if that is known of each, and are not asked.
     pub without: Option<Vec<String>>,
     /// What is shown instead, of CALL PQ: names and values.

@@ -32,11 +32,11 @@ pub(crate) struct UniqueKey {
     pub name: String,
     /// Where its hidden table is stored.
     pub place: TableStorage,
-    parts: Vec<Part>,
+    parts: Vec<UniqueColumn>,
 }
 
 #[derive(Clone, Debug)]
-struct Part {
+struct UniqueColumn {
     column: usize,
     collation: Collation,
     prefix: Option<usize>,
@@ -56,7 +56,7 @@ impl UniqueKey {
                 let column = table.key_part(key, nth)?;
                 let kind = &table.columns.get(column)?.kind;
                 let prefix = part.prefix.and_then(|prefix| usize::try_from(prefix).ok());
-                Some(Part { column, collation: collation_of(kind), prefix })
+                Some(UniqueColumn { column, collation: collation_of(kind), prefix })
             });
             let place = hidden_place(place, &key.name);
             Some(Self { name: key.name.clone(), place, parts: parts.collect::<Option<_>>()? })
@@ -91,7 +91,7 @@ impl UniqueKey {
     }
 }
 
-impl Part {
+impl UniqueColumn {
     fn append(&self, value: &Value, out: &mut Vec<u8>) {
         let text;
         let key: std::borrow::Cow<'_, [u8]> = match value {

@@ -57,9 +57,9 @@ async fn explained(session: &mut Session, statement: &str) -> Vec<Vec<String>> {
 }
 
 /// What EXPLAIN shows of a table: its name, then type, possible_keys, key, key_len, ref, rows and filtered.
-type Told<'t> = [&'t str; 8];
+type ExpectedRow<'t> = [&'t str; 8];
 
-async fn check(session: &mut Session, statement: &str, expected: &[Told<'_>]) {
+async fn check(session: &mut Session, statement: &str, expected: &[ExpectedRow<'_>]) {
     let found = explained(session, statement).await;
     let found: Vec<Vec<&str>> =
         found.iter().map(|row| row[2..10].iter().map(String::as_str).collect()).collect();
@@ -69,7 +69,7 @@ async fn check(session: &mut Session, statement: &str, expected: &[Told<'_>]) {
 
 /// Statements with one table, and what EXPLAIN shows of it.
 #[rustfmt::skip]
-const OF_ONE_TABLE: [(&str, Told<'_>); 11] = [
+const OF_ONE_TABLE: [(&str, ExpectedRow<'_>); 11] = [
     ("SELECT * FROM users WHERE id = 7",
         ["users", "const", "PRIMARY", "PRIMARY", "4", "const", "1", "100"]),
     ("SELECT * FROM users u WHERE mail = 'u9@x'",

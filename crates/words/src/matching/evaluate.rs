@@ -2,7 +2,7 @@
 
 use super::{
     Document,
-    hit::{Hit, Place},
+    hit::{Hit, PackedPosition},
     near, ordered, phrase, proximity,
     step::{Leaf, Repeated, Step, Words},
 };
@@ -19,7 +19,7 @@ pub struct Found {
 
 /// What the caller needs besides whether the document matches.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct MatchDetail {
     fields: bool,
     hits: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) fn evaluate(
     with_fields: bool,
     hits: Option<&mut Vec<Hit>>,
 ) -> Result<Option<Found>> {
-    let wanted = Wanted { fields: with_fields, hits: hits.is_some() };
+    let wanted = MatchDetail { fields: with_fields, hits: hits.is_some() };
     let mut own = Vec::new();
     let out = hits.unwrap_or(&mut own);
     out.clear();
@@ -46,7 +46,7 @@ pub(crate) fn evaluate(
 fn of_step(
     step: &Step,
     document: &mut impl Document,
-    wanted: Wanted,
+    wanted: MatchDetail,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
     match step {
@@ -56,7 +56,7 @@ fn of_step(
         Step::Maybe(parts) => of_maybe(parts, document, wanted, out),
         Step::AndNot(wanted_part, unwanted) => {
             let Some(found) = of_step(wanted_part, document, wanted, out)? else { return Ok(None) };
-            let nothing = Wanted { fields: false, hits: false };
+            let nothing = MatchDetail { fields: false, hits: false };
             let is_excluded = of_step(unwanted, document, nothing, &mut Vec::new())?.is_some();
             Ok((!is_excluded).then_some(found))
         }
@@ -76,7 +76,7 @@ fn of_step(
 fn of_leaf(
     leaf: &Leaf,
     document: &mut impl Document,
-    wanted: Wanted,
+    wanted: MatchDetail,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
     let frequency = document.frequency(leaf.term)?;
@@ -88,7 +88,7 @@ fn of_leaf(
         return Ok(Some(Found { fields: 0, sum }));
     }
     let (mut fields, mut found) = (0, 0);
-    document.places(leaf.term, |place: Place| {
+    document.places(leaf.term, |place: PackedPosition| {
         // A field that contains the word counts, wherever in it the word is.
         let is_counted = leaf.counts(place);
         if leaf.limit.fields.contains(place.field()) && (is_counted || !leaf.is_union) {
@@ -129,7 +129,7 @@ fn merge(out: &mut [Hit], start: usize) {
 fn of_and(
     parts: &[Step],
     document: &mut impl Document,
-    wanted: Wanted,
+    wanted: MatchDetail,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
     let start = out.len();
@@ -148,7 +148,7 @@ fn of_and(
 fn of_or(
     parts: &[Step],
     document: &mut impl Document,
-    wanted: Wanted,
+    wanted: MatchDetail,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
     let start = out.len();
@@ -173,7 +173,7 @@ fn of_or(
 fn hits_of_missed(
     step: &Step,
     document: &mut impl Document,
-    wanted: Wanted,
+    wanted: MatchDetail,
     out: &mut Vec<Hit>,
 ) -> Result<()> {
     if !wanted.hits {
@@ -200,7 +200,7 @@ fn hits_of_missed(
 fn of_maybe(
     parts: &[Step],
     document: &mut impl Document,
-    wanted: Wanted,
+    wanted: MatchDetail,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
     let start = out.len();
@@ -221,7 +221,7 @@ fn added(all: Option<Found>, found: Found) -> Found {
     Found { fields: all.fields | found.fields, sum: all.sum + found.sum }
 }
 
-const HITS: Wanted = Wanted { fields: false, hits: true };
+const HITS: MatchDetail = MatchDetail { fields: false, hits: true };
 
 /// The match of a quoted expression: the hits that `find` composes, and the field of the first.
 fn of_words(
@@ -254,7 +254,7 @@ fn of_quorum(
     words: &[Repeated],
     least: u32,
     document: &mut impl Document,
-    wanted: Wanted,
+    wanted: MatchDetail,
     out: &mut Vec<Hit>,
 ) -> Result<Option<Found>> {
     let start = out.len();
@@ -262,7 +262,7 @@ fn of_quorum(
     for word in words {
         let from = out.len();
         let written = word.times;
-        let wanted = Wanted { hits: wanted.hits || written > 1, ..wanted };
+        let wanted = MatchDetail { hits: wanted.hits || written > 1, ..wanted };
         let Some(found) = of_step(&word.step, document, wanted, out)? else { continue };
         let hits = out.len() - from;
         count += if written > 1 { hits.min(written) } else { 1 } as u32;

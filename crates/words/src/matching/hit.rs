@@ -6,12 +6,12 @@
 /// place := field:8 position:23 is_last:1        so that places ascend by field and position
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(pub u32);
+pub struct PackedPosition(pub u32);
 
 /// The greatest position in a field.
 pub const MAX_POSITION: u32 = (1 << 23) - 1;
 
-impl Place {
+impl PackedPosition {
     /// A place. Positions begin at 1.
     pub fn new(field: u8, position: u32, is_last: bool) -> Self {
         Self(u32::from(field) << 24 | position.min(MAX_POSITION) << 1 | u32::from(is_last))

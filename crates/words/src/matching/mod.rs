@@ -19,7 +19,7 @@ mod step;
 pub use candidates::Candidates;
 pub use contributors::{Contributor, Contributors};
 pub use evaluate::{Found, saturated};
-pub use hit::{Hit, MAX_POSITION, Place};
+pub use hit::{Hit, MAX_POSITION, PackedPosition};
 pub use plan::{Counts, Expansion, Matcher, PlannedWord, Term, Vocabulary};
 
 use crate::Result;
@@ -36,5 +36,5 @@ pub trait Document {
     ///
     /// # Errors
     /// Errors of the index.
-    fn places(&mut self, term: usize, each: impl FnMut(Place)) -> Result<()>;
+    fn places(&mut self, term: usize, each: impl FnMut(PackedPosition)) -> Result<()>;
 }

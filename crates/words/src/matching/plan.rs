@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     Candidates, Contributors, Document,
     evaluate::{Found, evaluate},
-    hit::{Hit, Place},
+    hit::{Hit, PackedPosition},
     positions::Positions,
     step::{Leaf, Repeated, Step, Words},
 };
@@ -59,8 +59,11 @@ pub trait Vocabulary {
     ///
     /// # Errors
     /// Errors of the index.
-    fn union(&mut self, keywords: &[String], counts: Option<&dyn Fn(Place) -> bool>)
-    -> Result<u64>;
+    fn union(
+        &mut self,
+        keywords: &[String],
+        counts: Option<&dyn Fn(PackedPosition) -> bool>,
+    ) -> Result<u64>;
 }
 
 /// A term that a matcher looks up in documents: a keyword, or several that count as one.
@@ -212,7 +215,7 @@ impl Matcher {
 }
 
 /// A word of the query, looked up.
-struct Known {
+struct ResolvedWord {
     /// The numbers of its terms.
     terms: Vec<usize>,
 }
@@ -227,7 +230,7 @@ struct Expanded {
 
 struct Planner<'a> {
     vocabulary: &'a mut dyn Vocabulary,
-    known: HashMap<String, Known>,
+    known: HashMap<String, ResolvedWord>,
     /// The numbers of terms by keyword.
     numbers: HashMap<(Vec<String>, bool), usize>,
     terms: Vec<Term>,
@@ -290,7 +293,7 @@ impl<'a> Planner<'a> {
             vec![self.plain(keyword.unwrap_or_else(|| word.text.clone()))?]
         };
         self.keywords += terms.len().max(1);
-        self.known.insert(text, Known { terms });
+        self.known.insert(text, ResolvedWord { terms });
         Ok(())
     }
 

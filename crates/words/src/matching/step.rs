@@ -1,6 +1,6 @@
 //! The steps of a planned query.
 
-use super::hit::Place;
+use super::hit::PackedPosition;
 use crate::query::Limit;
 
 /// A node of the query with its words looked up.
@@ -65,7 +65,7 @@ impl Leaf {
     }
 
     /// Whether a place of the term counts.
-    pub fn counts(&self, place: Place) -> bool {
+    pub fn counts(&self, place: PackedPosition) -> bool {
         // A limit of positions overrides `^` and `$`.
         let is_within = match self.limit.last_position {
             0 => (!self.at_start || place.position() == 1) && (!self.at_end || place.is_last()),

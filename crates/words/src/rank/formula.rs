@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     expression::{Attribute, Expression, Factor, FactorValue, Reads, Values},
-    factors::{Collector, Factors, Wanted},
+    factors::{Collector, Factors, OptionalFactors},
     query::Query,
 };
 use crate::matching::Hit;
@@ -105,7 +105,7 @@ impl Formula {
 }
 
 fn collector(reads: Reads, query: &Query, folds: bool, has_closeness: bool) -> Collector {
-    let wanted = Wanted {
+    let wanted = OptionalFactors {
         closeness: has_closeness,
         field_frequencies: reads.field_frequencies,
         window: reads.window,

@@ -70,10 +70,10 @@ impl Positions {
 /// The positions of each word of a query, by its number. A word takes at most one bit per position of the text. Words
 /// without wildcards together take at most four bytes per word found.
 #[derive(Debug)]
-pub(super) struct Places(Vec<Place>);
+pub(super) struct Places(Vec<PositionSet>);
 
 #[derive(Clone, Debug)]
-enum Place {
+enum PositionSet {
     Few(Vec<u32>),
     Many(Positions),
 }
@@ -83,14 +83,14 @@ const MAX_FEW: usize = 1024;
 
 impl Places {
     pub(super) fn new(words: usize) -> Self {
-        Self(vec![Place::Few(Vec::new()); words])
+        Self(vec![PositionSet::Few(Vec::new()); words])
     }
 
     /// Whether a word was found.
     pub(super) fn has(&self, number: usize) -> bool {
         match self.0.get(number) {
-            Some(Place::Few(few)) => !few.is_empty(),
-            Some(Place::Many(_)) => true,
+            Some(PositionSet::Few(few)) => !few.is_empty(),
+            Some(PositionSet::Many(_)) => true,
             None => false,
         }
     }
@@ -99,16 +99,16 @@ impl Places {
     pub(super) fn insert(&mut self, number: u32, position: u32) {
         let Some(place) = self.0.get_mut(number as usize) else { return };
         match place {
-            Place::Few(few) => {
+            PositionSet::Few(few) => {
                 few.push(position);
                 // From here on bits take less memory.
                 if few.len() > MAX_FEW && few.len() > position as usize / 32 {
                     let mut many = Positions::new(position);
                     few.iter().for_each(|&position| many.insert(position));
-                    *place = Place::Many(many);
+                    *place = PositionSet::Many(many);
                 }
             }
-            Place::Many(many) => {
+            PositionSet::Many(many) => {
                 many.0.resize(many.0.len().max(position as usize / 64 + 1), 0);
                 many.insert(position);
             }
@@ -191,8 +191,8 @@ impl Found<'_> {
     /// The positions of a word that satisfy its modifiers, in order.
     fn places_of(&self, leaf: Leaf) -> Option<Box<dyn Iterator<Item = u32> + '_>> {
         let places: Box<dyn Iterator<Item = u32>> = match self.places.0.get(leaf.term? as usize)? {
-            Place::Few(few) => Box::new(few.iter().copied()),
-            Place::Many(many) => Box::new(many.iter()),
+            PositionSet::Few(few) => Box::new(few.iter().copied()),
+            PositionSet::Many(many) => Box::new(many.iter()),
         };
         if is_plain(leaf) {
             return Some(places);
@@ -211,7 +211,7 @@ impl Found<'_> {
         }
         let mut found = Positions::new(self.last);
         match self.places.0.get(leaf.term? as usize)? {
-            Place::Many(many) if is_plain(leaf) => found.add(many),
+            PositionSet::Many(many) if is_plain(leaf) => found.add(many),
             _ => self.places_of(leaf)?.for_each(|position| found.insert(position)),
         }
         filled(found)

@@ -50,12 +50,12 @@ pub struct Snippets<'a> {
     analyzer: &'a Analyzer,
     options: SnippetOptions,
     terms: Terms,
-    asked: Asked,
+    asked: HighlightTarget,
 }
 
 /// What is highlighted.
 #[derive(Debug)]
-enum Asked {
+enum HighlightTarget {
     /// Every word of the query.
     Words,
     /// The query as a phrase, with everything between its words.
@@ -90,9 +90,9 @@ impl<'a> Snippets<'a> {
                 let (at_start, at_end, last_position) = (false, false, 0);
                 Leaf { term: Some(term), position, at_start, at_end, last_position }
             };
-            Asked::Phrase(Shape::Span(order.into_iter().map(leaf).collect()))
+            HighlightTarget::Phrase(Shape::Span(order.into_iter().map(leaf).collect()))
         } else {
-            Asked::Words
+            HighlightTarget::Words
         };
         Ok(Self { analyzer, options, terms, asked })
     }
@@ -134,7 +134,7 @@ impl<'a> Snippets<'a> {
             return Err(WordsError::Query(message));
         }
         terms.finish()?;
-        Ok(Self { analyzer, options, terms, asked: Asked::Query(shape) })
+        Ok(Self { analyzer, options, terms, asked: HighlightTarget::Query(shape) })
     }
 
     /// The excerpt of a text; for the cost see [`Snippets::of_unless`].
@@ -172,7 +172,7 @@ impl<'a> Snippets<'a> {
         if work.is_over() || hits.hits.is_empty() && options.allow_empty {
             return String::new();
         }
-        let is_merged = !matches!(self.asked, Asked::Words);
+        let is_merged = !matches!(self.asked, HighlightTarget::Words);
         let mut output = Output::new(options, &pieces, &text, is_merged);
         let size = pieces.characters(0, pieces.len());
         let limit = match options.limit {
@@ -227,9 +227,9 @@ impl<'a> Snippets<'a> {
     fn read(&self, text: &str, work: &Work<'_>) -> (Pieces, u32) {
         let longest = self.terms.longest(|_| true).unwrap_or(0);
         let shape = match &self.asked {
-            Asked::Words => return (self.read_words(text, work), longest),
-            Asked::Phrase(shape) => Some(shape),
-            Asked::Query(shape) => shape.as_ref(),
+            HighlightTarget::Words => return (self.read_words(text, work), longest),
+            HighlightTarget::Phrase(shape) => Some(shape),
+            HighlightTarget::Query(shape) => shape.as_ref(),
         };
         let mut cutter = Cutter::new(text, true);
         let mut places = Places::new(self.terms.weights.len());
@@ -249,7 +249,9 @@ impl<'a> Snippets<'a> {
         let marked = shape.and_then(|shape| found.marked(shape));
         pieces.mark(|position| marked.as_ref().is_some_and(|it| it.contains(position)));
         let longest = match self.asked {
-            Asked::Query(_) => self.terms.longest(|number| places.has(number)).unwrap_or(longest),
+            HighlightTarget::Query(_) => {
+                self.terms.longest(|number| places.has(number)).unwrap_or(longest)
+            }
             _ => longest,
         };
         (pieces, longest)

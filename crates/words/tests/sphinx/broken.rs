@@ -1,6 +1,6 @@
 //! Queries with mistakes.
 
-use crate::{corpus::Corpus, queries, queries::Wanted, random::Random};
+use crate::{corpus::Corpus, queries, queries::QueryStyle, random::Random};
 
 /// What is put in between.
 const STRAYS: [&str; 40] = [
@@ -48,7 +48,7 @@ const STRAYS: [&str; 40] = [
 
 /// A query in which something is missing, doubled, swapped or too much.
 pub fn query(random: &mut Random, corpus: &Corpus) -> String {
-    let mut tokens = tokens(&queries::query(random, corpus, Wanted::Distinct));
+    let mut tokens = tokens(&queries::query(random, corpus, QueryStyle::Distinct));
     for _ in 0..random.between(1, 3) {
         let (one, two) = (random.below(tokens.len()), random.below(tokens.len()));
         match random.below(5) {

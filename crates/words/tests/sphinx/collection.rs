@@ -5,7 +5,7 @@ use std::{collections::HashMap, rc::Rc, sync::Arc};
 use remora_words::{
     WordsError,
     analysis::{Analyzer, Scratch},
-    matching::{Counts, Document, Expansion, Matcher, Place, Vocabulary},
+    matching::{Counts, Document, Expansion, Matcher, PackedPosition, Vocabulary},
     query::{self, Wildcard},
     rank::{self, Attribute, AttributeKind, Attributes, Expression, Factors, IdfKind, Row, Scorer},
     settings::{Files, Settings},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The places of the keywords of one document.
-type Places = HashMap<String, Vec<Place>>;
+type Places = HashMap<String, Vec<PackedPosition>>;
 
 /// A corpus whose keywords are known.
 pub struct Collection {
@@ -104,7 +104,7 @@ impl Collection {
                 }
                 totals[field] += u64::from(lengths[field]);
                 for (keyword, position) in found {
-                    let place = Place::new(field as u8, position, Some(position) == last);
+                    let place = PackedPosition::new(field as u8, position, Some(position) == last);
                     places.entry(keyword).or_default().push(place);
                 }
             }
@@ -153,9 +153,9 @@ impl Vocabulary for &Collection {
     fn union(
         &mut self,
         keywords: &[String],
-        counts: Option<&dyn Fn(Place) -> bool>,
+        counts: Option<&dyn Fn(PackedPosition) -> bool>,
     ) -> Result<u64, WordsError> {
-        let counted = |places: &Vec<Place>| {
+        let counted = |places: &Vec<PackedPosition>| {
             counts.is_none_or(|counts| places.iter().any(|&place| counts(place)))
         };
         let holds = |places: &Places| {
@@ -166,27 +166,27 @@ impl Vocabulary for &Collection {
 }
 
 /// One document, asked for the terms of a query.
-struct Asked<'a> {
+struct QueriedDocument<'a> {
     matcher: &'a Matcher,
     places: &'a Places,
 }
 
-impl Asked<'_> {
-    fn of(&self, term: usize) -> Vec<Place> {
+impl QueriedDocument<'_> {
+    fn of(&self, term: usize) -> Vec<PackedPosition> {
         let keywords = self.matcher.terms()[term].keywords.iter();
-        let mut places: Vec<Place> =
+        let mut places: Vec<PackedPosition> =
             keywords.filter_map(|it| self.places.get(it)).flatten().copied().collect();
         places.sort_unstable();
         places
     }
 }
 
-impl Document for Asked<'_> {
+impl Document for QueriedDocument<'_> {
     fn frequency(&mut self, term: usize) -> Result<u32, WordsError> {
         Ok(self.of(term).len() as u32)
     }
 
-    fn places(&mut self, term: usize, each: impl FnMut(Place)) -> Result<(), WordsError> {
+    fn places(&mut self, term: usize, each: impl FnMut(PackedPosition)) -> Result<(), WordsError> {
         let mut places = self.of(term);
         places.dedup();
         places.into_iter().for_each(each);
@@ -254,7 +254,7 @@ impl Collection {
     ) -> Result<(), String> {
         let mut hits = Vec::new();
         for document in &self.documents {
-            let mut asked = Asked { matcher, places: &document.places };
+            let mut asked = QueriedDocument { matcher, places: &document.places };
             let found = matcher.evaluate(&mut asked, scorer.needs(), &mut hits);
             if let Some(found) = found.map_err(|error| error.to_string())? {
                 each(document.id, scorer.weight(&found, &hits, document), scorer.factors());

@@ -31,7 +31,7 @@ const COLUMNS: [&str; 3] = ["attribute", "share", "large"];
 
 /// What an expression may have around it.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum FactorScope {
     Document,
     Field,
 }
@@ -41,9 +41,9 @@ pub fn expression(random: &mut Random, corpus: &Corpus) -> String {
     let mut writer = Writer { random, corpus };
     match writer.random.below(4) {
         // Each factor for itself now and then: what it is wrong about shows best alone.
-        0 => writer.factor(Place::Document),
-        1 => format!("sum({})", writer.factor(Place::Field)),
-        _ => writer.value(Place::Document, 3),
+        0 => writer.factor(FactorScope::Document),
+        1 => format!("sum({})", writer.factor(FactorScope::Field)),
+        _ => writer.value(FactorScope::Document, 3),
     }
 }
 
@@ -53,7 +53,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn value(&mut self, place: Place, depth: usize) -> String {
+    fn value(&mut self, place: FactorScope, depth: usize) -> String {
         if depth == 0 || self.random.once_in(4) {
             return match self.random.below(6) {
                 0 => self.random.pick(&LITERALS).to_owned(),
@@ -79,16 +79,16 @@ impl Writer<'_> {
             12 => self.integers(place),
             13 => format!("1000*ln(1+abs({one}))"),
             14 => self.set(&one, &two),
-            _ if place == Place::Document => {
+            _ if place == FactorScope::Document => {
                 let fold = self.random.pick(&["sum", "sum", "top"]);
-                format!("{fold}({})", self.value(Place::Field, depth - 1))
+                format!("{fold}({})", self.value(FactorScope::Field, depth - 1))
             }
             _ => format!("({one}+{two})"),
         }
     }
 
     /// What only integers have. Reals are refused, but what is around them spoils Sphinx's message.
-    fn integers(&mut self, place: Place) -> String {
+    fn integers(&mut self, place: FactorScope) -> String {
         let (one, two) = (self.integer(place), self.integer(place));
         match self.random.below(6) {
             0 => format!("({one} & {two})"),
@@ -101,10 +101,10 @@ impl Writer<'_> {
         }
     }
 
-    fn integer(&mut self, place: Place) -> String {
+    fn integer(&mut self, place: FactorScope) -> String {
         match place {
-            Place::Document => self.random.pick(&["bm25", "attribute", "5"]).to_owned(),
-            Place::Field => self.random.pick(&["lcs", "hit_count", "word_count"]).to_owned(),
+            FactorScope::Document => self.random.pick(&["bm25", "attribute", "5"]).to_owned(),
+            FactorScope::Field => self.random.pick(&["lcs", "hit_count", "word_count"]).to_owned(),
         }
     }
 
@@ -118,8 +118,8 @@ impl Writer<'_> {
     }
 
     /// Real ones are multiplied, so that their last bits show.
-    fn factor(&mut self, place: Place) -> String {
-        if place == Place::Field {
+    fn factor(&mut self, place: FactorScope) -> String {
+        if place == FactorScope::Field {
             return self.field_factor();
         }
         match self.random.below(12) {

@@ -28,7 +28,7 @@ use std::rc::Rc;
 
 use corpus::{Corpus, Vocabulary};
 use engine::{Found, Idf, Make, Options, Sort};
-use queries::Wanted;
+use queries::QueryStyle;
 use random::Random;
 use run::{Run, run};
 use server::Index;
@@ -47,7 +47,7 @@ fn plain_queries() {
         all.map(|vocabulary| Corpus::random(random, vocabulary, &[])).collect()
     };
     let ask = |random: &mut Random, corpus: &Corpus| {
-        (queries::query(random, corpus, Wanted::Distinct), queries::options(random, corpus))
+        (queries::query(random, corpus, QueryStyle::Distinct), queries::options(random, corpus))
     };
     // Hits that parts of an OR leave behind which are not found themselves.
     let (make, most_different) = (&*engines(), 2);
@@ -60,7 +60,7 @@ fn repeated_words() {
         (0..4).map(|_| Corpus::random(random, Vocabulary::Tiny, &[])).collect()
     };
     let ask = |random: &mut Random, corpus: &Corpus| {
-        (queries::query(random, corpus, Wanted::Repeated), queries::options(random, corpus))
+        (queries::query(random, corpus, QueryStyle::Repeated), queries::options(random, corpus))
     };
     // Runs of words that stand in the query several times, within composed parts.
     let (make, most_different) = (&*engines(), 5);
@@ -91,7 +91,10 @@ fn ranking_expressions() {
         tiny.map(|vocabulary| Corpus::random(random, vocabulary, &[])).collect()
     };
     let ask = |random: &mut Random, corpus: &Corpus| {
-        (queries::query(random, corpus, Wanted::Distinct), queries::ranked_options(random, corpus))
+        (
+            queries::query(random, corpus, QueryStyle::Distinct),
+            queries::ranked_options(random, corpus),
+        )
     };
     // What matching differs in, as with the other rankers; the factors of the same hits do not.
     let (make, most_different) = (&*engines(), 2);
@@ -104,7 +107,10 @@ fn ranking_expressions_of_repeated_words() {
         (0..3).map(|_| Corpus::random(random, Vocabulary::Tiny, &[])).collect()
     };
     let ask = |random: &mut Random, corpus: &Corpus| {
-        (queries::query(random, corpus, Wanted::Repeated), queries::ranked_options(random, corpus))
+        (
+            queries::query(random, corpus, QueryStyle::Repeated),
+            queries::ranked_options(random, corpus),
+        )
     };
     // As with the other rankers, and where a query excludes a word and asks for it.
     let (make, most_different) = (&*engines(), 5);
@@ -122,7 +128,7 @@ fn wildcards() {
         ]
     };
     let ask = |random: &mut Random, corpus: &Corpus| {
-        (queries::query(random, corpus, Wanted::Wildcards), queries::options(random, corpus))
+        (queries::query(random, corpus, QueryStyle::Wildcards), queries::options(random, corpus))
     };
     // Expansions that share a keyword with another word, and `?` or `%` in front where only beginnings are looked for.
     let (make, most_different) = (&*engines(), 10);
@@ -140,7 +146,7 @@ fn morphology_and_stopwords() {
         vec![stemmed, exact, plain.with_stopwords(&[&first, &third])]
     };
     let ask = |random: &mut Random, corpus: &Corpus| {
-        (queries::query(random, corpus, Wanted::Distinct), queries::options(random, corpus))
+        (queries::query(random, corpus, QueryStyle::Distinct), queries::options(random, corpus))
     };
     // Two forms of one stem in a quorum.
     let (make, most_different) = (&*engines(), 6);
@@ -167,7 +173,7 @@ fn altered(query: &str, found: &mut Found) {
 fn an_altered_weight_is_found_and_made_small() {
     let corpora = |random: &mut Random| vec![Corpus::random(random, Vocabulary::Tiny, &[])];
     let ask = |random: &mut Random, corpus: &Corpus| {
-        let query = queries::query(random, corpus, Wanted::Distinct);
+        let query = queries::query(random, corpus, QueryStyle::Distinct);
         (format!("{query} | beta"), queries::options(random, corpus))
     };
     let make = peer::make(altered);
@@ -193,7 +199,7 @@ fn shards_find_what_one_index_finds() {
     let options = Options { idf, sort, ..Options::default() };
     let ids = |found: &Found| found.rows.iter().map(|row| row.0).collect::<Vec<u64>>();
     for _ in 0..50 {
-        let query = queries::query(&mut random, &corpus, Wanted::Distinct);
+        let query = queries::query(&mut random, &corpus, QueryStyle::Distinct);
         let one = sphinx.search(0, &query, &options);
         let three = sphinx.search(1, &query, &options);
         let (Ok(Ok(one)), Ok(Ok(three))) = (one, three) else { continue };

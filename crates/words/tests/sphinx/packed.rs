@@ -8,7 +8,7 @@ use crate::{
     corpus::{Corpus, Vocabulary},
     engine::{Options, Ranker},
     expressions, queries,
-    queries::Wanted,
+    queries::QueryStyle,
     random::Random,
     run,
     server::{Index, Server},
@@ -55,7 +55,7 @@ fn packed_factors() {
     for number in 0..QUERIES {
         let index = number % corpora.len();
         let corpus = &corpora[index];
-        let wanted = if random.once_in(4) { Wanted::Repeated } else { Wanted::Distinct };
+        let wanted = if random.once_in(4) { QueryStyle::Repeated } else { QueryStyle::Distinct };
         let query = queries::query(&mut random, corpus, wanted);
         let expression = expressions::expression(&mut random, corpus);
         if compare::undefined(&query) || compare::tolerated(corpus, &query) {

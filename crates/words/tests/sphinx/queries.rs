@@ -26,7 +26,7 @@ const MANY: usize = 40;
 
 /// Which queries are wanted.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Wanted {
+pub enum QueryStyle {
     /// No keyword twice in a query.
     Distinct,
     /// Of two or three words, again and again.
@@ -36,9 +36,9 @@ pub enum Wanted {
 }
 
 /// A random query over the words and fields of a corpus.
-pub fn query(random: &mut Random, corpus: &Corpus, wanted: Wanted) -> String {
+pub fn query(random: &mut Random, corpus: &Corpus, wanted: QueryStyle) -> String {
     let mut words: Vec<&str> = Vec::new();
-    if wanted == Wanted::Repeated {
+    if wanted == QueryStyle::Repeated {
         let count = random.between(1, 3);
         words = (0..count).map(|_| frequent(random, corpus)).collect();
     }
@@ -106,7 +106,7 @@ fn frequent<'a>(random: &mut Random, corpus: &'a Corpus) -> &'a str {
 struct Writer<'a> {
     random: &'a mut Random,
     corpus: &'a Corpus,
-    wanted: Wanted,
+    wanted: QueryStyle,
     /// All a query of repeated words may have.
     words: Vec<&'a str>,
     /// Those it has already.
@@ -255,7 +255,7 @@ impl<'a> Writer<'a> {
     /// A word with what may stand at its sides.
     fn keyword(&mut self) -> String {
         let word = match self.wanted {
-            Wanted::Wildcards if self.random.once_in(2) => self.wildcard(),
+            QueryStyle::Wildcards if self.random.once_in(2) => self.wildcard(),
             _ => self.word(),
         };
         let exact = if self.random.once_in(15) { "=" } else { "" };
@@ -274,7 +274,7 @@ impl<'a> Writer<'a> {
     }
 
     fn plain_word(&mut self) -> &'a str {
-        if self.wanted == Wanted::Repeated && !self.random.once_in(20) {
+        if self.wanted == QueryStyle::Repeated && !self.random.once_in(20) {
             return self.words[self.random.below(self.words.len())];
         }
         let unknown = self.random.once_in(30);

@@ -130,16 +130,16 @@ fn with_fewer_documents(case: Case, fails: &mut Fails) -> Case {
 }
 
 /// A word of a document, and where it stands.
-type Place = (usize, usize, String);
+type WordPosition = (usize, usize, String);
 
 fn with_fewer_words(case: Case, fails: &mut Fails) -> Case {
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<WordPosition> = Vec::new();
     for (number, document) in case.corpus.documents.iter().enumerate() {
         for (field, text) in document.fields.iter().enumerate() {
             places.extend(text.split(' ').map(|word| (number, field, word.to_owned())));
         }
     }
-    let smaller = |places: &Vec<Place>| {
+    let smaller = |places: &Vec<WordPosition>| {
         let mut corpus = (*case.corpus).clone();
         corpus.documents.iter_mut().for_each(|each| each.fields.iter_mut().for_each(String::clear));
         for (number, field, word) in places {
@@ -151,7 +151,7 @@ fn with_fewer_words(case: Case, fails: &mut Fails) -> Case {
         }
         Case { corpus: Rc::new(corpus), ..case.clone() }
     };
-    let mut try_all = |candidates: &[Vec<Place>]| {
+    let mut try_all = |candidates: &[Vec<WordPosition>]| {
         let cases: Vec<Case> = candidates.iter().map(smaller).collect();
         first(fails, &cases)
     };

@@ -26,15 +26,15 @@ type Hidden = Vec<Vec<Vec<u8>>>;
 
 /// A cache of the keys that parts share, by the names and versions of the parts.
 #[derive(Default)]
-pub struct SharedKeys(Mutex<Known>);
+pub struct SharedKeys(Mutex<HiddenKeysCache>);
 
 #[derive(Default)]
-struct Known {
+struct HiddenKeysCache {
     tables: HashMap<Vec<String>, Arc<Hidden>>,
     bytes: usize,
 }
 
-impl Known {
+impl HiddenKeysCache {
     fn keep(&mut self, versions: Vec<String>, hidden: &Arc<Hidden>) {
         let keys: usize = hidden.iter().flatten().map(Vec::len).sum();
         let bytes = keys + versions.iter().map(String::len).sum::<usize>();

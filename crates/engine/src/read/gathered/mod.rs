@@ -41,7 +41,7 @@ const MAX_KNOWN: usize = 256;
 
 /// Cached statistics. The key is the query's text, whether occurrences are counted, and whether a ranking
 /// expression is used.
-type Known = HashMap<(String, bool, bool), Arc<KeywordStatistics>>;
+type StatisticsCache = HashMap<(String, bool, bool), Arc<KeywordStatistics>>;
 
 /// A table of several parts, each at one snapshot.
 pub struct GatheredTable {
@@ -49,7 +49,7 @@ pub struct GatheredTable {
     parts: Vec<Arc<dyn Part>>,
     /// The number of rows of all parts together.
     rows: u64,
-    known: Mutex<Known>,
+    known: Mutex<StatisticsCache>,
 }
 
 /// Why a table could not be opened.

@@ -13,9 +13,9 @@ use remora_index::{DocSet, words::WordsIndex};
 use remora_words::matching::{Candidates, Contributors, Matcher, Term};
 
 use super::{
-    Ranked, Wanted, Weighing, Weights,
-    bounds::{Bounds, Keyword, Known, MAX_FIELDS, Points},
-    passes::{Needed, Part, Pass},
+    Ranked, RankedRequest, Weighing, Weights,
+    bounds::{Bounds, DocumentFacts, Keyword, MAX_FIELDS, Points},
+    passes::{Needed, Pass, TierSelection},
     shifts::Shifts,
     tiers::{MAX_WORDS, Set, Tiers},
     top_k::{TopRows, TopWeights},
@@ -59,7 +59,7 @@ impl Ranked {
         &self,
         view: &TableView,
         docs: &[DocSet],
-        wanted: Wanted,
+        wanted: RankedRequest,
     ) -> Result<Option<Vec<Weights>>> {
         let (Some(matcher), Some(rows @ 1..)) = (&self.matcher, wanted.rows) else {
             return Ok(None);
@@ -75,7 +75,11 @@ impl Ranked {
 
     /// The best rows by segment, by ascending documents, found without a look at all that the query finds; `None` if
     /// the rows are not those of keywords.
-    pub(crate) fn first(&self, view: &TableView, wanted: Wanted) -> Result<Option<Vec<Weights>>> {
+    pub(crate) fn first(
+        &self,
+        view: &TableView,
+        wanted: RankedRequest,
+    ) -> Result<Option<Vec<Weights>>> {
         let (Some(matcher), Some(1..)) = (&self.matcher, wanted.rows) else { return Ok(None) };
         let contributors = self.contributors(matcher);
         let (candidates, is_exact) = matcher.candidates();
@@ -138,7 +142,7 @@ impl Ranked {
         view: &TableView,
         (matcher, contributors): (&Matcher, Contributors),
         among: &[Among<'_>],
-        wanted: Wanted,
+        wanted: RankedRequest,
     ) -> Result<Vec<Weights>> {
         let bounds = Bounds::new(contributors, &self.scorer, self.table_weight, self.fields);
         let mut top = TopWeights::new(wanted.rows.unwrap_or(usize::MAX), wanted.by_key);
@@ -262,8 +266,11 @@ impl<'a> Segment<'a> {
                 continue;
             }
             let of_fields = levels.as_ref().map_or(&[][..], |levels| &levels.tiers[..]);
-            let parts: &[Part] =
-                if levels.is_some() { &[Part::With, Part::Without] } else { &[Part::Every] };
+            let parts: &[TierSelection] = if levels.is_some() {
+                &[TierSelection::With, TierSelection::Without]
+            } else {
+                &[TierSelection::Every]
+            };
             for &part in parts {
                 let pass =
                     Pass { tiers: &tiers, count, among: docs, deleted, levels: of_fields, part };
@@ -346,14 +353,14 @@ impl<'a> Segment<'a> {
         let bounds = self.bounds;
         let of = |occurrences, sum| {
             let mut fields = match walk.pass.part {
-                Part::With => walk.fields_with(1, 1),
+                TierSelection::With => walk.fields_with(1, 1),
                 _ => walk.fields_without(1),
             };
             if walk.levels.is_some_and(|levels| levels.fields.len() == 1) {
                 walk.limit(&mut fields, occurrences);
             }
             let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
-            bounds.of(Known { words: 1, fields, longest: u32::MAX, occurrences, sum })
+            bounds.of(DocumentFacts { words: 1, fields, longest: u32::MAX, occurrences, sum })
         };
         for word in &bounds.contributors.words {
             if !top.may_win(of(u32::MAX, bounds.share(word)), 0) {
@@ -436,7 +443,8 @@ impl<'a> Segment<'a> {
         let longest = walk.known_longest(longest);
         walk.limit(&mut fields, occurrences);
         let fields = fields.as_ref().map(|fields| &fields[..bounds.fields()]);
-        if !top.may_win(bounds.of(Known { words, fields, longest, occurrences, sum }), doc) {
+        if !top.may_win(bounds.of(DocumentFacts { words, fields, longest, occurrences, sum }), doc)
+        {
             return Ok(());
         }
         if let Some(weight) = self.weighing.weight(doc)? {
@@ -560,7 +568,7 @@ impl Walk<'_> {
     fn fields(&self, doc: u32, bounds: &Bounds<'_>) -> Option<Fields> {
         let levels = self.levels?;
         let mut fields = self.fields_without(self.pass.count)?;
-        if self.pass.part == Part::With {
+        if self.pass.part == TierSelection::With {
             for (tiers, &field) in levels.tiers.iter().zip(&levels.fields) {
                 let terms = bounds.terms.iter().enumerate();
                 let has = terms.filter(|(at, _)| tiers.has_word(*at, doc));
@@ -583,7 +591,7 @@ impl Walk<'_> {
         let of_fields = fields.map(|fields| &fields[..bounds.fields()]);
         let work_out = || {
             let (longest, occurrences) = (self.known_longest(longest), u32::MAX);
-            let known = Known { words, fields: of_fields, longest, occurrences, sum: 0.0 };
+            let known = DocumentFacts { words, fields: of_fields, longest, occurrences, sum: 0.0 };
             bounds.points(known)
         };
         let numbers = match (self.levels, fields) {
@@ -617,7 +625,7 @@ impl Walk<'_> {
     ) -> ControlFlow<()> {
         let words = self.pass.count;
         let all = match self.pass.part {
-            Part::Without => self.fields_without(words),
+            TierSelection::Without => self.fields_without(words),
             _ => self.fields_with(words, words),
         };
         let fields = all.as_ref().map(|fields| &fields[..bounds.fields()]);

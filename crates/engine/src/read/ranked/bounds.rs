@@ -39,7 +39,7 @@ pub(super) struct Bounds<'q> {
 
 /// What is known of a document.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'k> {
+pub(super) struct DocumentFacts<'k> {
     /// How many of the words it has, counted by their places in the query.
     pub words: usize,
     /// How many of them in each field at most; `None` if nothing is known of fields.
@@ -165,7 +165,7 @@ impl<'q> Bounds<'q> {
     /// What a document with so many of the words can weigh.
     pub fn of_words(&self, words: usize, fields: Option<&[u32]>) -> i64 {
         let sum = self.sums.get(words).or(self.sums.last()).copied().unwrap_or(0.0);
-        self.of(Known { words, fields, longest: u32::MAX, occurrences: u32::MAX, sum })
+        self.of(DocumentFacts { words, fields, longest: u32::MAX, occurrences: u32::MAX, sum })
     }
 
     /// The words, by their places among the terms, of which a document with so many must have one to weigh `floor`: all
@@ -182,7 +182,8 @@ impl<'q> Bounds<'q> {
             // As if each of them counted as one word, and those that lower the sum need not be there.
             let best = some.iter().rev().take(words);
             let sum = best.map(|share| share.0.max(0.0)).sum();
-            self.of(Known { words, fields, longest: u32::MAX, occurrences: u32::MAX, sum }) >= floor
+            self.of(DocumentFacts { words, fields, longest: u32::MAX, occurrences: u32::MAX, sum })
+                >= floor
         };
         let mut light = 0;
         while light < shares.len() && !reaches(&shares[..=light]) {
@@ -191,7 +192,7 @@ impl<'q> Bounds<'q> {
         out.extend(shares[light..].iter().map(|&(_, at)| at));
     }
 
-    pub fn of(&self, known: Known<'_>) -> i64 {
+    pub fn of(&self, known: DocumentFacts<'_>) -> i64 {
         self.with(self.points(known), known.words, known.sum)
     }
 
@@ -204,7 +205,7 @@ impl<'q> Bounds<'q> {
     }
 
     /// What counts beside BM25; the sum is not asked for.
-    pub fn points(&self, known: Known<'_>) -> i64 {
+    pub fn points(&self, known: DocumentFacts<'_>) -> i64 {
         let words = known.words as u32;
         let (runs, occurrences) = match self.contributors.window {
             // Of each group a place is left out of those behind it.

@@ -6,7 +6,7 @@ use remora_index::{
 };
 use remora_words::{
     WordsError,
-    matching::{Document, Matcher, Place},
+    matching::{Document, Matcher, PackedPosition},
     rank::{Attribute, Row},
 };
 
@@ -27,7 +27,7 @@ pub(super) struct SegmentDocument<'a> {
     schema: &'a Schema,
     /// For each term the cursors of its keywords.
     terms: Vec<Vec<WordCursor<'a>>>,
-    places: Vec<Place>,
+    places: Vec<PackedPosition>,
     /// Whether to go on, by what is read of it.
     pub(super) looks: Looks,
     failed: Option<Error>,
@@ -118,7 +118,11 @@ impl Document for SegmentDocument<'_> {
     }
 
     #[inline]
-    fn places(&mut self, term: usize, mut each: impl FnMut(Place)) -> remora_words::Result<()> {
+    fn places(
+        &mut self,
+        term: usize,
+        mut each: impl FnMut(PackedPosition),
+    ) -> remora_words::Result<()> {
         let doc = self.doc;
         let Some(cursors) = self.terms.get_mut(term) else { return Ok(()) };
         let looks = &mut self.looks;

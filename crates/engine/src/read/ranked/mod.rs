@@ -383,7 +383,7 @@ impl Ranked {
         &self,
         view: &TableView,
         docs: &[DocSet],
-        wanted: Wanted,
+        wanted: RankedRequest,
     ) -> Result<Vec<Weights>> {
         if let Some(best) = self.best(view, docs, wanted)? {
             return Ok(best);
@@ -449,7 +449,7 @@ pub(crate) type Weights = Vec<(u32, i32)>;
 
 /// Which rows are asked for.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct RankedRequest {
     /// How many, with the highest weights; `None` is all.
     pub rows: Option<usize>,
     /// Whether of those with one weight the lowest keys come first, and no others are needed.

@@ -13,7 +13,7 @@ const CHUNK_DOCS: usize = if cfg!(test) { 4 } else { 256 };
 
 /// Which documents of a tier.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TierSelection {
     /// All.
     Every,
     /// Those that have words in a field other than the longest.
@@ -32,7 +32,7 @@ pub(super) struct Pass<'p> {
     pub deleted: Option<&'p Bitmap>,
     /// The words in the fields other than the longest, field by field.
     pub levels: &'p [Tiers<'p>],
-    pub part: Part,
+    pub part: TierSelection,
 }
 
 /// What a document must have to win, from some document on.
@@ -95,7 +95,7 @@ impl Pass<'_> {
             return Some(docs.into());
         }
         match (self.part, self.levels) {
-            (Part::With, [only]) => only.listed(1).map(Into::into),
+            (TierSelection::With, [only]) => only.listed(1).map(Into::into),
             _ => None,
         }
     }
@@ -111,7 +111,7 @@ impl Pass<'_> {
     #[inline]
     pub fn is_of_tier(&self, doc: u32) -> bool {
         let has_fields = || self.levels.iter().any(|level| level.has_any(doc));
-        (self.part == Part::Every || has_fields() == (self.part == Part::With))
+        (self.part == TierSelection::Every || has_fields() == (self.part == TierSelection::With))
             && self.tiers.has(self.count, doc)
             && self.among.is_none_or(|among| among.contains(doc))
             && self.deleted.is_none_or(|deleted| !deleted.contains(doc))
@@ -131,9 +131,9 @@ impl Pass<'_> {
             found &= !word(deleted.words(), at);
         }
         match self.part {
-            Part::Every => {}
-            Part::With => found &= fields.at_least(needed.least.max(1), at),
-            Part::Without => found &= !fields.at_least(1, at),
+            TierSelection::Every => {}
+            TierSelection::With => found &= fields.at_least(needed.least.max(1), at),
+            TierSelection::Without => found &= !fields.at_least(1, at),
         }
         if found != 0 && needed.words.len() < self.tiers.words() {
             found &= self.tiers.any_of(&needed.words, at);

@@ -3,7 +3,7 @@
 
 use remora_words::{
     analysis::Analyzer,
-    matching::{Candidates, Counts, Expansion, Matcher, Place, Term, Vocabulary},
+    matching::{Candidates, Counts, Expansion, Matcher, PackedPosition, Term, Vocabulary},
     query::{self, Parsed},
     rank::Ranker,
 };
@@ -77,7 +77,7 @@ impl Vocabulary for EveryWord<'_> {
     fn union(
         &mut self,
         _: &[String],
-        _: Option<&dyn Fn(Place) -> bool>,
+        _: Option<&dyn Fn(PackedPosition) -> bool>,
     ) -> remora_words::Result<u64> {
         Ok(1)
     }

@@ -6,7 +6,7 @@ use remora_index::{Bitmap, DocSet, words::WordsIndex};
 use remora_words::{
     WordsError,
     analysis::Analyzer,
-    matching::{Counts, Expansion, Place, Vocabulary},
+    matching::{Counts, Expansion, PackedPosition, Vocabulary},
     query::Wildcard,
 };
 
@@ -191,7 +191,7 @@ impl<'v> ViewVocabulary<'v> {
     fn united(
         &mut self,
         keywords: &[String],
-        counts: Option<&dyn Fn(Place) -> bool>,
+        counts: Option<&dyn Fn(PackedPosition) -> bool>,
     ) -> Result<u64> {
         let mut all = 0;
         for (view, words) in self.segments() {
@@ -250,7 +250,7 @@ impl Vocabulary for ViewVocabulary<'_> {
     fn union(
         &mut self,
         keywords: &[String],
-        counts: Option<&dyn Fn(Place) -> bool>,
+        counts: Option<&dyn Fn(PackedPosition) -> bool>,
     ) -> remora_words::Result<u64> {
         let united = self.united(keywords, counts);
         self.noted(united)
@@ -266,7 +266,7 @@ fn take((keywords, bytes): (usize, usize), keyword: &str) -> Option<(usize, usiz
 fn insert(
     words: &WordsIndex,
     number: u32,
-    counts: Option<&dyn Fn(Place) -> bool>,
+    counts: Option<&dyn Fn(PackedPosition) -> bool>,
     docs: &mut Bitmap,
     looks: &mut Looks,
 ) -> Result<()> {

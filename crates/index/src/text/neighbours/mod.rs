@@ -76,7 +76,7 @@ pub(crate) struct Neighbours {
 }
 
 /// What the lists say about a pair.
-enum Told {
+enum ListLookup {
     /// This entry has its list.
     Entry(u32),
     /// No document holds it.
@@ -241,18 +241,18 @@ fn key(left: u32, right: u32) -> u64 {
 }
 
 /// What the lists say about the whole pattern.
-fn whole<'a>(text: &'a TextIndex, chains: &Chains) -> Result<Option<(&'a Neighbours, Told)>> {
+fn whole<'a>(text: &'a TextIndex, chains: &Chains) -> Result<Option<(&'a Neighbours, ListLookup)>> {
     let Some(neighbours) = &text.neighbours else { return Ok(None) };
     let Some(chain) = chains.chains.first().filter(|_| chains.whole) else { return Ok(None) };
     let told = match chain {
         Chain::Pair(a, b) => pair_told(text, neighbours, a, b)?,
         Chain::Run(run) if run.len() <= MOST_CHARACTERS => {
             match longest(neighbours, &text.vocabulary, run) {
-                Some((entry, characters)) if characters == run.len() => Told::Entry(entry),
-                _ => Told::Unknown,
+                Some((entry, characters)) if characters == run.len() => ListLookup::Entry(entry),
+                _ => ListLookup::Unknown,
             }
         }
-        Chain::Run(_) => Told::Unknown,
+        Chain::Run(_) => ListLookup::Unknown,
     };
     Ok(Some((neighbours, told)))
 }
@@ -260,8 +260,8 @@ fn whole<'a>(text: &'a TextIndex, chains: &Chains) -> Result<Option<(&'a Neighbo
 /// The documents of a pattern; `None` if no list has them.
 pub(crate) fn documents(text: &TextIndex, chains: &Chains) -> Result<Option<DocSet>> {
     match whole(text, chains)? {
-        Some((neighbours, Told::Entry(entry))) => neighbours.documents(entry).map(Some),
-        Some((_, Told::Nowhere)) => Ok(Some(DocSet::empty())),
+        Some((neighbours, ListLookup::Entry(entry))) => neighbours.documents(entry).map(Some),
+        Some((_, ListLookup::Nowhere)) => Ok(Some(DocSet::empty())),
         _ => Ok(None),
     }
 }
@@ -269,8 +269,8 @@ pub(crate) fn documents(text: &TextIndex, chains: &Chains) -> Result<Option<DocS
 /// The number of documents that contain a pattern; `None` if no list tells.
 pub(crate) fn count(text: &TextIndex, chains: &Chains) -> Result<Option<u32>> {
     match whole(text, chains)? {
-        Some((neighbours, Told::Entry(entry))) => neighbours.count(entry).map(Some),
-        Some((_, Told::Nowhere)) => Ok(Some(0)),
+        Some((neighbours, ListLookup::Entry(entry))) => neighbours.count(entry).map(Some),
+        Some((_, ListLookup::Nowhere)) => Ok(Some(0)),
         _ => Ok(None),
     }
 }
@@ -287,9 +287,9 @@ pub(crate) fn narrow(
     for chain in &chains.chains {
         match chain {
             Chain::Pair(a, b) => match pair_told(text, neighbours, a, b)? {
-                Told::Entry(entry) => entries.push(entry),
-                Told::Nowhere => return Ok(Some(DocSet::empty())),
-                Told::Unknown => {}
+                ListLookup::Entry(entry) => entries.push(entry),
+                ListLookup::Nowhere => return Ok(Some(DocSet::empty())),
+                ListLookup::Unknown => {}
             },
             Chain::Run(run) => entries_of(neighbours, &text.vocabulary, run, &mut entries),
         }
@@ -358,20 +358,20 @@ fn entries_of(
     }
 }
 
-fn pair_told(text: &TextIndex, neighbours: &Neighbours, a: &str, b: &str) -> Result<Told> {
+fn pair_told(text: &TextIndex, neighbours: &Neighbours, a: &str, b: &str) -> Result<ListLookup> {
     let numbers = (text.vocabulary.word_number(a), text.vocabulary.word_number(b));
-    let (Some(left), Some(right)) = numbers else { return Ok(Told::Unknown) };
+    let (Some(left), Some(right)) = numbers else { return Ok(ListLookup::Unknown) };
     if let Some(entry) = neighbours.entry(left, right) {
         let has_list = !neighbours.offsets.range(entry).is_empty();
-        return Ok(if has_list { Told::Entry(entry) } else { Told::Unknown });
+        return Ok(if has_list { ListLookup::Entry(entry) } else { ListLookup::Unknown });
     }
-    let Some(complete) = neighbours.complete else { return Ok(Told::Unknown) };
+    let Some(complete) = neighbours.complete else { return Ok(ListLookup::Unknown) };
     for (word, term) in [(a, left), (b, right)] {
         if word.len() > MOST_WORD_BYTES || text.postings(term)?.df() <= complete {
-            return Ok(Told::Unknown);
+            return Ok(ListLookup::Unknown);
         }
     }
-    Ok(Told::Nowhere)
+    Ok(ListLookup::Nowhere)
 }
 
 /// The longest prefix of the run that has a list, and its number of characters.

@@ -44,7 +44,7 @@ pub(super) struct Pairs<'w> {
     words: &'w FrequentWords,
     often: Often,
     complete: u32,
-    told: Told,
+    told: PairCache,
     numbers: FxHashMap<(u32, u32), u32>,
     pairs: Vec<(u32, u32)>,
     exact: Vec<u32>,
@@ -59,7 +59,7 @@ impl<'w> Pairs<'w> {
             words,
             often,
             complete,
-            told: Told::new(),
+            told: PairCache::new(),
             numbers: FxHashMap::default(),
             pairs: Vec::new(),
             exact: Vec::new(),
@@ -130,13 +130,13 @@ impl<'w> Pairs<'w> {
 }
 
 /// A cache of the pairs within two words: most look-ups are of a few frequent words.
-struct Told {
+struct PairCache {
     /// The two words, and the start and number of their pairs.
     entries: Vec<(u32, u32)>,
     pairs: Vec<u32>,
 }
 
-impl Told {
+impl PairCache {
     /// Each word has at most eight endings or beginnings, so there are at most 64 pairs.
     const COUNT_BITS: u32 = 8;
 

@@ -96,7 +96,7 @@ impl<'s> Threes<'s> {
 }
 
 /// A frequent run that has a list.
-struct Known {
+struct ListedRun {
     /// The number of its entry plus the number of all terms.
     number: u32,
     last_term: u32,
@@ -114,7 +114,7 @@ struct Node {
 
 /// Collects the documents of runs of more than three characters.
 pub(super) struct Longer {
-    threes: Vec<Known>,
+    threes: Vec<ListedRun>,
     /// By symbols.
     places: FxHashMap<(u32, u32), u32>,
     often: Often,
@@ -142,7 +142,7 @@ impl Longer {
             if let (Ok(first), Ok(second)) = (symbol(run.left), symbol(run.right)) {
                 places.insert((first as u32, second as u32), threes.len() as u32 + 1);
                 let documents = run.docs.count();
-                threes.push(Known { number, last_term: run.right, documents });
+                threes.push(ListedRun { number, last_term: run.right, documents });
             }
         }
         Self {
@@ -208,7 +208,7 @@ impl Longer {
     /// Ends the collection.
     pub fn finish(self) -> LongerRuns {
         let docs = self.gathering.finish().unwrap_or_default();
-        let mut known: Vec<Option<Known>> = self.threes.into_iter().map(Some).collect();
+        let mut known: Vec<Option<ListedRun>> = self.threes.into_iter().map(Some).collect();
         let threes = known.len();
         known.resize_with(threes + docs.len(), || None);
         LongerRuns { threes, known, nodes: self.nodes, docs, frequent: self.frequent }
@@ -219,7 +219,7 @@ impl Longer {
 pub(super) struct LongerRuns {
     threes: usize,
     /// Those that have lists: the runs of three, then the nodes.
-    known: Vec<Option<Known>>,
+    known: Vec<Option<ListedRun>>,
     nodes: Vec<Node>,
     docs: Vec<Option<Growing>>,
     frequent: u32,
@@ -250,7 +250,7 @@ impl LongerRuns {
 
     /// Notes the entry of a node's run, as a number behind all terms.
     pub fn know(&mut self, node: usize, run: &Run, number: u32) {
-        let known = Known { number, last_term: run.right, documents: run.docs.count() };
+        let known = ListedRun { number, last_term: run.right, documents: run.docs.count() };
         if let Some(place) = self.known.get_mut(self.threes + node) {
             *place = Some(known);
         }

@@ -97,14 +97,14 @@ pub(super) struct Source<'a> {
 pub(super) struct Stream<'a> {
     source: Source<'a>,
     doc_count: u32,
-    parts: Vec<Part>,
+    parts: Vec<DocumentRange>,
     /// The part that is in memory, and the slots that were filled.
     filled: Option<(usize, Needed)>,
     slots: Vec<Slot>,
 }
 
 /// Some documents.
-struct Part {
+struct DocumentRange {
     first: u32,
     /// Where each begins; one more at the end.
     starts: Vec<u32>,
@@ -117,14 +117,14 @@ impl<'a> Stream<'a> {
     }
 
     fn in_parts(ordinals: &[u32], source: Source<'a>, most: usize) -> Option<Self> {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<DocumentRange> = Vec::new();
         let mut end = 0;
         for (&count, doc) in ordinals.iter().zip(0..) {
             if count as usize > most {
                 return None;
             }
             if parts.is_empty() || end as usize + count as usize > most {
-                parts.push(Part { first: doc, starts: vec![0] });
+                parts.push(DocumentRange { first: doc, starts: vec![0] });
                 end = 0;
             }
             end += count;

@@ -24,7 +24,7 @@ use super::{
     pace::Pace,
     positions::{BinlogFile, Stored, binlog_key},
     rows::{Routes, failed_again},
-    shared::{FollowState, Wanted},
+    shared::{FollowState, RequestedState},
     statement::Statement,
     status::{count, now_us},
     table::FollowedTable,
@@ -346,7 +346,7 @@ impl Applier {
             Message::CopyFailed(copy, error) => self.failed_copies.push((copy, error)),
             Message::Acknowledged(outcome) => self.acknowledge(outcome)?,
             Message::Order => {
-                if self.shared.wanted() != Wanted::Run {
+                if self.shared.wanted() != RequestedState::Run {
                     self.abandon();
                     self.submit()?;
                     return Ok(false);

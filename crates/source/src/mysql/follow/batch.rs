@@ -13,7 +13,7 @@ pub(super) const FULL_CHANGES: usize = 16_384;
 /// Changes of complete transactions and of the one being read.
 #[derive(Default)]
 pub(super) struct Batch {
-    tables: Vec<Part>,
+    tables: Vec<TableBatch>,
     places: FxHashMap<Arc<str>, usize>,
     /// The number of all changes, and of those of complete transactions.
     changes: usize,
@@ -23,7 +23,7 @@ pub(super) struct Batch {
 }
 
 /// The changes of one table.
-struct Part {
+struct TableBatch {
     table: Arc<str>,
     changes: Vec<Change>,
     /// The number of changes that belong to complete transactions.
@@ -37,7 +37,7 @@ impl Batch {
             return *place;
         }
         let place = self.tables.len();
-        self.tables.push(Part { table: Arc::clone(table), changes: Vec::new(), whole: 0 });
+        self.tables.push(TableBatch { table: Arc::clone(table), changes: Vec::new(), whole: 0 });
         self.places.insert(Arc::clone(table), place);
         place
     }

@@ -6,7 +6,7 @@ use remora_engine::Definition;
 use super::{
     applier::Applier,
     doubt::Suspect,
-    hidden_renames::Told,
+    hidden_renames::ClassifiedRenames,
     positions::{STALE, definition_text, table_key},
     statement::{Alteration, Creation, Statement},
     status::{TableState, count},
@@ -383,7 +383,7 @@ impl Applier {
     ) -> Result<()> {
         self.routes.clear();
         let told = self.without_temporary(renames, maybe_temporary)?;
-        let Told { lasting: renames, undecided } = told;
+        let ClassifiedRenames { lasting: renames, undecided } = told;
         let (mut left, mut come) = (Vec::new(), Vec::new());
         let renamed = renames.clone();
         let parents: Vec<_> = renames.iter().map(|(from, _)| from.clone()).collect();

@@ -26,7 +26,7 @@ pub(super) type Rename = (TableName, TableName);
 
 /// The interpretation of a statement's renames.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct ClassifiedRenames {
     /// The renames of base tables, in order.
     pub lasting: Vec<Rename>,
     /// Names that may belong to either kind.
@@ -46,9 +46,9 @@ impl Applier {
         &mut self,
         renames: Vec<Rename>,
         maybe_temporary: bool,
-    ) -> Result<Told> {
+    ) -> Result<ClassifiedRenames> {
         if self.source.server.flavor != Flavor::MariaDb && !maybe_temporary {
-            return Ok(Told { lasting: renames, ..Told::default() });
+            return Ok(ClassifiedRenames { lasting: renames, ..ClassifiedRenames::default() });
         }
         let groups = linked(&renames);
         let mut verdicts = BTreeMap::new();
@@ -60,7 +60,7 @@ impl Applier {
             let of_group: Vec<Rename> = of_group.map(|(rename, _)| rename.clone()).collect();
             verdicts.insert(group, self.verdict(&of_group)?);
         }
-        let mut told = Told::default();
+        let mut told = ClassifiedRenames::default();
         for ((from, to), group) in renames.into_iter().zip(&groups) {
             let verdict = verdicts.get_mut(group).and_then(Option::as_mut);
             let is_lasting = verdict.map(|lasting| lasting.pop().unwrap_or(true));

@@ -25,7 +25,7 @@ use remora_engine::Error as EngineError;
 
 use super::{
     session,
-    shared::{FollowState, Wanted},
+    shared::{FollowState, RequestedState},
     status::{State, count},
 };
 use crate::{
@@ -79,7 +79,7 @@ pub(super) fn run(shared: &Arc<FollowState>) {
             pause = FIRST_PAUSE;
             continue;
         };
-        if shared.wanted() != Wanted::Run {
+        if shared.wanted() != RequestedState::Run {
             continue;
         }
         if began.elapsed() >= GOOD {

@@ -52,7 +52,7 @@ pub use status::{Copied, FollowerStatus, State, TableState, TableStatus};
 
 use self::{
     positions::source_key,
-    shared::{FollowState, TableOrder, Wanted},
+    shared::{FollowState, RequestedState, TableOrder},
     status::copying,
 };
 use super::{connection, gtid::GtidSet, requirements, settings::MysqlSettings, statement};
@@ -177,7 +177,7 @@ impl Follower {
     /// # Errors
     /// [`Error::Cancelled`] if the follower has ended.
     pub fn request_stop(&self) -> Result<()> {
-        self.want(Wanted::Stop)
+        self.want(RequestedState::Stop)
     }
 
     /// Follows again, from the applied position.
@@ -185,7 +185,7 @@ impl Follower {
     /// # Errors
     /// [`Error::Cancelled`] if the follower has ended.
     pub fn resume(&self) -> Result<()> {
-        self.want(Wanted::Run)
+        self.want(RequestedState::Run)
     }
 
     /// Orders a new copy of a table, while the current rows stay readable. If following has stopped, also by an error,
@@ -199,7 +199,7 @@ impl Follower {
             let tables = shared.board.tables.lock();
             matches!(tables.get(table), Some(TableState::Copying { .. }))
         };
-        if is_copied && shared.wanted() == Wanted::Run {
+        if is_copied && shared.wanted() == RequestedState::Run {
             return Err(Error::Setting(format!("table {table} is being copied already")));
         }
         // Shown until the order is executed, so that the last copy is not mistaken for this one.
@@ -207,7 +207,7 @@ impl Follower {
         if !shared.order(TableOrder::Sync(table.to_owned())) {
             return Err(Error::Setting("too many orders wait".to_owned()));
         }
-        self.want(Wanted::Run)
+        self.want(RequestedState::Run)
     }
 
     /// Declares the ranked search of a followed table, by its name here; `None` removes it. The source is not involved
@@ -258,7 +258,7 @@ impl Follower {
         self.end();
     }
 
-    fn want(&self, wanted: Wanted) -> Result<()> {
+    fn want(&self, wanted: RequestedState) -> Result<()> {
         if self.thread.lock().is_none() {
             return Err(Error::Cancelled);
         }
@@ -267,7 +267,7 @@ impl Follower {
     }
 
     fn end(&self) {
-        self.shared.want(Wanted::Close);
+        self.shared.want(RequestedState::Close);
         let thread = self.thread.lock().take();
         if let Some(Err(_)) = thread.map(JoinHandle::join) {
             tracing::error!("the thread that follows {} panicked", self.shared.settings.address());

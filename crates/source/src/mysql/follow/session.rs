@@ -62,7 +62,7 @@ pub(super) fn run(shared: &Arc<FollowState>, anew: &mut bool) -> Result<()> {
     let stream = SourceStream::open(settings, &applied)?;
     let mut step = Step::default();
     let (synced, obeyed) = shared.ordered_copies();
-    let wanted = tables::Wanted { anew: *anew, synced };
+    let wanted = tables::CopyRequest { anew: *anew, synced };
     let compared = tables::compare(shared, &mut source, &wanted, &mut step)?;
     step.positions.extend(views::changed(&mut source, shared)?);
     let merged = Merged::load(&mut source)?;

@@ -62,7 +62,7 @@ pub(crate) struct FollowState {
 
 /// The owner's wish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum RequestedState {
     /// Follow.
     #[default]
     Run,
@@ -85,7 +85,7 @@ pub(crate) enum TableOrder {
 
 #[derive(Default)]
 struct Orders {
-    wanted: Wanted,
+    wanted: RequestedState,
     tables: VecDeque<TableOrder>,
     /// Whether nothing runs and following is paused.
     at_rest: bool,
@@ -125,17 +125,17 @@ impl FollowState {
     }
 
     /// The owner's current wish.
-    pub fn wanted(&self) -> Wanted {
+    pub fn wanted(&self) -> RequestedState {
         self.orders.lock().wanted
     }
 
     /// Sets the owner's wish and notifies all threads. `Close` is final.
-    pub fn want(&self, wanted: Wanted) {
+    pub fn want(&self, wanted: RequestedState) {
         let mut orders = self.orders.lock();
-        if orders.wanted != Wanted::Close {
+        if orders.wanted != RequestedState::Close {
             orders.wanted = wanted;
         }
-        if orders.wanted == Wanted::Run {
+        if orders.wanted == RequestedState::Run {
             orders.at_rest = false;
             self.board.resume();
         }
@@ -143,7 +143,7 @@ impl FollowState {
         if let Some(inbox) = &orders.inbox {
             inbox.push(Message::Order);
         }
-        let interrupter = orders.interrupter.clone().filter(|_| wanted != Wanted::Run);
+        let interrupter = orders.interrupter.clone().filter(|_| wanted != RequestedState::Run);
         drop(orders);
         if let Some(interrupter) = interrupter {
             interrupter.interrupt();
@@ -153,8 +153,8 @@ impl FollowState {
     /// Stops following with an error, unless the owner wants something else already.
     pub fn fail(&self, reason: String) {
         let mut orders = self.orders.lock();
-        if orders.wanted == Wanted::Run {
-            orders.wanted = Wanted::Stop;
+        if orders.wanted == RequestedState::Run {
+            orders.wanted = RequestedState::Stop;
             self.board.set_state(State::Failed(reason));
         }
     }
@@ -162,21 +162,21 @@ impl FollowState {
     /// Waits until following is wanted; false after `Close`. Nothing may be running.
     pub fn wait_to_run(&self) -> bool {
         let mut orders = self.orders.lock();
-        while orders.wanted == Wanted::Stop {
+        while orders.wanted == RequestedState::Stop {
             orders.at_rest = true;
             self.board.rest();
             self.changed.notify_all();
             self.changed.wait(&mut orders);
         }
         orders.at_rest = false;
-        orders.wanted == Wanted::Run
+        orders.wanted == RequestedState::Run
     }
 
     /// Waits until nothing runs, or following is wanted again; false after the timeout.
     pub fn wait_for_rest(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let mut orders = self.orders.lock();
-        while orders.wanted == Wanted::Stop && !orders.at_rest {
+        while orders.wanted == RequestedState::Stop && !orders.at_rest {
             if self.changed.wait_until(&mut orders, deadline).timed_out() {
                 return false;
             }
@@ -188,7 +188,7 @@ impl FollowState {
     pub fn pause(&self, time: Duration) {
         let deadline = Instant::now() + time;
         let mut orders = self.orders.lock();
-        while orders.wanted == Wanted::Run {
+        while orders.wanted == RequestedState::Run {
             if self.changed.wait_until(&mut orders, deadline).timed_out() {
                 return;
             }

@@ -39,7 +39,7 @@ pub(super) struct Tables {
 }
 
 /// What is copied in any case.
-pub(super) struct Wanted {
+pub(super) struct CopyRequest {
     /// Everything, because the position cannot be continued.
     pub anew: bool,
     /// The tables of these local names.
@@ -51,7 +51,7 @@ pub(super) struct Wanted {
 pub(super) fn compare(
     shared: &FollowState,
     source: &mut Connection,
-    wanted: &Wanted,
+    wanted: &CopyRequest,
     step: &mut Step,
 ) -> Result<Tables> {
     let (read, refused) = read_tables(&mut source.conn, &shared.selection)?;
@@ -122,7 +122,7 @@ impl Tables {
         source: &mut Connection,
         table: TableName,
         (answer, end): (Option<&Answer>, &Coordinates),
-        wanted: &Wanted,
+        wanted: &CopyRequest,
         step: &mut Step,
     ) -> Result<()> {
         let (database, settings) = (&shared.database, &shared.settings);

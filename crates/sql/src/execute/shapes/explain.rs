@@ -12,13 +12,13 @@ use super::{
     lift::{Constants, Lifted},
     plan::{FacetOrder, FacetWork, KeyOrder, KeyWork, PageWork, Plan, Work},
     planned::Kept,
-    run::{Asked, by_keys, failed},
+    run::{ShapeRun, by_keys, failed},
 };
 use crate::{
     Result,
     catalog::Reader,
     execute::{
-        access::{Access, Wanted},
+        access::{Access, AccessRequest},
         counted::Counted,
     },
     parse::Source,
@@ -116,7 +116,7 @@ fn of_one(
     plan: &Plan,
     constants: &Constants<'_>,
 ) -> Result<Option<Vec<Access>>> {
-    let Some(asked) = Asked::of(session, reader, plan, constants)? else { return Ok(None) };
+    let Some(asked) = ShapeRun::of(session, reader, plan, constants)? else { return Ok(None) };
     let access = match &plan.work {
         Work::Keys(work) => asked.explain_keys(work)?,
         Work::Page(work) => asked.explain_page(session, work)?,
@@ -127,8 +127,10 @@ fn of_one(
             let mut made = Vec::new();
             for request in requests {
                 let path = reader.search_access(&request).map_err(failed)?;
-                let wanted =
-                    Wanted { in_order: true, has_condition: request.selection.filter.is_some() };
+                let wanted = AccessRequest {
+                    in_order: true,
+                    has_condition: request.selection.filter.is_some(),
+                };
                 let mut access = asked.access(&request.selection, &path, wanted);
                 access.say("the first of an order");
                 made.push(access);
@@ -139,12 +141,12 @@ fn of_one(
     Ok(access.map(|access| vec![access]))
 }
 
-impl Asked<'_> {
+impl ShapeRun<'_> {
     fn access(
         &self,
         selection: &Selection,
         path: &remora_engine::AccessPath,
-        wanted: Wanted,
+        wanted: AccessRequest,
     ) -> Access {
         let table = &self.plan.table;
         let mut access = Access::of(&table.sql, table.called(), path, wanted);
@@ -196,7 +198,7 @@ impl Asked<'_> {
                 path.examined = path.examined.min(last);
                 path.matching = path.examined;
             }
-            let wanted = Wanted { in_order: false, has_condition };
+            let wanted = AccessRequest { in_order: false, has_condition };
             return Ok(Some(self.access(&selection, &path, wanted)));
         }
         let Some((request, is_page)) = self.search(work, selection)? else { return Ok(None) };
@@ -211,7 +213,7 @@ impl Asked<'_> {
             Err(remora_engine::Error::Request { .. }) => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
-        let wanted = Wanted { in_order: true, has_condition };
+        let wanted = AccessRequest { in_order: true, has_condition };
         Ok(Some(self.access(&request.selection, &path, wanted)))
     }
 
@@ -221,7 +223,7 @@ impl Asked<'_> {
             return Ok(Some(Access::of_no_table("Select tables optimized away")));
         }
         let path = self.reader.access(&selection).map_err(failed)?;
-        let wanted = Wanted { in_order: false, has_condition: selection.filter.is_some() };
+        let wanted = AccessRequest { in_order: false, has_condition: selection.filter.is_some() };
         let mut access = self.access(&selection, &path, wanted);
         access.say("Count, no row is read");
         Ok(Some(access))
@@ -243,7 +245,8 @@ impl Asked<'_> {
                 scanned: 0,
                 ..path
             };
-            let wanted = Wanted { in_order: true, has_condition: selection.filter.is_some() };
+            let wanted =
+                AccessRequest { in_order: true, has_condition: selection.filter.is_some() };
             let mut access = self.access(&selection, &path, wanted);
             access.say("Using index for group-by");
             return Ok(Some(access));
@@ -261,7 +264,7 @@ impl Asked<'_> {
             }
         }
         let path = self.reader.access(&selection).map_err(failed)?;
-        let wanted = Wanted { in_order: false, has_condition: selection.filter.is_some() };
+        let wanted = AccessRequest { in_order: false, has_condition: selection.filter.is_some() };
         let mut access = self.access(&selection, &path, wanted);
         access.say("Counts of each value, no row is read");
         if let FacetOrder::Value(_) = work.order {

@@ -39,7 +39,7 @@ struct JsonArray {
 /// Keys of one form. Each key part is a literal, or a member of the tuples of one list.
 #[derive(Debug)]
 struct Atom {
-    parts: SmallVec<[Part; 2]>,
+    parts: SmallVec<[KeySource; 2]>,
     /// The list, and the number of members of its tuples.
     list: Option<(Group, usize)>,
     again: Repeated,
@@ -47,13 +47,13 @@ struct Atom {
 
 /// The source of a key part's value.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum KeySource {
     One(Group),
     Member(usize),
 }
 
 /// The key part that an equality fixes, its value, and the list if it has one.
-type Said = (usize, Part, Option<(Group, usize)>);
+type Said = (usize, KeySource, Option<(Group, usize)>);
 
 const ONCE: Repeated = Repeated { times: 1, groups: 0 };
 
@@ -149,12 +149,12 @@ impl KeyTest {
         let mut exists = true;
         for (part, comparable) in atom.parts.iter().zip(&self.comparables) {
             let constant = match (*part, atom.list) {
-                (Part::One(group), _) => constants.one(group + offset),
-                (Part::Member(member), Some((list, arity))) => {
+                (KeySource::One(group), _) => constants.one(group + offset),
+                (KeySource::Member(member), Some((list, arity))) => {
                     let literals = constants.group(list + offset);
                     constants.constant(literals.get(row * arity + member)?)
                 }
-                (Part::Member(_), None) => return None,
+                (KeySource::Member(_), None) => return None,
             };
             match comparable.fit(&constant)? {
                 Fitted::Value(value) => key.push(value),
@@ -247,12 +247,12 @@ fn say(condition: &Condition, table: &Table, said: &mut SmallVec<[Said; 4]>) -> 
     let position = |column: &ColumnName| table.position(column);
     match condition {
         Condition::Compare(column, Comparison::Equal, group) => {
-            said.push((position(column)?, Part::One(*group), None));
+            said.push((position(column)?, KeySource::One(*group), None));
         }
         Condition::In(columns, list) => {
             let arity = columns.len();
             for (member, column) in columns.iter().enumerate() {
-                said.push((position(column)?, Part::Member(member), Some((*list, arity))));
+                said.push((position(column)?, KeySource::Member(member), Some((*list, arity))));
             }
         }
         Condition::And(parts) => {

@@ -38,7 +38,7 @@ use crate::{
     aside::read_aside,
     catalog::Reader,
     parse::{Kind, LONG_BYTES, Source, Statement, split},
-    shared::Known,
+    shared::CachedStatement,
     state::SessionState,
 };
 
@@ -111,8 +111,8 @@ async fn run_lifted<R: Reply>(
     let plans = &session.shared.plans;
     let known = if lifted.has_key { plans.get(&lifted.key) } else { None };
     let known = match known {
-        Some(Known::Plan(plan)) => plan.downcast::<AnyPlan>().ok(),
-        Some(Known::Seen) => Some(Arc::new(AnyPlan::Planned(planned::Kept::default()))),
+        Some(CachedStatement::Plan(plan)) => plan.downcast::<AnyPlan>().ok(),
+        Some(CachedStatement::Seen) => Some(Arc::new(AnyPlan::Planned(planned::Kept::default()))),
         None => None,
     };
     let remember = |known| {
@@ -130,12 +130,12 @@ async fn run_lifted<R: Reply>(
             let Some(plan) = made.map(Arc::new).or(planned) else {
                 // A SELECT with FACET is several statements.
                 if !lifted.has_word(text, "FACET") {
-                    remember(Known::Seen);
+                    remember(CachedStatement::Seen);
                 }
                 return Ok(None);
             };
             if plan.is_planned() || plan.is_current(&reader) {
-                remember(Known::Plan(Arc::<AnyPlan>::clone(&plan)));
+                remember(CachedStatement::Plan(Arc::<AnyPlan>::clone(&plan)));
             }
             plan
         }

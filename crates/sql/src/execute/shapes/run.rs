@@ -48,7 +48,7 @@ pub(super) async fn run<R: Reply>(
         None => None,
     };
     let reader = limited.as_ref().unwrap_or(reader);
-    let Some(asked) = Asked::of(session, reader, plan, constants)? else { return Ok(None) };
+    let Some(asked) = ShapeRun::of(session, reader, plan, constants)? else { return Ok(None) };
     let rows = match &plan.work {
         Work::Keys(work)
             if work.test.is_single && work.branches.times == 1 && asked.page.is_everything() =>
@@ -131,7 +131,7 @@ pub(super) fn by_keys(
 }
 
 /// A plan, with the literals of one statement.
-pub(super) struct Asked<'a> {
+pub(super) struct ShapeRun<'a> {
     pub reader: &'a Reader,
     pub plan: &'a Plan,
     pub constants: &'a Constants<'a>,
@@ -141,7 +141,7 @@ pub(super) struct Asked<'a> {
 /// The number of rows sent; `None` if the statement takes the general path.
 type Sent = Result<Option<u64>>;
 
-impl<'a> Asked<'a> {
+impl<'a> ShapeRun<'a> {
     /// Binds a plan to a statement; `None` if it takes the general path. Error 1142 if the table may not be read.
     pub fn of(
         session: &SessionState,
@@ -162,7 +162,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl Asked<'_> {
+impl ShapeRun<'_> {
     fn single<R: Reply>(&self, session: &SessionState, work: &KeyWork, reply: &mut R) -> Sent {
         let Some(key) = work.test.single(self.constants) else { return Ok(None) };
         let table = &self.plan.table.engine_name;

@@ -37,7 +37,7 @@ pub(crate) type JsonRoom<'r> = dyn FnMut(usize) -> Result<()> + 'r;
 #[derive(Debug)]
 pub(crate) struct JsonTable {
     path: Path,
-    parts: Vec<Part>,
+    parts: Vec<ColumnSource>,
     columns: Vec<JsonColumn>,
 }
 
@@ -52,10 +52,10 @@ pub(crate) struct JsonColumn {
 
 /// What gives one column, or those of a nested path.
 #[derive(Debug)]
-enum Part {
+enum ColumnSource {
     Ordinality,
     Value(Box<ValuePart>),
-    Nested { path: Path, parts: Vec<Part>, width: usize },
+    Nested { path: Path, parts: Vec<ColumnSource>, width: usize },
 }
 
 /// A value at a path.
@@ -151,22 +151,24 @@ fn parsed_path(path: &ValueWithSpan) -> Result<Path> {
     }
 }
 
-fn parts_of(columns: &[JsonTableColumn]) -> Result<Vec<Part>> {
+fn parts_of(columns: &[JsonTableColumn]) -> Result<Vec<ColumnSource>> {
     columns
         .iter()
         .map(|column| match column {
-            JsonTableColumn::Named(named) => Ok(Part::Value(Box::new(ValuePart::of(named)?))),
-            JsonTableColumn::ForOrdinality(_) => Ok(Part::Ordinality),
+            JsonTableColumn::Named(named) => {
+                Ok(ColumnSource::Value(Box::new(ValuePart::of(named)?)))
+            }
+            JsonTableColumn::ForOrdinality(_) => Ok(ColumnSource::Ordinality),
             JsonTableColumn::Nested(nested) => {
                 let parts = parts_of(&nested.columns)?;
-                let width = parts.iter().map(Part::width).sum();
-                Ok(Part::Nested { path: parsed_path(&nested.path)?, parts, width })
+                let width = parts.iter().map(ColumnSource::width).sum();
+                Ok(ColumnSource::Nested { path: parsed_path(&nested.path)?, parts, width })
             }
         })
         .collect()
 }
 
-impl Part {
+impl ColumnSource {
     /// How many columns it gives.
     fn width(&self) -> usize {
         match self {
@@ -266,7 +268,7 @@ impl Making<'_, '_> {
         &mut self,
         document: &Json,
         path: &Path,
-        parts: &[Part],
+        parts: &[ColumnSource],
         rows: &mut Vec<JsonRow>,
     ) -> Result<()> {
         let places = path.find(document);
@@ -282,20 +284,20 @@ impl Making<'_, '_> {
         &mut self,
         place: &Json,
         number: usize,
-        parts: &[Part],
+        parts: &[ColumnSource],
         rows: &mut Vec<JsonRow>,
     ) -> Result<()> {
         let mut plain = JsonRow::new();
         let mut nested: Vec<(usize, Vec<JsonRow>)> = Vec::new();
         for part in parts {
             match part {
-                Part::Value(value) => {
+                ColumnSource::Value(value) => {
                     let text = value.value(place, number)?;
                     (self.room)(text.as_ref().map_or(0, |text| text.len()))?;
                     plain.push(text);
                 }
-                Part::Ordinality => plain.push(Some(number.to_string().into())),
-                Part::Nested { path, parts, width } => {
+                ColumnSource::Ordinality => plain.push(Some(number.to_string().into())),
+                ColumnSource::Nested { path, parts, width } => {
                     let mut found = Vec::new();
                     self.table(place, path, parts, &mut found)?;
                     nested.push((plain.len(), found));

@@ -47,8 +47,12 @@ fn returned_type(typing: &Typing<'_>) -> Result<ExprType> {
 fn value<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let [document, path] = args else { return Ok(V::Null) };
     let kind = DataType::Varchar(Some(characters(u64::from(CHARACTERS))));
-    let asked =
-        Asked { kind: &kind, name: "STRING", on_empty: &Answer::Null, on_error: &Answer::Null };
+    let asked = ReturningClause {
+        kind: &kind,
+        name: "STRING",
+        on_empty: &Answer::Null,
+        on_error: &Answer::Null,
+    };
     asked.value(call, document, path)
 }
 
@@ -58,7 +62,7 @@ fn returned<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let (kind, name) = kind_of(&said)?;
     let answer = |value: &V<'_>| Answer::of(&value.string().unwrap_or_default(), &kind, name);
     let (on_empty, on_error) = (answer(on_empty)?, answer(on_error)?);
-    let asked = Asked { kind: &kind, name, on_empty: &on_empty, on_error: &on_error };
+    let asked = ReturningClause { kind: &kind, name, on_empty: &on_empty, on_error: &on_error };
     asked.value(call, document, path)
 }
 
@@ -96,7 +100,7 @@ impl Answer {
     }
 }
 
-struct Asked<'k> {
+struct ReturningClause<'k> {
     kind: &'k DataType,
     /// The type in errors.
     name: &'static str,
@@ -104,7 +108,7 @@ struct Asked<'k> {
     on_error: &'k Answer,
 }
 
-impl Asked<'_> {
+impl ReturningClause<'_> {
     fn value<'a>(&self, call: &Call<'_>, document: &V<'_>, path: &V<'_>) -> Result<V<'a>> {
         if document.is_null() || path.is_null() {
             return Ok(V::Null);

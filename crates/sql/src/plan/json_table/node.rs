@@ -21,7 +21,7 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 
-use super::rows::{JsonRowsExec, Wanted};
+use super::rows::{JsonRowsExec, JsonRowsRequest};
 use crate::{
     Error,
     meaning::{external, json_table::JsonTable},
@@ -200,7 +200,7 @@ pub(in crate::plan) fn planned(
     // A rule may have wrapped it in an alias.
     let condition = rows.condition.clone().map(|it| lazy::turned(it.unalias()));
     let condition = condition.map(|it| physical(&it, &rows.schema)).transpose()?;
-    let wanted = Wanted {
+    let wanted = JsonRowsRequest {
         table: Arc::clone(&rows.table),
         called: rows.called().rsplit_once('.').map_or("", |(name, _)| name).into(),
         document: physical(&rows.document, below)?,

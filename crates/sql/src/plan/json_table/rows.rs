@@ -44,7 +44,7 @@ const COUNTED_BYTES: usize = 64 << 10;
 
 /// The rows to make.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct JsonRowsRequest {
     pub table: Arc<JsonTable>,
     /// The table's name in plans.
     pub called: Arc<str>,
@@ -59,12 +59,16 @@ pub(super) struct Wanted {
 #[derive(Clone, Debug)]
 pub(crate) struct JsonRowsExec {
     input: Arc<dyn ExecutionPlan>,
-    wanted: Wanted,
+    wanted: JsonRowsRequest,
     properties: Arc<PlanProperties>,
 }
 
 impl JsonRowsExec {
-    pub(super) fn new(input: Arc<dyn ExecutionPlan>, wanted: Wanted, schema: SchemaRef) -> Self {
+    pub(super) fn new(
+        input: Arc<dyn ExecutionPlan>,
+        wanted: JsonRowsRequest,
+        schema: SchemaRef,
+    ) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),
             input.output_partitioning().clone(),
@@ -167,7 +171,7 @@ async fn some(batch: RecordBatch) -> Result<Option<RecordBatch>> {
 
 /// The state that all batches share.
 struct Making {
-    wanted: Wanted,
+    wanted: JsonRowsRequest,
     schema: SchemaRef,
     options: Arc<ConfigOptions>,
     /// The memory reserved for the current document and its rows.

@@ -40,7 +40,7 @@ use crate::{
 
 /// What an ALTER TABLE asks for besides the new definition.
 #[derive(Default)]
-struct Asked {
+struct AlterRequest {
     rename: Option<TableName>,
     changed: bool,
 }
@@ -57,7 +57,7 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     let target = TargetTable::find(session, &name, Verb::Alter)?;
     let mut draft = Draft::of(&target.table);
     draft.name_foreign(&name)?;
-    let mut asked = Asked::default();
+    let mut asked = AlterRequest::default();
     let default_next = draft.options.auto_increment.take();
     loop {
         parse_action(session, tokens, &target, &mut draft, &mut asked)?;
@@ -181,7 +181,7 @@ fn parse_action(
     tokens: &mut Tokens<'_>,
     target: &TargetTable,
     draft: &mut Draft,
-    asked: &mut Asked,
+    asked: &mut AlterRequest,
 ) -> Result<()> {
     if skip_algorithm(tokens)? {
         return Ok(());
@@ -230,7 +230,7 @@ fn rename_action(
     session: &SessionState,
     tokens: &mut Tokens<'_>,
     draft: &mut Draft,
-    asked: &mut Asked,
+    asked: &mut AlterRequest,
 ) -> Result<()> {
     if tokens.accept("COLUMN") {
         asked.changed = true;

@@ -276,8 +276,8 @@ impl Computed {
 }
 
 fn computation(schema: &Arc<Schema>) -> Option<ComputeRow> {
-    type Known = FxHashMap<usize, (Weak<Schema>, Option<ComputeRow>)>;
-    static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
+    type KnownComputeRows = FxHashMap<usize, (Weak<Schema>, Option<ComputeRow>)>;
+    static KNOWN: LazyLock<RwLock<KnownComputeRows>> = LazyLock::new(RwLock::default);
     let address = Arc::as_ptr(schema) as usize;
     // While the schema is held, its address is not reused.
     if let Some((_, compute)) = KNOWN.read().get(&address) {

@@ -13,7 +13,7 @@ use crate::matching::Hit;
 
 /// Factors that are computed only on request, because of their cost.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::rank) struct Wanted {
+pub(in crate::rank) struct OptionalFactors {
     /// `atc`.
     pub closeness: bool,
     /// The occurrences of each word in each field.
@@ -51,7 +51,13 @@ pub(in crate::rank) struct Collector {
 }
 
 impl Collector {
-    pub fn new(words: &[QueryWord], last: u32, fields: usize, folds: bool, wanted: Wanted) -> Self {
+    pub fn new(
+        words: &[QueryWord],
+        last: u32,
+        fields: usize,
+        folds: bool,
+        wanted: OptionalFactors,
+    ) -> Self {
         let words = Words::new(words, last, folds);
         let positions = words.positions();
         let has_closeness = wanted.closeness && words.count > 1;

@@ -13,7 +13,7 @@ mod words;
 
 use std::fmt;
 
-pub(super) use collector::{Collector, Wanted};
+pub(super) use collector::{Collector, OptionalFactors};
 pub use words::QueryWord;
 
 /// The factors of one field of a document.

@@ -49,11 +49,11 @@ pub(super) struct Keyspaces {
 
 impl Keyspaces {
     /// Where a keyspace's entries are; `None` if it cannot have any.
-    pub fn place(&self, keyspace: Keyspace) -> Option<Place<'_>> {
+    pub fn place(&self, keyspace: Keyspace) -> Option<KeyspaceLocation<'_>> {
         match (self.own.get(&keyspace), keyspace) {
-            (Some(tree), _) => Some(Place { tree, small: None }),
+            (Some(tree), _) => Some(KeyspaceLocation { tree, small: None }),
             (None, Keyspace::Rows(table)) => {
-                Some(Place { tree: self.small.as_ref()?, small: Some(table) })
+                Some(KeyspaceLocation { tree: self.small.as_ref()?, small: Some(table) })
             }
             (None, Keyspace::Meta | Keyspace::Log) => None,
         }
@@ -66,13 +66,13 @@ impl Keyspaces {
 }
 
 /// Where a keyspace's entries are.
-pub(super) struct Place<'k> {
+pub(super) struct KeyspaceLocation<'k> {
     pub tree: &'k fjall::Keyspace,
     /// The table's number, if the tree is that of small tables.
     small: Option<u32>,
 }
 
-impl Place<'_> {
+impl KeyspaceLocation<'_> {
     /// The stored form of a key.
     pub fn key<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
         match self.small {
@@ -296,7 +296,7 @@ fn rows_of(
 ) -> (Vec<(StoredBytes, StoredBytes)>, Option<fjall::Error>) {
     let mut rows = Vec::new();
     let Some(tree) = &keyspaces.small else { return (rows, None) };
-    let place = Place { tree, small: Some(table) };
+    let place = KeyspaceLocation { tree, small: Some(table) };
     for entry in database.snapshot().range(place.tree, place.keys_from(&[])) {
         match entry.into_inner() {
             Ok(row) => rows.push(row),

@@ -13,7 +13,7 @@ use crate::{
     catalog::Reader,
     error::from_engine,
     execute::{
-        access::{Access, Wanted},
+        access::{Access, AccessRequest},
         shapes::{lift::Constants, shape::Comparison},
     },
     plan::Figures,
@@ -94,7 +94,7 @@ fn of_step(
                 ..Selection::default()
             };
             let path = reader.access(&selection).map_err(|error| from_engine(&error))?;
-            let wanted = Wanted { in_order: false, has_condition: true };
+            let wanted = AccessRequest { in_order: false, has_condition: true };
             let mut access = Access::of(&step.table.sql, called, &path, wanted);
             if let ([found_by], Some("const" | "ref")) = (path.found_by.as_slice(), access.kind)
                 && number > 0

@@ -78,7 +78,7 @@ pub(super) enum With {
 type At = (usize, usize);
 
 /// A condition with its columns resolved.
-struct Known {
+struct ColumnFact {
     left: At,
     comparison: Option<Comparison>,
     right: Right,
@@ -183,7 +183,7 @@ impl Planning<'_> {
             return None;
         }
         let mut before = Vec::new();
-        let known: Option<Vec<Known>> =
+        let known: Option<Vec<ColumnFact>> =
             shape.facts.iter().map(|said| self.known(&tables, said, &mut before)).collect();
         let wanted: Option<Vec<At>> = wanted.iter().map(|column| find(&tables, column)).collect();
         Layout { tables, known: known?, wanted: wanted? }.chain(before)
@@ -194,7 +194,7 @@ impl Planning<'_> {
         tables: &[Table],
         said: &Said,
         before: &mut Vec<(Chain, usize)>,
-    ) -> Option<Known> {
+    ) -> Option<ColumnFact> {
         let at = |column: &ColumnName| {
             let (table, position) = find(tables.get(said.sees.clone())?, column)?;
             let table = said.sees.start + table;
@@ -202,13 +202,13 @@ impl Planning<'_> {
             Some((table, position))
         };
         Some(match &said.fact {
-            Fact::Constant(column, comparison, group) => Known {
+            Fact::Constant(column, comparison, group) => ColumnFact {
                 left: at(column)?,
                 comparison: Some(*comparison),
                 right: Right::Constant(*group),
             },
             Fact::In(column, group) => {
-                Known { left: at(column)?, comparison: None, right: Right::List(*group) }
+                ColumnFact { left: at(column)?, comparison: None, right: Right::List(*group) }
             }
             Fact::Columns(left, comparison, right, added) => {
                 let (left, right) = (at(left)?, at(right)?);
@@ -221,7 +221,7 @@ impl Planning<'_> {
                     return None;
                 }
                 let right = Right::Column(right, *added);
-                Known { left, comparison: Some(*comparison), right }
+                ColumnFact { left, comparison: Some(*comparison), right }
             }
             Fact::InChain(column, selected, chain) => {
                 let left = at(column)?;
@@ -229,7 +229,7 @@ impl Planning<'_> {
                 let (table, position) = chain.described(selected)?;
                 integer(table, position)?;
                 before.push((chain, *slots.first()?));
-                Known { left, comparison: None, right: Right::Before(before.len() - 1) }
+                ColumnFact { left, comparison: None, right: Right::Before(before.len() - 1) }
             }
         })
     }
@@ -254,7 +254,7 @@ fn integer(table: &Table, position: usize) -> Option<Comparable> {
 /// Tables and conditions, to be put in reading order.
 struct Layout {
     tables: Vec<Table>,
-    known: Vec<Known>,
+    known: Vec<ColumnFact>,
     wanted: Vec<At>,
 }
 
@@ -348,7 +348,7 @@ impl Layout {
     /// none.
     fn test(
         &self,
-        known: &Known,
+        known: &ColumnFact,
         table: usize,
         read: &[usize],
         fields: &[usize],
@@ -373,7 +373,7 @@ impl Layout {
     }
 }
 
-impl Known {
+impl ColumnFact {
     /// The condition with a column of the table on its left, if its right side is known once `read` are read.
     fn oriented(&self, table: usize, read: &[usize]) -> Option<(usize, Option<Comparison>, Right)> {
         match self.right {

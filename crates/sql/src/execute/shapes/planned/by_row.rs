@@ -25,9 +25,9 @@ use rustc_hash::FxHashMap;
 
 use super::{
     read::Reading,
-    run::{Asked, SLICE, value_of},
+    run::{PlannedRun, SLICE, value_of},
     steps::{Expression, Step, all_evaluated, of_columns},
-    tree::{Of, Part},
+    tree::{Of, PlanNode},
 };
 use crate::{aside::wait_aside, scan::settled::query_of};
 
@@ -36,7 +36,7 @@ const MANY_ROWS: u64 = 64;
 
 /// A correlated subquery of a plan.
 pub(super) struct RowQuery {
-    pub part: Part,
+    pub part: PlanNode,
     /// Whether it is EXISTS; otherwise its only value is wanted.
     pub is_exists: bool,
     /// The slots that the outer row's values are bound to.
@@ -100,7 +100,7 @@ impl Beside {
     }
 
     /// The batch with the appended columns; `None` if a subquery has several rows or the work exceeds its limits.
-    fn apply(&self, batch: &RecordBatch, asked: &Asked) -> PlanResult<Option<RecordBatch>> {
+    fn apply(&self, batch: &RecordBatch, asked: &PlannedRun) -> PlanResult<Option<RecordBatch>> {
         if batch.num_rows() == 0 {
             return Ok(Some(RecordBatch::new_empty(Arc::clone(&self.schema))));
         }
@@ -126,7 +126,7 @@ struct Left {
 }
 
 impl Left {
-    fn of(asked: &Asked) -> Self {
+    fn of(asked: &PlannedRun) -> Self {
         let end = (!asked.is_aside).then(|| Instant::now() + SLICE);
         Self { end, bytes: asked.most().bytes }
     }
@@ -143,12 +143,12 @@ impl Left {
 struct Running<'a> {
     query: &'a RowQuery,
     /// The run of the outer plan.
-    around: &'a Asked,
-    asked: Asked,
+    around: &'a PlannedRun,
+    asked: PlannedRun,
 }
 
 impl<'a> Running<'a> {
-    fn of(around: &'a Asked, number: usize) -> PlanResult<Self> {
+    fn of(around: &'a PlannedRun, number: usize) -> PlanResult<Self> {
         let Some(query) = around.plan.queries.get(number) else {
             return exec_err!("there is no query {number} in a kept plan");
         };
@@ -231,7 +231,7 @@ impl<'a> Running<'a> {
     }
 }
 
-impl Asked {
+impl PlannedRun {
     /// Applies a step to a batch; `None` if that exceeds the limits of this run.
     pub(super) fn apply(
         &self,

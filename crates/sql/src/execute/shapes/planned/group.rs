@@ -20,7 +20,7 @@ use datafusion::{
 };
 use rustc_hash::FxHashMap;
 
-use super::steps::{Asked, Expression, all_evaluated, of_columns};
+use super::steps::{Expression, FunctionContext, all_evaluated, of_columns};
 
 /// The group keys and the aggregate functions.
 pub(super) struct Grouping {
@@ -87,7 +87,11 @@ impl Grouping {
     }
 
     /// One row for each group, in the order of their first rows.
-    pub(super) fn apply(&self, batch: &RecordBatch, asked: Asked<'_>) -> PlanResult<RecordBatch> {
+    pub(super) fn apply(
+        &self,
+        batch: &RecordBatch,
+        asked: FunctionContext<'_>,
+    ) -> PlanResult<RecordBatch> {
         if self.keys.is_empty() {
             let values = self.functions.iter().map(|function| function.of_all(batch, asked));
             return of_columns(&self.schema, values.collect::<PlanResult<_>>()?, 1);
@@ -149,7 +153,7 @@ impl Groups {
 }
 
 impl Function {
-    fn of_all(&self, batch: &RecordBatch, asked: Asked<'_>) -> PlanResult<ArrayRef> {
+    fn of_all(&self, batch: &RecordBatch, asked: FunctionContext<'_>) -> PlanResult<ArrayRef> {
         let mut accumulator = self.of.create_accumulator()?;
         if batch.num_rows() > 0 {
             accumulator.update_batch(&all_evaluated(&self.args, batch, asked)?)?;
@@ -161,7 +165,7 @@ impl Function {
         &self,
         batch: &RecordBatch,
         groups: &Groups,
-        asked: Asked<'_>,
+        asked: FunctionContext<'_>,
     ) -> PlanResult<ArrayRef> {
         let args = all_evaluated(&self.args, batch, asked)?;
         if let ("any_value", false, [arg]) =

@@ -13,7 +13,7 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    steps::{Asked, all_evaluated, evaluated, of_columns},
+    steps::{FunctionContext, all_evaluated, evaluated, of_columns},
     tree::{Join, Residual, Side},
 };
 
@@ -36,7 +36,7 @@ pub(super) fn joined(
     (left, right): (&RecordBatch, &RecordBatch),
     first: Side,
     most: usize,
-    asked: Asked<'_>,
+    asked: FunctionContext<'_>,
 ) -> PlanResult<Option<RecordBatch>> {
     let (mut left_keys, mut right_keys) = (Vec::new(), Vec::new());
     for (of_left, of_right) in &join.on {
@@ -144,7 +144,7 @@ impl Pairs {
         self,
         filter: &Residual,
         (left, right): (&RecordBatch, &RecordBatch),
-        asked: Asked<'_>,
+        asked: FunctionContext<'_>,
     ) -> PlanResult<Self> {
         let count = self.left.len();
         // The condition is not evaluated for no rows: that might raise an error.

@@ -25,7 +25,7 @@ use crate::{
     execute::{hinted_limit, marks, run::Query as Planning},
     parse::Statement,
     plan,
-    resolve::Place,
+    resolve::StatementTable,
     scan::FewScan,
     state::SessionState,
 };
@@ -111,7 +111,7 @@ fn reads(
     scans: Vec<FewScan>,
     tables: &Tables,
     mut tests: Vec<(usize, Tests)>,
-    places: &[Place],
+    places: &[StatementTable],
 ) -> Option<Vec<Read>> {
     let mut reads: Vec<Read> = Vec::with_capacity(scans.len());
     for scan in scans {
@@ -142,6 +142,6 @@ async fn planned(
 struct Planned {
     tree: Tree,
     columns: Vec<Column>,
-    places: Vec<Place>,
+    places: Vec<StatementTable>,
     selects: usize,
 }

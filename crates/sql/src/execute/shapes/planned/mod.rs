@@ -49,13 +49,13 @@ use crate::{
     catalog::Reader,
     parse::{Source, Statement},
     plan::Settled,
-    resolve::Place,
+    resolve::StatementTable,
     scan::FewScan,
     state::SessionState,
 };
 use by_row::RowQuery;
 use taken::Sum;
-use tree::Part;
+use tree::PlanNode;
 use views::NamedView;
 
 /// The most plans of one shape.
@@ -86,12 +86,12 @@ pub(super) struct Plan {
     /// The sums of literals in conditions.
     sums: Vec<Sum>,
     reads: Vec<Read>,
-    root: Part,
+    root: PlanNode,
     /// The scan whose rows decide the order of the result, and that order, if the engine has it. Steps and joins keep
     /// the order of that scan's rows.
     order: Option<(usize, Vec<SortKey>)>,
     /// The constants that each run computes first, by number.
-    settled: Vec<Settled<Part>>,
+    settled: Vec<Settled<PlanNode>>,
     /// The correlated subqueries, by number.
     queries: Vec<RowQuery>,
     /// Whether its expressions call functions, which may read the session's context.
@@ -109,7 +109,7 @@ struct Read {
     /// The table's index in `tables`.
     table: usize,
     /// Its place in the statement.
-    place: Option<Place>,
+    place: Option<StatementTable>,
     /// The conditions that each run fills with its literals, and the index of their table.
     tests: Option<(usize, Tests)>,
 }

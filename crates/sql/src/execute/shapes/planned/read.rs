@@ -16,10 +16,10 @@ use rustc_hash::FxHashSet;
 
 use super::{
     join::joined,
-    run::Asked,
+    run::PlannedRun,
     steps::{Expression, Step, evaluated, of_columns, one_row},
     trace::{Keys, ReadRows},
-    tree::{Join, Of, Origin, Part, Side, Union, moved},
+    tree::{Join, Of, Origin, PlanNode, Side, Union, moved},
 };
 use crate::scan::{FewRows, Most, joined as one_batch};
 
@@ -28,7 +28,7 @@ const ROWS_OF_A_VALUE: u64 = 8;
 
 /// The reading of all tables in one run.
 pub(super) struct Reading<'a> {
-    asked: &'a Asked,
+    asked: &'a PlannedRun,
     most: Most,
     /// The rows of a scan that were read already.
     given: Option<(usize, RecordBatch)>,
@@ -43,7 +43,7 @@ struct Opened<'a> {
 }
 
 /// The values that an expression must have: a filter from the other side of a join.
-struct Wanted {
+struct SoughtValues {
     of: Expression,
     values: ArrayRef,
     /// The column of another scan that the values come from, if the run is traced.
@@ -53,7 +53,7 @@ struct Wanted {
 impl<'a> Reading<'a> {
     /// Opens the scans below `of`. `given` are the rows of one scan that were read already.
     pub(super) fn new(
-        asked: &'a Asked,
+        asked: &'a PlannedRun,
         of: &Of,
         most: Most,
         given: Option<(usize, RecordBatch)>,
@@ -109,13 +109,17 @@ impl<'a> Reading<'a> {
     }
 
     /// The rows of a part after its steps; `None` if that exceeds the limits.
-    pub(super) fn part(&mut self, part: &Part) -> PlanResult<Option<RecordBatch>> {
+    pub(super) fn part(&mut self, part: &PlanNode) -> PlanResult<Option<RecordBatch>> {
         self.rows(part, &[])
     }
 
-    fn rows(&mut self, part: &Part, wanted: &[Wanted]) -> PlanResult<Option<RecordBatch>> {
+    fn rows(
+        &mut self,
+        part: &PlanNode,
+        wanted: &[SoughtValues],
+    ) -> PlanResult<Option<RecordBatch>> {
         let below = wanted.iter().filter_map(|wanted| wanted.below(part));
-        let below: Vec<Wanted> = below.collect();
+        let below: Vec<SoughtValues> = below.collect();
         let by_row = part.steps.iter().take_while(|step| step.is_by_row()).count();
         let (batch, done) = match &part.of {
             Of::Scan(scan) => {
@@ -134,7 +138,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Records how a scan is read, if the run is traced.
-    fn note(&self, scan: usize, wanted: &[Wanted]) {
+    fn note(&self, scan: usize, wanted: &[SoughtValues]) {
         let (Some(trace), Some(read)) = (&self.asked.trace, self.asked.plan.reads.get(scan)) else {
             return;
         };
@@ -154,7 +158,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The scan column that an expression is, if the run is traced.
-    fn origin(&self, part: &Part, expression: &Expression) -> Origin {
+    fn origin(&self, part: &PlanNode, expression: &Expression) -> Origin {
         self.asked.trace.as_ref()?;
         let scans = self.asked.plan.reads.iter();
         let widths: Vec<usize> = scans.map(|read| read.scan.schema().fields().len()).collect();
@@ -166,7 +170,7 @@ impl<'a> Reading<'a> {
     fn scanned(
         &mut self,
         scan: usize,
-        wanted: &[Wanted],
+        wanted: &[SoughtValues],
         steps: &[Step],
     ) -> PlanResult<Option<RecordBatch>> {
         let Some(read) = self.asked.plan.reads.get(scan) else { return Ok(None) };
@@ -215,7 +219,11 @@ impl<'a> Reading<'a> {
         one_batch(&schema, batches).map(Some)
     }
 
-    fn united(&mut self, union: &Union, wanted: &[Wanted]) -> PlanResult<Option<RecordBatch>> {
+    fn united(
+        &mut self,
+        union: &Union,
+        wanted: &[SoughtValues],
+    ) -> PlanResult<Option<RecordBatch>> {
         let (mut batches, mut bytes) = (Vec::new(), 0);
         for part in &union.parts {
             let Some(batch) = self.rows(part, wanted)? else { return Ok(None) };
@@ -230,7 +238,7 @@ impl<'a> Reading<'a> {
         one_batch(&union.schema, batches).map(Some)
     }
 
-    fn joined(&mut self, join: &Join, wanted: &[Wanted]) -> PlanResult<Option<RecordBatch>> {
+    fn joined(&mut self, join: &Join, wanted: &[SoughtValues]) -> PlanResult<Option<RecordBatch>> {
         let first = join.kept().unwrap_or_else(|| {
             match self.count_of_side(join, Side::Left, wanted)
                 <= self.count_of_side(join, Side::Right, wanted)
@@ -250,7 +258,7 @@ impl<'a> Reading<'a> {
             return Ok(Some(RecordBatch::new_empty(Arc::clone(&join.schema))));
         }
         let second = if first == Side::Left { Side::Right } else { Side::Left };
-        let mut of_second: Vec<Wanted> =
+        let mut of_second: Vec<SoughtValues> =
             wanted.iter().filter_map(|it| it.of_side(join, second)).collect();
         let most_keys = self.count(other, &[]).min(self.most.documents);
         for (of_left, of_right) in &join.on {
@@ -261,7 +269,7 @@ impl<'a> Reading<'a> {
             let values = distinct(&evaluated(known, &read, self.asked.asked())?)?;
             if (values.len() as u64) < most_keys {
                 let from = self.origin(one, known);
-                of_second.push(Wanted { of: Arc::clone(sought), values, from });
+                of_second.push(SoughtValues { of: Arc::clone(sought), values, from });
             }
         }
         let Some(beside) = self.rows(other, &of_second)? else { return Ok(None) };
@@ -273,8 +281,9 @@ impl<'a> Reading<'a> {
     }
 
     /// An estimate of the rows read for a part before its steps.
-    fn count(&self, part: &Part, wanted: &[Wanted]) -> u64 {
-        let below: Vec<Wanted> = wanted.iter().filter_map(|wanted| wanted.below(part)).collect();
+    fn count(&self, part: &PlanNode, wanted: &[SoughtValues]) -> u64 {
+        let below: Vec<SoughtValues> =
+            wanted.iter().filter_map(|wanted| wanted.below(part)).collect();
         match &part.of {
             Of::Scan(scan) => {
                 let own = self.scans.get(*scan).map_or(0, |scan| scan.count);
@@ -296,16 +305,17 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn count_of_side(&self, join: &Join, side: Side, wanted: &[Wanted]) -> u64 {
-        let of_side: Vec<Wanted> = wanted.iter().filter_map(|it| it.of_side(join, side)).collect();
+    fn count_of_side(&self, join: &Join, side: Side, wanted: &[SoughtValues]) -> u64 {
+        let of_side: Vec<SoughtValues> =
+            wanted.iter().filter_map(|it| it.of_side(join, side)).collect();
         let part = if side == Side::Left { &join.left } else { &join.right };
         self.count(part, &of_side)
     }
 }
 
-impl Wanted {
+impl SoughtValues {
     /// The same filter on the input of the part's steps; `None` if it cannot be pushed down through them.
-    fn below(&self, part: &Part) -> Option<Self> {
+    fn below(&self, part: &PlanNode) -> Option<Self> {
         Some(Self { of: part.below(&self.of)?, values: Arc::clone(&self.values), from: self.from })
     }
 

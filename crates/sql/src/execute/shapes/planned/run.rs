@@ -23,7 +23,7 @@ use super::{
     said,
     steps::{Expression, Step, evaluated, one_row},
     trace::{Noted, ReadRows, Trace},
-    tree::{Of, Part},
+    tree::{Of, PlanNode},
 };
 use crate::{
     Error, Outcome, Reply, Result,
@@ -66,7 +66,7 @@ struct Page {
 
 /// One run of a plan.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct PlannedRun {
     pub(super) plan: Arc<Plan>,
     pub(super) reader: Reader,
     /// The filter of each scan.
@@ -91,7 +91,9 @@ pub(super) async fn run<R: Reply>(
     if plan.is_given_up() {
         return Ok(None);
     }
-    let Some(asked) = Asked::of(session, reader, plan, constants, None)? else { return Ok(None) };
+    let Some(asked) = PlannedRun::of(session, reader, plan, constants, None)? else {
+        return Ok(None);
+    };
     let batch = rows(session, asked).await?;
     plan.note_given_up(batch.is_none());
     let Some(batch) = batch else {
@@ -144,7 +146,7 @@ async fn traced(
         return Ok(None);
     }
     let trace = Trace::default();
-    let asked = Asked::of(session, reader, plan, constants, Some(trace.clone()))?;
+    let asked = PlannedRun::of(session, reader, plan, constants, Some(trace.clone()))?;
     let Some(asked) = asked else { return Ok(None) };
     let started = Instant::now();
     let batch = rows(session, asked).await?;
@@ -157,7 +159,7 @@ async fn traced(
 }
 
 /// The result rows; `None` if too many rows would be read.
-async fn rows(session: &SessionState, asked: Asked) -> Result<Option<RecordBatch>> {
+async fn rows(session: &SessionState, asked: PlannedRun) -> Result<Option<RecordBatch>> {
     let plan = Arc::clone(&asked.plan);
     let here = match &plan.root.of {
         Of::Scan(_) => asked.here().await,
@@ -170,7 +172,7 @@ async fn rows(session: &SessionState, asked: Asked) -> Result<Option<RecordBatch
 }
 
 /// The result rows, computed in the planning threads.
-async fn aside(session: &SessionState, asked: Asked) -> Result<Option<RecordBatch>> {
+async fn aside(session: &SessionState, asked: PlannedRun) -> Result<Option<RecordBatch>> {
     let Some(reserved) = session.shared.resources.reserve(Most::ASIDE.bytes as u64) else {
         return Ok(None);
     };
@@ -178,7 +180,7 @@ async fn aside(session: &SessionState, asked: Asked) -> Result<Option<RecordBatc
     let ended: Arc<AtomicBool> = Arc::clone(&asked.context.ended);
     let mut running = Running::start(session, ended, move |sender| async move {
         let _reserved = reserved;
-        let asked = Asked { is_aside: true, ..asked };
+        let asked = PlannedRun { is_aside: true, ..asked };
         let made = match &asked.plan.root.of {
             Of::Scan(_) => asked.evaluated(Most::ASIDE).await,
             of => wait_aside(|| asked.joined(of, Most::ASIDE)),
@@ -247,7 +249,7 @@ impl Plan {
     }
 }
 
-impl Asked {
+impl PlannedRun {
     /// Prepares a run; `None` if the statement takes the general path.
     fn of(
         session: &SessionState,
@@ -327,7 +329,7 @@ impl Asked {
     }
 
     /// The value of a scalar subquery or EXISTS; `None` if it has several rows.
-    fn query(&self, part: &Part, is_exists: bool) -> PlanResult<Option<ScalarValue>> {
+    fn query(&self, part: &PlanNode, is_exists: bool) -> PlanResult<Option<ScalarValue>> {
         match Reading::new(self, &part.of, Most::HERE, None)?.part(part)? {
             Some(batch) => value_of(&batch, is_exists),
             None => Ok(None),

@@ -6,11 +6,11 @@ use super::{
     Plan, Read,
     steps::Step,
     trace::{Keys, Noted, ReadRows},
-    tree::{Of, Part},
+    tree::{Of, PlanNode},
 };
 use crate::{
     catalog::Reader,
-    execute::access::{Access, Wanted},
+    execute::access::{Access, AccessRequest},
     plan::{Figures, Settled},
 };
 
@@ -110,7 +110,7 @@ fn joined(plan: &Plan) -> Vec<usize> {
     joined
 }
 
-fn steps(part: &Part, visit: &mut impl FnMut(&Step)) {
+fn steps(part: &PlanNode, visit: &mut impl FnMut(&Step)) {
     part.steps.iter().for_each(&mut *visit);
     match &part.of {
         Of::Scan(_) | Of::OneRow => {}
@@ -136,7 +136,7 @@ fn access(
         path.matching = path.examined;
     }
     let has_condition = of.scan.selection(read.filter.clone()).filter.is_some();
-    let wanted = Wanted { in_order: read.page.is_some(), has_condition };
+    let wanted = AccessRequest { in_order: read.page.is_some(), has_condition };
     let mut access =
         Access::of(&table.sql, table.called(), &path, wanted).placed(of.place.as_ref());
     if is_first {

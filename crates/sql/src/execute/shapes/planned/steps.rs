@@ -23,7 +23,7 @@ use super::{
     super::{plan::sortable, table::Table},
     by_row::Beside,
     group::Grouping,
-    tree::{Of, Origin, Part, Tree},
+    tree::{Of, Origin, PlanNode, Tree},
     window::Window,
 };
 use crate::{
@@ -47,13 +47,13 @@ pub(super) enum Step {
 pub(super) type Expression = Arc<dyn PhysicalExpr>;
 
 /// The context for functions; `None` if none are called.
-pub(super) type Asked<'a> = Option<&'a Arc<Context>>;
+pub(super) type FunctionContext<'a> = Option<&'a Arc<Context>>;
 
 /// The order of a plan's result in engine terms, and the scan that has it; `None` if the plan does more than filter,
 /// project and sort once, or the engine does not have the order. `table` gives the table of a scan.
 pub(super) fn order<'t>(
     tree: &Tree,
-    part: &Part,
+    part: &PlanNode,
     table: impl Fn(usize) -> Option<&'t Table>,
 ) -> Option<(usize, Vec<SortKey>)> {
     let mut origins = part.of.origins(&tree.widths());
@@ -80,7 +80,7 @@ pub(super) fn order<'t>(
 /// The ORDER BY and LIMIT of a query over one scan, if the engine has the order.
 pub(super) fn first_of<'t>(
     tree: &Tree,
-    part: &Part,
+    part: &PlanNode,
     table: impl Fn(usize) -> Option<&'t Table>,
 ) -> Option<(Vec<SortKey>, usize)> {
     let sorted = part.steps.iter().position(|step| matches!(step, Step::Sort(_)))?;
@@ -222,7 +222,11 @@ impl Step {
     }
 
     /// Applies the step to a batch. [`Beside`] is an error, because it needs the whole run.
-    pub(super) fn apply(&self, batch: &RecordBatch, asked: Asked<'_>) -> PlanResult<RecordBatch> {
+    pub(super) fn apply(
+        &self,
+        batch: &RecordBatch,
+        asked: FunctionContext<'_>,
+    ) -> PlanResult<RecordBatch> {
         // Nothing is evaluated for no rows: that might raise an error.
         let is_empty = batch.num_rows() == 0;
         match self {
@@ -259,7 +263,7 @@ impl Step {
 pub(super) fn evaluated(
     expression: &Expression,
     batch: &RecordBatch,
-    asked: Asked<'_>,
+    asked: FunctionContext<'_>,
 ) -> PlanResult<ArrayRef> {
     let _caller = asked.map(Caller::new);
     expression.evaluate(batch)?.into_array(batch.num_rows())
@@ -269,7 +273,7 @@ pub(super) fn evaluated(
 pub(super) fn all_evaluated(
     expressions: &[Expression],
     batch: &RecordBatch,
-    asked: Asked<'_>,
+    asked: FunctionContext<'_>,
 ) -> PlanResult<Vec<ArrayRef>> {
     expressions.iter().map(|expression| evaluated(expression, batch, asked)).collect()
 }
@@ -293,7 +297,7 @@ pub(super) fn of_columns(
 fn sorted(
     batch: &RecordBatch,
     keys: &[(Expression, PhysicalSortExpr)],
-    asked: Asked<'_>,
+    asked: FunctionContext<'_>,
 ) -> PlanResult<RecordBatch> {
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
     for (expression, key) in keys {

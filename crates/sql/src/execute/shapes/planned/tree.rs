@@ -46,17 +46,17 @@ const MAX_SCANS: usize = 16;
 /// A plan as scans, joins and steps.
 pub(super) struct Tree {
     pub scans: Vec<FewScan>,
-    pub root: Part,
+    pub root: PlanNode,
     /// The constants that each run computes first.
-    pub settled: Vec<Settled<Part>>,
+    pub settled: Vec<Settled<PlanNode>>,
     /// The correlated subqueries, by number.
-    pub queries: Vec<RowQuery<Part>>,
+    pub queries: Vec<RowQuery<PlanNode>>,
     /// Whether any functions are called.
     pub calls: bool,
 }
 
 /// A source of rows and the steps applied to them.
-pub(super) struct Part {
+pub(super) struct PlanNode {
     pub of: Of,
     pub steps: Vec<Step>,
 }
@@ -72,14 +72,14 @@ pub(super) enum Of {
 
 /// Concatenated rows of several parts (UNION ALL).
 pub(super) struct Union {
-    pub parts: Vec<Part>,
+    pub parts: Vec<PlanNode>,
     pub schema: SchemaRef,
 }
 
 /// A join of two parts.
 pub(super) struct Join {
-    pub left: Part,
-    pub right: Part,
+    pub left: PlanNode,
+    pub right: PlanNode,
     pub kind: JoinType,
     /// Pairs of a left and a right expression that must be equal.
     pub on: Vec<(Expression, Expression)>,
@@ -134,24 +134,24 @@ struct Reading {
 }
 
 impl Reading {
-    fn part(&mut self, plan: &Arc<dyn ExecutionPlan>) -> Option<Part> {
+    fn part(&mut self, plan: &Arc<dyn ExecutionPlan>) -> Option<PlanNode> {
         let any: &dyn std::any::Any = plan.as_ref();
         if let Some(scan) = any.downcast_ref::<ScanExec>() {
             self.scans.push(scan.few()?);
             let of = Of::Scan(self.scans.len() - 1);
-            return (self.scans.len() <= MAX_SCANS).then_some(Part { of, steps: Vec::new() });
+            return (self.scans.len() <= MAX_SCANS).then_some(PlanNode { of, steps: Vec::new() });
         }
         if let Some(join) = any.downcast_ref::<HashJoinExec>() {
             let of = Of::Join(Box::new(self.join(join)?));
-            return Some(Part { of, steps: Vec::new() });
+            return Some(PlanNode { of, steps: Vec::new() });
         }
         if any.is::<PlaceholderRowExec>() {
-            return Some(Part { of: Of::OneRow, steps: Vec::new() });
+            return Some(PlanNode { of: Of::OneRow, steps: Vec::new() });
         }
         if let Some(union) = any.downcast_ref::<UnionExec>() {
             let parts = union.inputs().iter().map(|input| self.part(input));
             let (parts, schema) = (parts.collect::<Option<_>>()?, plan.schema());
-            return Some(Part { of: Of::Union(Union { parts, schema }), steps: Vec::new() });
+            return Some(PlanNode { of: Of::Union(Union { parts, schema }), steps: Vec::new() });
         }
         let below = plan.children();
         let [below] = below.as_slice() else { return None };
@@ -332,7 +332,7 @@ impl Tree {
     }
 }
 
-impl Part {
+impl PlanNode {
     /// The scan column of each result column, given the number of columns of each scan.
     pub(super) fn origins(&self, widths: &[usize]) -> Vec<Origin> {
         let mut origins = self.of.origins(widths);

@@ -15,13 +15,13 @@ use crate::{
 };
 
 /// Computes document and term frequencies of an expression's terms over the segments of a view.
-pub(super) struct Asked<'v> {
+pub(super) struct TermFrequencies<'v> {
     pub view: &'v TableView,
     pub expression: &'v Expression,
     pub occurrences: Occurrences,
 }
 
-impl Asked<'_> {
+impl TermFrequencies<'_> {
     /// The document frequency of the term: the number of live rows that contain it.
     pub fn holding(&mut self, term: usize, report: &mut QueryReport) -> Result<u64> {
         let mut rows = 0;
