@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     OrderByOptions, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, Visit,
     VisitMut, VisitorMut, visit_expressions,
 };
-use remora_engine::Value as Known;
+use remora_engine::Value as EngineValue;
 
 use super::{
     Resolver, alias, grouping, limit, query_of,
@@ -89,15 +89,15 @@ impl Turned {
 
 /// A variable that is read as the statement goes on; its name with `@`, and what it was before, if anything. One that
 /// is set to nothing, or that the statement has assigned already, has the type of a text.
-pub(super) fn read(name: &str, before: Option<&Known>, is_assigned: bool) -> Expr {
+pub(super) fn read(name: &str, before: Option<&EngineValue>, is_assigned: bool) -> Expr {
     let name = plain_name(name);
     let number = |digits: &str| Value::Number(digits.to_owned(), false);
     let hint = match before {
         None if !is_assigned => Value::Null,
-        Some(Known::Int(_) | Known::Bool(_) | Known::Timestamp(_)) => number("1"),
-        Some(Known::Uint(_)) => number("18446744073709551615"),
-        Some(Known::Float(_)) => number("1e0"),
-        Some(Known::Decimal(known)) => number(known.as_str().trim_start_matches('-')),
+        Some(EngineValue::Int(_) | EngineValue::Bool(_) | EngineValue::Timestamp(_)) => number("1"),
+        Some(EngineValue::Uint(_)) => number("18446744073709551615"),
+        Some(EngineValue::Float(_)) => number("1e0"),
+        Some(EngineValue::Decimal(known)) => number(known.as_str().trim_start_matches('-')),
         _ => Value::SingleQuotedString("text".to_owned()),
     };
     let name = Value::SingleQuotedString(name);

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use datafusion::{arrow::datatypes::Field, logical_expr::Expr};
 use remora_engine::{Filter, PathDef, PathTest};
 
-use super::paths::Asked;
+use super::paths::IndexedTable;
 use crate::{
     meaning::types::{ExprType, coercibility},
     search,
@@ -19,7 +19,7 @@ const MOST_PIECES: usize = 8;
 const WORDS: [&str; 3] = ["true", "false", "null"];
 
 /// What indexes say of the letters of a text at a path; `None` if they say nothing.
-pub(super) fn by_letters(asked: &Asked<'_>, filter: &Expr) -> Option<Filter> {
+pub(super) fn by_letters(asked: &IndexedTable<'_>, filter: &Expr) -> Option<Filter> {
     let letters = search::letters(filter)?;
     let ((column, position), names) = asked.unquoted(letters.of)?;
     if has_own_collation(letters.sought) {

@@ -4,7 +4,7 @@
 use remora_words::{
     WordsError,
     analysis::Analyzer,
-    matching::{Counts, Expansion, Matcher, Place, Vocabulary},
+    matching::{Counts, Expansion, Matcher, PackedPosition, Vocabulary},
     query::{self, Wildcard},
 };
 
@@ -94,7 +94,7 @@ impl Vocabulary for KnownVocabulary<'_> {
     fn union(
         &mut self,
         _: &[String],
-        counts: Option<&dyn Fn(Place) -> bool>,
+        counts: Option<&dyn Fn(PackedPosition) -> bool>,
     ) -> remora_words::Result<u64> {
         Ok(self.set(counts.is_none()).1.unwrap_or(0))
     }
@@ -128,7 +128,7 @@ impl Vocabulary for Counting<'_, '_> {
     fn union(
         &mut self,
         keywords: &[String],
-        counts: Option<&dyn Fn(Place) -> bool>,
+        counts: Option<&dyn Fn(PackedPosition) -> bool>,
     ) -> remora_words::Result<u64> {
         if let (_, Some(known)) = self.known_words.set(counts.is_none()) {
             return Ok(known);
