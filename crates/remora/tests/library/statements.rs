@@ -169,7 +169,7 @@ fn errors_say_what_can_be_done() -> Tested {
     assert!(matches!(told("INSERT INTO t VALUES (2, NULL)")?, Error::Request(_)));
     assert!(matches!(told("")?, Error::Request(_)));
     let count = db.query("SELECT ?", params![1, 2]).err().ok_or("two values for one ?")?;
-    assert!(count.to_string().contains("has 1 ? and 2 values"), "{count}");
+    assert!(count.to_string().contains("has 1 ?, but 2 values"), "{count}");
     let nan = db.query("SELECT ?", params![f64::NAN]).err().ok_or("NaN")?;
     assert!(nan.to_string().contains("value 1 is no finite number"), "{nan}");
     let rowless = db.query("UPDATE t SET n = 5", []).err().ok_or("rows of an update")?;

@@ -175,7 +175,7 @@ fn errors_name_what_is_wrong() {
     let request = ScanRequest { columns: vec![6], ..ScanRequest::default() };
     let error =
         ViewScan::new(Arc::clone(&view), request, BM25, moment()).err().unwrap().to_string();
-    assert!(error.contains("6 columns; column 6"), "{error}");
+    assert!(error.contains("6 columns: there is no column 6"), "{error}");
     let key = [KeyValues::from_iter([Value::Int(1), Value::Int(2)])];
     assert!(get_many(&view, &key, &[], &mut |_, _| Ok(())).is_err());
     assert!(get(&view, &[Value::Null], &[]).is_err());
