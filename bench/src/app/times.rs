@@ -206,6 +206,7 @@ mod tests {
             name: String::new(),
             notes: Vec::new(),
             times,
+            alone: None,
             differences: 0,
             difference: None,
         };

@@ -22,7 +22,7 @@ use crate::{
     meaning::types::ExprType,
     shared::{MAX_RULES_BYTES, Rule, Rules, rule_bytes},
     state::{Meta, SessionState},
-    write::{Documents, FILTERS, ID, QUERY, TAGS, refused, text_of},
+    write::{Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of},
 };
 
 /// Most documents of a call, and bytes of them: their index takes several times as much memory.
@@ -400,10 +400,12 @@ fn rule(
     id: u64,
     [query, tags, filters]: [&str; 3],
 ) -> Result<Rule> {
-    let stored = StoredQuery::new(&documents.table().schema, query).map_err(|error| {
-        let error = refused(name, &error);
-        Error::new(error.code, format!("rule {id}: {}", error.message))
-    })?;
+    let of_rule = |error: Error| Error::new(error.code, format!("rule {id}: {}", error.message));
+    let stored = StoredQuery::new(&documents.table().schema, query)
+        .map_err(|error| of_rule(refused(name, &error)))?;
+    if !filters.is_empty() {
+        check_filters(filters).map_err(of_rule)?;
+    }
     let [query, tags, filters] = [query, tags, filters].map(str::to_owned);
     Ok(Rule { id, query, tags, filters, stored })
 }

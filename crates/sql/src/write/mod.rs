@@ -9,7 +9,7 @@ mod unique;
 
 pub(crate) use define::COMPUTING;
 pub(crate) use rows::{check, explain, protect};
-pub(crate) use rules::{Documents, FILTERS, ID, QUERY, TAGS, refused, text_of};
+pub(crate) use rules::{Documents, FILTERS, ID, QUERY, TAGS, check_filters, refused, text_of};
 
 use crate::{
     Outcome, Result,

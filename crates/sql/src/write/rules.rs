@@ -71,15 +71,22 @@ impl Documents {
         conditions_over(session, &self.target, rows, conditions).await
     }
 
-    /// Refuses a condition that is more than one of a document.
+    /// Refuses filters that are not a condition of a document.
     async fn check(&self, session: &mut SessionState, filters: &str) -> Result<()> {
-        check_stored(filters, Owner::Filters)?;
-        if !is_parenthesised(&format!("({filters})")) {
-            let message = format!("the filters of a stored query are one condition: {filters}");
-            return Err(Error::new(ErrorCode::ParseError, message));
-        }
+        check_filters(filters)?;
         self.conditions(session, &[], &[filters]).await.map(drop)
     }
+}
+
+/// Refuses filters that are more than one condition, or that a statement must not evaluate for somebody else:
+/// subqueries, variables and functions with effects. Filters that were not written by SQL are checked when they are read.
+pub(crate) fn check_filters(filters: &str) -> Result<()> {
+    check_stored(filters, Owner::Filters)?;
+    if is_parenthesised(&format!("({filters})")) {
+        return Ok(());
+    }
+    let message = format!("the filters of a stored query are one condition: {filters}");
+    Err(Error::new(ErrorCode::ParseError, message))
 }
 
 /// Refuses rows of a percolate table whose queries or filters are not understood; rows of other tables pass.
