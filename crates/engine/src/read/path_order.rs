@@ -23,6 +23,9 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
+/// Fewer selected rows than one in so many are not looked for by groups.
+const FEW_OF_GROUPS: u64 = 16;
+
 /// A row, with its value if it has one.
 struct Candidate {
     value: Option<Vec<u8>>,
@@ -38,7 +41,10 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
     };
     let is_joint = paths.len() > 1;
     let stretches = stretches(descending);
-    if is_joint && within.is_none() || equal.len() + descending.len() != paths.len() {
+    if is_joint && within.is_none()
+        || descending.is_empty()
+        || equal.len() + descending.len() != paths.len()
+    {
         return Ok(None);
     }
     let Some(spec) = place.and_then(|place| path_specs(&view.schema).into_iter().nth(place)) else {
@@ -60,14 +66,13 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
     }
     let condition =
         filter.as_ref().map(|filter| Condition::new(&view.schema, filter)).transpose()?;
+    let is_by_groups = stretches.len() > 1;
+    let within = within.as_ref();
+    let Some(selected) = selected(view, &indexes, condition.as_ref(), within, is_by_groups)? else {
+        return Ok(None);
+    };
     let mut best = Vec::new();
-    for (segment, index) in view.segments.iter().zip(indexes) {
-        let docs = match &condition {
-            Some(condition) => Docs::Some(condition.filtered(&segment.segment, Docs::Every)?),
-            None => Docs::Every,
-        };
-        let docs = docs.into_live(segment);
-        let within = within.as_ref();
+    for ((segment, index), docs) in view.segments.iter().zip(indexes).zip(selected) {
         let of_segment = OfSegment { view: segment, index, docs, within, limit: *limit };
         match stretches[..] {
             [only] => of_segment.take(only.descending, &mut best)?,
@@ -86,6 +91,34 @@ pub(super) fn first_by_path(view: &TableView, asked: &PathOrder) -> Result<Optio
     best.truncate(*limit);
     let keys = best.iter().map(|candidate| decode_key(&view.schema, &candidate.key));
     keys.collect::<Result<Vec<_>>>().map(Some)
+}
+
+/// The selected documents of each segment; `None` if they should be read and sorted instead, because they are few of
+/// those within the range: a walk by groups looks up each group twice, whether or not it has a selected row.
+fn selected(
+    view: &TableView,
+    indexes: &[&PathIndex],
+    condition: Option<&Condition>,
+    within: Option<&KeyRange>,
+    is_by_groups: bool,
+) -> Result<Option<Vec<DocSet>>> {
+    let (low, high) = match within {
+        Some((low, high)) => (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice)),
+        None => (Bound::Unbounded, Bound::Unbounded),
+    };
+    let mut selected = Vec::with_capacity(indexes.len());
+    let (mut found, mut most) = (0, 0);
+    for (segment, index) in view.segments.iter().zip(indexes) {
+        let docs = match condition {
+            Some(condition) => Docs::Some(condition.filtered(&segment.segment, Docs::Every)?),
+            None => Docs::Every,
+        };
+        let docs = docs.into_live(segment);
+        found += u64::from(docs.count());
+        most += index.most_within(low, high)?;
+        selected.push(docs);
+    }
+    Ok((!is_by_groups || found >= most / FEW_OF_GROUPS).then_some(selected))
 }
 
 /// Consecutive paths of an order that have the same direction.

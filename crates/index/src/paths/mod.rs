@@ -296,8 +296,7 @@ impl PathIndex {
     fn first_block(&self, value: &[u8], compares: fn(Ordering) -> bool) -> Result<usize> {
         let bytes = first_bytes(value);
         let mut low = self.firsts.partition_point(|first| *first < bytes);
-        let alike = self.firsts.iter().skip(low).take_while(|first| **first == bytes);
-        let mut high = low + alike.count();
+        let mut high = self.firsts.partition_point(|first| *first <= bytes);
         while low < high {
             let middle = low + (high - low) / 2;
             match compares(self.first_value(middle)?.cmp(value)) {

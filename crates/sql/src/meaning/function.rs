@@ -24,6 +24,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::{
     array::{Building, Column},
     call::{Call, Typing},
+    collation,
     formatted::takes_texts,
     kernels::KernelCall,
     library,
@@ -294,6 +295,9 @@ impl ScalarUDFImpl for Function {
                 columns.iter().map(|(column, single)| column.get(if *single { 0 } else { row })),
             );
             let mut value = (self.definition.eval)(&call, &values).map_err(external)?;
+            if let (true, V::Bytes(bytes)) = (call.result.is_text(), &value) {
+                collation::text_of_bytes(bytes).map_err(external)?;
+            }
             if value.text_bytes() as u64 > call.longest_text().max(MAX_TEXT_BYTES) {
                 value = call.too_long(self.definition.name);
             }

@@ -98,6 +98,7 @@ pub(super) fn read(name: &str, before: Option<&EngineValue>, is_assigned: bool) 
         Some(EngineValue::Uint(_)) => number("18446744073709551615"),
         Some(EngineValue::Float(_)) => number("1e0"),
         Some(EngineValue::Decimal(known)) => number(known.as_str().trim_start_matches('-')),
+        Some(EngineValue::Bytes(_)) => Value::HexStringLiteral("61".to_owned()),
         _ => Value::SingleQuotedString("text".to_owned()),
     };
     let name = Value::SingleQuotedString(name);
@@ -152,11 +153,12 @@ impl Resolver<'_> {
         if !items.iter().any(|item| asks(&item.expr)) {
             return Ok(None);
         }
-        check(select, is_distinct, items)?;
-        let is_sorted = is_sorted_by_assigned(order, items)?;
-        if scope.relations.is_empty() && !self.has_queries {
+        let is_of_row = scope.relations.is_empty() && !self.has_queries;
+        if is_of_row && !order.iter().any(|each| asks(&each.expr)) && !asks_elsewhere(select) {
             return Ok(None);
         }
+        check(select, is_distinct, items)?;
+        let is_sorted = is_sorted_by_assigned(order, items)?;
         self.turned += usize::from(!scope.relations.is_empty());
         if self.turned > 1 {
             return Err(Error::unsupported(":= in several SELECTs that read tables"));
@@ -187,9 +189,14 @@ impl Resolver<'_> {
     }
 }
 
+/// Whether variables are read or assigned outside the list.
+fn asks_elsewhere(select: &Select) -> bool {
+    asks(&select.selection) || asks(&select.having) || asks(&select.group_by)
+}
+
 /// 1235 for what has another order in each version of MySQL, or none.
 fn check(select: &Select, is_distinct: bool, items: &[Item]) -> Result<()> {
-    let is_elsewhere = asks(&select.selection) || asks(&select.having) || asks(&select.group_by);
+    let is_elsewhere = asks_elsewhere(select);
     let has_windows = || items.iter().any(|item| has_window(&item.expr));
     let refused = match () {
         () if is_distinct => ":= beside DISTINCT",

@@ -18,7 +18,7 @@ use super::{
 use crate::{Error, Result, meaning::COUNT_NUMBERS};
 
 /// The aggregate functions.
-pub(super) const AGGREGATES: [&str; 25] = [
+const AGGREGATES: [&str; 25] = [
     COUNT_NUMBERS,
     "any_value",
     "avg",
@@ -348,7 +348,12 @@ pub(super) fn is_aggregate(expr: &Expr) -> bool {
 fn aggregates(function: &Function) -> bool {
     let name = function.name.to_string().to_lowercase();
     let windowed = matches!(name.as_str(), "first_value" | "last_value" | "nth_value" | "grouping");
-    function.over.is_none() && !windowed && AGGREGATES.contains(&name.as_str())
+    function.over.is_none() && !windowed && is_aggregate_name(&name)
+}
+
+/// Whether a function of this name, in lower case, is an aggregate.
+pub(crate) fn is_aggregate_name(name: &str) -> bool {
+    AGGREGATES.contains(&name)
 }
 
 /// A placeholder for a subquery that was taken out.

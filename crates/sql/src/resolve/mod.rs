@@ -33,6 +33,7 @@ mod tables;
 mod values;
 mod views;
 
+pub(crate) use expr::is_aggregate_name;
 pub(crate) use frozen::{check_column_name, frozen};
 pub(crate) use items::texts;
 pub(crate) use places::{SelectKind, StatementTable};

@@ -15,6 +15,9 @@ use crate::{
 
 /// So many pieces of a pattern, the longest, are asked of the index.
 const MOST_PIECES: usize = 8;
+/// Letters of a piece that are looked up: the cost grows with their square. The beginning of a piece finds all that the
+/// piece does.
+const MOST_LETTERS: usize = 64;
 /// What the values that are shown as texts and are none may be.
 const WORDS: [&str; 3] = ["true", "false", "null"];
 
@@ -39,6 +42,15 @@ pub(super) fn by_letters(asked: &IndexedTable<'_>, filter: &Expr) -> Option<Filt
     pieces.retain(|piece| !piece.is_empty());
     pieces.sort_by_key(|piece| Reverse(piece.len()));
     pieces.truncate(MOST_PIECES);
+    // Almost every text has a piece of one or two bytes, which would cost more than it excludes.
+    if pieces.first().is_some_and(|longest| longest.len() > 2) {
+        pieces.retain(|piece| piece.len() > 2);
+    }
+    for piece in &mut pieces {
+        if let Some((end, _)) = piece.char_indices().nth(MOST_LETTERS) {
+            piece.truncate(end);
+        }
+    }
     let part = |piece| Filter::PathMayHold(column.to_owned(), paths.clone(), piece);
     Filter::all_of(pieces.into_iter().map(part).collect())
 }
@@ -46,6 +58,9 @@ pub(super) fn by_letters(asked: &IndexedTable<'_>, filter: &Expr) -> Option<Filt
 /// Whether `COLLATE` says how it is compared. Else that of documents is stronger, by which each letter is equal to
 /// itself only.
 fn has_own_collation(sought: &Expr) -> bool {
+    if let Expr::Alias(alias) = sought {
+        return has_own_collation(&alias.expr);
+    }
     let Expr::Literal(value, Some(metadata)) = sought else { return false };
     let field = Field::new("", value.data_type(), true).with_metadata(metadata.to_hashmap());
     ExprType::of_field(&field).coercibility == coercibility::EXPLICIT

@@ -229,6 +229,8 @@ fn literal_of(pattern: &str) -> Option<String> {
             }
             '+' => end_run(&mut run, &mut best),
             '\\' => match characters.next()? {
+                // `\<` and `\>` are edges of words.
+                '<' | '>' => return None,
                 escaped if escaped.is_ascii_punctuation() => run.push(escaped),
                 _ => return None,
             },
@@ -260,6 +262,7 @@ mod tests {
             ("ab+c", Some("ab")),
             ("a{2}bcd", Some("bcd")),
             ("c\\+\\+", Some("c++")),
+            ("\\<quantum\\>", None),
             ("a|b", None),
             ("(ab)?", None),
             ("\\d+", None),

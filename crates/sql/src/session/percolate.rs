@@ -27,9 +27,11 @@ use crate::{
 
 /// Most documents of a call, and bytes of them: their index takes several times as much memory.
 const MAX_DOCUMENTS: usize = 10_000;
-const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
-/// How much of a statement's memory a byte of a document takes, about.
-const INDEX_BYTES: u64 = 8;
+const MAX_DOCUMENT_BYTES: u64 = 4 << 20;
+/// How much of a statement's memory a byte of a document takes, at most about: as a JSON value, as text, in the index.
+const INDEX_BYTES: u64 = 40;
+/// Rules times documents whose answers are in memory at once.
+const ANSWERS_AT_ONCE: usize = 4 << 20;
 /// Rules that are read at once.
 const RULES_AT_ONCE: usize = 1_024;
 
@@ -67,7 +69,8 @@ pub(super) async fn call<R: Reply>(
     let setup = since.elapsed();
     let candidates = rules.candidates(&batch);
     let rejected = rules.rules.len() - candidates.len();
-    let mut matched = Vec::new();
+    reply.columns(&options.columns())?;
+    let (mut matched, mut answered) = (Vec::new(), Answered::new(rows.len()));
     for (nth, rule) in candidates.into_iter().enumerate() {
         if nth % RULES_BETWEEN_YIELDS == 0 {
             session.check_interrupted()?;
@@ -78,18 +81,21 @@ pub(super) async fn call<R: Reply>(
         if !found.is_empty() {
             matched.push((Arc::clone(rule), found));
         }
+        if matched.len().saturating_mul(rows.len()) >= ANSWERS_AT_ONCE {
+            answered.failed += filter(session, &documents, &rows, &mut matched).await?;
+            send(&matched, &given.labels, &options, reply).await?;
+            answered.take(&mut matched);
+        }
     }
-    filter(session, &documents, &rows, &mut matched).await?;
+    answered.failed += filter(session, &documents, &rows, &mut matched).await?;
     send(&matched, &given.labels, &options, reply).await?;
+    answered.take(&mut matched);
     let seconds = |time: std::time::Duration| format!("{:.3} sec", time.as_secs_f64());
-    let mut documents: Vec<u32> = matched.iter().flat_map(|(_, found)| found).copied().collect();
-    documents.sort_unstable();
-    documents.dedup();
     let mut figures = vec![
         ("Total", seconds(since.elapsed())),
-        ("Queries matched", matched.len().to_string()),
-        ("Queries failed", "0".to_owned()),
-        ("Document matched", documents.len().to_string()),
+        ("Queries matched", answered.queries.to_string()),
+        ("Queries failed", answered.failed.to_string()),
+        ("Document matched", answered.documents().to_string()),
         ("Total queries stored", rules.rules.len().to_string()),
         ("Term only queries", rules.by_keyword_count().to_string()),
     ];
@@ -100,6 +106,35 @@ pub(super) async fn call<R: Reply>(
     let figures = figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     session.meta = Some(Box::new(Meta { figures, ..Meta::default() }));
     Ok(())
+}
+
+/// The counts of what was sent.
+struct Answered {
+    queries: usize,
+    /// Rules whose filters failed with a document that their keywords found.
+    failed: usize,
+    /// Whether each document was matched.
+    matched: Vec<bool>,
+}
+
+impl Answered {
+    fn new(documents: usize) -> Self {
+        Self { queries: 0, failed: 0, matched: vec![false; documents] }
+    }
+
+    /// Counts what was sent, and drops it.
+    fn take(&mut self, sent: &mut Vec<Matched>) {
+        self.queries += sent.len();
+        for document in sent.drain(..).flat_map(|(_, found)| found) {
+            if let Some(is_matched) = self.matched.get_mut(document as usize) {
+                *is_matched = true;
+            }
+        }
+    }
+
+    fn documents(&self) -> usize {
+        self.matched.iter().filter(|is_matched| **is_matched).count()
+    }
 }
 
 /// The table of a name that may be read.
@@ -144,6 +179,18 @@ impl Options {
         };
         arguments.options(|name, value| options.set(&name.to_lowercase(), value))?;
         Ok(options)
+    }
+
+    /// The columns of the answer.
+    fn columns(&self) -> Vec<Column> {
+        let mut columns = vec![ExprType::uint(20).not_null().column_named("id")];
+        if self.documents {
+            columns.push(text_column("documents"));
+        }
+        if self.query {
+            columns.extend(["query", "tags", "filters"].map(text_column));
+        }
+        columns
     }
 
     fn set(&mut self, name: &str, value: Argument) -> Result<()> {
@@ -294,12 +341,23 @@ fn split(text: String, options: &Options) -> Vec<Document> {
     }
     let of = |value: Json| match value {
         Json::Object(fields) => Document::Fields(fields),
-        other => Document::Bad(format!("it is {other}")),
+        other => Document::Bad(format!("it is {}", kind_of(&other))),
     };
     match serde_json::from_str(&text) {
         Ok(Json::Array(values)) => values.into_iter().map(of).collect(),
         Ok(value) => vec![of(value)],
         Err(error) => vec![Document::Bad(error.to_string())],
+    }
+}
+
+fn kind_of(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "an array",
+        Json::Object(_) => "an object",
     }
 }
 
@@ -356,12 +414,20 @@ async fn rules_of(
         let Some(last) = keys.last() else { break };
         let mut rows: Vec<(usize, Row)> = Vec::with_capacity(keys.len());
         let columns = [ID, QUERY, TAGS, FILTERS];
+        let mut room = MAX_RULES_BYTES.saturating_sub(bytes);
         reader
             .get_many(engine_name, &keys, &columns, &mut |place, row| {
-                rows.push((place, std::mem::take(row)));
-                Ok(())
+                let [query, tags, filters] = [QUERY, TAGS, FILTERS].map(|at| text_of(row, at));
+                room = room.saturating_sub(rule_bytes(query, tags, filters));
+                if room > 0 {
+                    rows.push((place, std::mem::take(row)));
+                }
+                reader.ending().check()
             })
             .map_err(|error| from_engine(&error))?;
+        if room == 0 {
+            return Err(too_many_rules(name));
+        }
         rows.sort_unstable_by_key(|(place, _)| *place);
         for (_, row) in &rows {
             let id = match row.get(ID) {
@@ -371,13 +437,6 @@ async fn rules_of(
             let (query, tags, filters) =
                 (text_of(row, QUERY), text_of(row, TAGS), text_of(row, FILTERS).trim());
             bytes += rule_bytes(query, tags, filters);
-            if bytes > MAX_RULES_BYTES {
-                let message = format!(
-                    "the rules of '{name}' take more than {} MiB in memory: divide them among several tables",
-                    MAX_RULES_BYTES >> 20
-                );
-                return Err(Error::new(ErrorCode::OutOfMemory, message));
-            }
             let same = known.get(&id).filter(|known| {
                 known.query == query && known.tags == tags && known.filters == filters
             });
@@ -391,6 +450,14 @@ async fn rules_of(
     let rules = Arc::new(Rules::new(version, rules));
     session.shared.percolators.put(engine_name, &rules);
     Ok(rules)
+}
+
+fn too_many_rules(name: &TableName) -> Error {
+    let message = format!(
+        "the rules of '{name}' take more than {} MiB in memory: divide them among several tables",
+        MAX_RULES_BYTES >> 20
+    );
+    Error::new(ErrorCode::OutOfMemory, message)
 }
 
 /// A rule, parsed; of one that was written otherwise than by SQL this may fail.
@@ -413,30 +480,64 @@ fn rule(
 /// A rule and the numbers of the documents that it matched.
 type Matched = (Arc<Rule>, Vec<u32>);
 
-/// Leaves of what matched by keywords what the rules' filters leave.
+/// Removes the documents for which the rules' filters do not hold; how many rules failed. A rule whose filters fail with
+/// a document that its keywords found matches nothing, with a warning.
 async fn filter(
     session: &mut SessionState,
     documents: &Documents,
     rows: &[Row],
     matched: &mut Vec<Matched>,
-) -> Result<()> {
+) -> Result<usize> {
     let rules: Vec<Arc<Rule>> = matched.iter().map(|(rule, _)| Arc::clone(rule)).collect();
     let mut filters: Vec<&str> = rules.iter().map(|rule| rule.filters.as_str()).collect();
     filters.retain(|filter| !filter.is_empty());
     filters.sort_unstable();
     filters.dedup();
     if filters.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let held = documents.conditions(session, rows, &filters).await?;
-    let held: FxHashMap<&str, Vec<bool>> = filters.into_iter().zip(held).collect();
+    let held: FxHashMap<&str, Result<Vec<bool>>> = filters.into_iter().zip(held).collect();
+    let mut failed = 0;
     for (rule, found) in matched.iter_mut() {
-        if let Some(held) = held.get(rule.filters.as_str()) {
-            found.retain(|&document| held.get(document as usize).is_some_and(|holds| *holds));
+        match held.get(rule.filters.as_str()) {
+            None => {}
+            Some(Ok(held)) => {
+                found.retain(|&document| held.get(document as usize).is_some_and(|holds| *holds));
+            }
+            Some(Err(_)) => {
+                failed += usize::from(!filter_found(session, documents, rows, rule, found).await?)
+            }
         }
     }
     matched.retain(|(_, found)| !found.is_empty());
-    Ok(())
+    Ok(failed)
+}
+
+/// Evaluates a rule's filters for the documents that its keywords found alone; false, with a warning, if they fail.
+async fn filter_found(
+    session: &mut SessionState,
+    documents: &Documents,
+    rows: &[Row],
+    rule: &Rule,
+    found: &mut Vec<u32>,
+) -> Result<bool> {
+    let own: Vec<Row> = found.iter().filter_map(|&at| rows.get(at as usize)).cloned().collect();
+    let held = documents.conditions(session, &own, &[&rule.filters]).await?.pop();
+    match held {
+        Some(Ok(held)) => {
+            let mut held = held.into_iter();
+            found.retain(|_| held.next().unwrap_or(false));
+            Ok(true)
+        }
+        Some(Err(error)) => {
+            let message = format!("the filters of rule {} failed: {}", rule.id, error.message);
+            session.warn(ErrorCode::SearchWarning, message);
+            found.clear();
+            Ok(false)
+        }
+        None => Ok(true),
+    }
 }
 
 async fn send<R: Reply>(
@@ -445,14 +546,6 @@ async fn send<R: Reply>(
     options: &Options,
     reply: &mut R,
 ) -> Result<()> {
-    let mut columns = vec![ExprType::uint(20).not_null().column_named("id")];
-    if options.documents {
-        columns.push(text_column("documents"));
-    }
-    if options.query {
-        columns.extend(["query", "tags", "filters"].map(text_column));
-    }
-    reply.columns(&columns)?;
     for (rule, found) in matched {
         let documents = match options.documents {
             true => {

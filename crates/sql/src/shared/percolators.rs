@@ -11,9 +11,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Most bytes of the rules of all tables, about.
 pub(crate) const MAX_RULES_BYTES: usize = 256 << 20;
-/// What a rule takes besides its texts, and what a byte of its query takes when it is parsed, about.
+/// What a rule takes besides its texts, and what a byte of its query takes when it is parsed, at most about: a word of
+/// one letter takes 200 bytes.
 const RULE_BYTES: usize = 512;
-const PARSED_BYTES: usize = 12;
+const PARSED_BYTES: usize = 100;
 
 /// A row of a percolate table.
 pub(crate) struct Rule {

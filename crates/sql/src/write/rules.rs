@@ -61,28 +61,30 @@ impl Documents {
         Ok(rows)
     }
 
-    /// Of which documents each condition holds.
+    /// Of which documents each condition holds, or its error: see [`conditions_over`].
     pub(crate) async fn conditions(
         &self,
         session: &mut SessionState,
         rows: &[Row],
         conditions: &[&str],
-    ) -> Result<Vec<Vec<bool>>> {
+    ) -> Result<Vec<Result<Vec<bool>>>> {
         conditions_over(session, &self.target, rows, conditions).await
     }
 
     /// Refuses filters that are not a condition of a document.
     async fn check(&self, session: &mut SessionState, filters: &str) -> Result<()> {
         check_filters(filters)?;
-        self.conditions(session, &[], &[filters]).await.map(drop)
+        let held = self.conditions(session, &[], &[filters]).await?;
+        held.into_iter().try_for_each(|held| held.map(drop))
     }
 }
 
 /// Refuses filters that are more than one condition, or that a statement must not evaluate for somebody else:
 /// subqueries, variables and functions with effects. Filters that were not written by SQL are checked when they are read.
 pub(crate) fn check_filters(filters: &str) -> Result<()> {
-    check_stored(filters, Owner::Filters)?;
-    if is_parenthesised(&format!("({filters})")) {
+    let condition = format!("({filters})");
+    check_stored(&condition, Owner::Filters)?;
+    if is_parenthesised(&condition) {
         return Ok(());
     }
     let message = format!("the filters of a stored query are one condition: {filters}");

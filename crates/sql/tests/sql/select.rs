@@ -346,6 +346,37 @@ async fn variables_go_on_with_each_run() {
     .await;
 }
 
+/// Of MySQL 9.7: rows are numbered before a sort by the number, and after any other.
+#[tokio::test]
+async fn rows_are_numbered_in_the_order_that_the_statement_says() {
+    expect(&[
+        ("set @n = 0", ""),
+        (
+            "select @n := @n + 1 as k, name from item order by k desc",
+            "5|egg\n4|desk\n3|chair\n2|Banana\n1|apple",
+        ),
+        ("set @n = 0", ""),
+        (
+            "select * from (select @n := @n + 1 as nth, id from item order by price) x order by id",
+            "4|1\n2|2\n5|3\n1|4\n3|5",
+        ),
+        ("set @n = 0", ""),
+        (
+            "select count(*) from (select @n := @n + 1 as nth, id from item order by price) x where nth = 1 and id = 4",
+            "1",
+        ),
+        ("select distinct @q := 1", "1"),
+        ("set @m = x'ff00'", ""),
+        ("select hex(@m := @m) from item limit 1", "FF00"),
+        ("select hex(@m)", "FF00"),
+        (
+            "select hex(coalesce(null, x'ff', name)) from item limit 1",
+            "3854 Cannot convert string '\\xFF' from binary to utf8mb4",
+        ),
+    ])
+    .await;
+}
+
 #[tokio::test]
 async fn variables_are_assigned_by_prepared_statements() {
     let server = server();

@@ -277,7 +277,8 @@ fn using_type(typing: &Typing<'_>) -> Result<ExprType> {
     let name = typing.constant_text(1).unwrap_or("").to_lowercase();
     let kind = typing.get(0);
     if name == "binary" {
-        return Ok(ExprType::binary(kind.characters().saturating_mul(4)));
+        return Ok(ExprType::binary(kind.characters().saturating_mul(4))
+            .with_coercibility(coercibility::IMPLICIT));
     }
     let collation = remora_mysql::charset_default(&name).ok_or_else(|| {
         Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))

@@ -40,8 +40,9 @@ fn subset_type(_typing: &Typing<'_>) -> Result<ExprType> {
 }
 
 fn subtract_type(typing: &Typing<'_>) -> Result<ExprType> {
-    // A colon and two numbers may become three.
-    let length = typing.get(0).length.saturating_mul(2);
+    // Each number that is taken away may divide an interval: a colon, a dash and two numbers more.
+    let taken = typing.get(1).length.saturating_mul(5);
+    let length = typing.get(0).length.saturating_add(taken);
     Ok(ExprType::text(length, Collation::UTF8MB4_0900_AI_CI))
 }
 

@@ -184,6 +184,9 @@ fn variable_type(typing: &Typing<'_>) -> Result<ExprType> {
         Some(kind) if kind.is_decimal() => {
             ExprType::decimal(u32::from(MAX_DIGITS), u32::from(kind.scale()))
         }
+        Some(kind) if kind.is_string() && !kind.is_text() => {
+            ExprType::binary(LONG_TEXT).with_coercibility(coercibility::IMPLICIT)
+        }
         Some(kind) if kind.length > 0 => text_kind(LONG_TEXT, typing.collation),
         _ => text_kind(16_383, typing.collation),
     };

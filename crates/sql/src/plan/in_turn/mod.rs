@@ -149,5 +149,5 @@ pub(super) fn planned(
     };
     let exprs: Vec<_> = turn.projection.expr.iter().map(physical).collect::<Result<_>>()?;
     let schema = Arc::clone(turn.projection.schema.inner());
-    Ok(Arc::new(InTurnExec::new(input, exprs, schema)))
+    Ok(Arc::new(InTurnExec::new(rows::with_kept_sort(input)?, exprs, schema)))
 }

@@ -20,10 +20,12 @@ use datafusion::{
         ScalarFunctionExpr,
         expressions::{BinaryExpr, CaseExpr, Literal},
     },
+    physical_optimizer::output_requirements::OutputRequirementExec,
     physical_plan::{
         ChildrenPropertiesMode, DisplayAs, DisplayFormatType, Distribution, ExecutionPlan,
         ExecutionPlanProperties, InputDistributionRequirements, PlanProperties,
-        ReplaceChildrenOptions, execution_plan::EmissionType, stream::RecordBatchStreamAdapter,
+        ReplaceChildrenOptions, execution_plan::EmissionType, sorts::sort::SortExec,
+        stream::RecordBatchStreamAdapter,
     },
 };
 use futures::{StreamExt, TryStreamExt};
@@ -71,6 +73,24 @@ impl InTurnExec {
     }
 }
 
+/// The plan with its sort kept, also if the columns that it sorts by are not given on: no requirement names them then,
+/// and the optimizer would remove the sort.
+pub(super) fn with_kept_sort(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    if let Some(sort) = plan.downcast_ref::<SortExec>() {
+        let (order, fetch) = (OrderingRequirements::from(sort.expr().clone()), sort.fetch());
+        let single = Distribution::SinglePartition;
+        return Ok(Arc::new(OutputRequirementExec::new(plan, Some(order), single, fetch)));
+    }
+    let is_free = plan.maintains_input_order() == [true]
+        && plan.required_input_ordering().iter().all(Option::is_none);
+    let below = match plan.children()[..] {
+        [only] if is_free => Arc::clone(only),
+        _ => return Ok(plan),
+    };
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    plan.replace_children(vec![with_kept_sort(below)?], options)
+}
+
 impl DisplayAs for InTurnExec {
     fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Assign variables row by row")
@@ -103,7 +123,8 @@ impl ExecutionPlan for InTurnExec {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        // A sort above must not be moved below: variables would have other values.
+        vec![false]
     }
 
     fn apply_expressions(

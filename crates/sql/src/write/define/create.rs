@@ -107,6 +107,8 @@ pub(super) async fn run(
     fill(session, &name, positions, rows).await
 }
 
+const TEMPORARY_PERCOLATE: &str = "a temporary percolate table";
+
 /// Makes a percolate table of the definition of its documents.
 async fn of_queries(
     session: &mut SessionState,
@@ -117,7 +119,7 @@ async fn of_queries(
     tokens: &Tokens<'_>,
 ) -> Result<Outcome> {
     if temporary {
-        return Err(Error::unsupported("a temporary percolate table"));
+        return Err(Error::unsupported(TEMPORARY_PERCOLATE));
     }
     documents.settle_defaults(session)?;
     let queries = percolate::queries(name, documents, tokens)?;
@@ -132,6 +134,9 @@ async fn made(
     temporary: bool,
     lenient: bool,
 ) -> Result<Outcome> {
+    if temporary && draft.documents.is_some() {
+        return Err(Error::unsupported(TEMPORARY_PERCOLATE));
+    }
     match make(session, name, draft, temporary).await {
         Ok(()) => Ok(Outcome::default()),
         Err(error) => already(session, error, lenient),

@@ -3,7 +3,7 @@
 
 use remora_mysql::{ErrorCode, LexMode, Token, TokenKind};
 
-use crate::{Error, Result, parse::tokens};
+use crate::{Error, Result, parse::tokens, resolve::is_aggregate_name};
 
 /// Functions that read or change the session.
 const OF_SESSIONS: [&str; 15] = [
@@ -101,6 +101,9 @@ fn foreign(text: &[u8], tokens: &[Token], owner: Owner<'_>) -> Option<Foreign> {
         {
             Some(Foreign::Query)
         }
+        TokenKind::Word if owner == Owner::Filters && token.is_word(text, "OVER") => {
+            Some(Foreign::Function("over".to_owned()))
+        }
         TokenKind::Word | TokenKind::Quoted => {
             let name = String::from_utf8_lossy(token.bytes(text)).to_lowercase();
             let name = name.trim_matches('`');
@@ -109,7 +112,8 @@ fn foreign(text: &[u8], tokens: &[Token], owner: Owner<'_>) -> Option<Foreign> {
                 || name.starts_with("localtime");
             let called = is(at + 1, "(") || bare && token.kind == TokenKind::Word;
             let varies = !matches!(owner, Owner::Default(_)) && VARYING.contains(&name);
-            let refused = called && (varies || OF_SESSIONS.contains(&name));
+            let aggregates = owner == Owner::Filters && is_aggregate_name(name);
+            let refused = called && (varies || aggregates || OF_SESSIONS.contains(&name));
             refused.then(|| Foreign::Function(name.to_owned()))
         }
         _ => None,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, LexMode};
 
 use super::{Query, RowMaker, TargetTable};
 use crate::{
@@ -202,29 +202,55 @@ pub(crate) async fn values_over(
 /// Conditions that one SELECT evaluates.
 const CONDITIONS_AT_ONCE: usize = 32;
 
-/// Of which of some rows of a table each condition holds. Conditions mean what they mean in a SELECT of that table.
+/// Of which rows of a table each condition holds, or its error. Conditions are stored texts without a `sql_mode`, and
+/// otherwise mean what they mean in a SELECT of that table.
+///
+/// # Errors
+/// Only what ends the whole statement: KILL, its time limit, its memory limit.
 pub(crate) async fn conditions_over(
     session: &mut SessionState,
     target: &TargetTable,
     rows: &[Row],
     conditions: &[&str],
-) -> Result<Vec<Vec<bool>>> {
+) -> Result<Vec<Result<Vec<bool>>>> {
     let name = TableName::new(target.name.database.clone(), ROWS.to_owned());
     let hidden =
         session.transaction.put_temporary(name.clone(), numbered(&target.table, rows, "", &[]));
+    let held = conditions_held(session, target, rows.len(), conditions).await;
+    restore(session, name, hidden);
+    held
+}
+
+async fn conditions_held(
+    session: &mut SessionState,
+    target: &TargetTable,
+    rows: usize,
+    conditions: &[&str],
+) -> Result<Vec<Result<Vec<bool>>>> {
+    let ends = |error: &Error| {
+        use ErrorCode::{Interrupted, OutOfMemory, QueryTimeout};
+        matches!(error.code, Interrupted | OutOfMemory | QueryTimeout)
+    };
     let mut held = Vec::with_capacity(conditions.len());
-    let mut failed = None;
     for some in conditions.chunks(CONDITIONS_AT_ONCE) {
-        match hold(session, target, some, rows.len()).await {
-            Ok(some) => held.extend(some),
-            Err(error) => {
-                failed = Some(error);
-                break;
+        match hold(session, target, some, rows).await {
+            Ok(found) => held.extend(found.into_iter().map(Ok)),
+            Err(error) if ends(&error) => return Err(error),
+            // One of them fails, or all of them are too much for one statement.
+            Err(_) => {
+                for one in some.chunks(1) {
+                    let found = hold(session, target, one, rows).await;
+                    if let Err(error) = &found
+                        && ends(error)
+                    {
+                        return found.map(|_| Vec::new());
+                    }
+                    held.push(found.map(|mut found| found.pop().unwrap_or_default()));
+                }
             }
         }
     }
-    restore(session, name, hidden);
-    failed.map_or(Ok(held), Err)
+    Ok(held)
 }
 
 /// The same of as many conditions as one SELECT evaluates, where the rows are a temporary table.
@@ -246,7 +272,11 @@ async fn hold(
         quoted_name(ROW_NUMBER),
         rows.max(1)
     ));
-    let found = query.rows(session).await?;
+    let found = query.read_in(LexMode::default()).rows(session).await?;
+    if found.len() != rows {
+        let message = "a condition must have a value for each row: it has an aggregate".to_owned();
+        return Err(Error::new(ErrorCode::ParseError, message));
+    }
     let of = |nth: usize| found.iter().map(|row| row.get(nth).is_some_and(is_true)).collect();
     Ok((0..conditions.len()).map(of).collect())
 }

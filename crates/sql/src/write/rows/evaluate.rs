@@ -4,6 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use datafusion::sql::sqlparser::ast;
 use remora_engine::Value;
+use remora_mysql::LexMode;
 
 use super::{literal::Parameters, target::TargetTable};
 use crate::{
@@ -20,6 +21,8 @@ pub(crate) struct Query {
     parameters: Vec<Value>,
     /// Whether it has what is stored with a table, maybe by an earlier version.
     is_kept: bool,
+    /// The lexer mode, if it is not the session's.
+    mode: Option<LexMode>,
 }
 
 impl Query {
@@ -31,6 +34,11 @@ impl Query {
     /// What is stored with a table.
     pub(crate) fn kept(text: &str) -> Self {
         Self { is_kept: true, ..Self::new(text) }
+    }
+
+    /// Reads it in this mode: a stored text must be read in the mode in which it was checked.
+    pub(super) fn read_in(self, mode: LexMode) -> Self {
+        Self { mode: Some(mode), ..self }
     }
 
     /// Appends a text.
@@ -97,7 +105,7 @@ impl Query {
 
     /// Its columns, without running it.
     pub(super) async fn columns(&self, session: &mut SessionState) -> Result<Vec<Column>> {
-        let sources = split(&self.text, false, session.lex_mode())?;
+        let sources = split(&self.text, false, self.mode.unwrap_or_else(|| session.lex_mode()))?;
         let Some(source) = sources.into_iter().next() else { return Ok(Vec::new()) };
         let source = Source { is_kept: self.is_kept, ..source };
         let statement = Statement { source: Arc::new(source), parameters: &self.parameters };
@@ -114,7 +122,7 @@ impl Query {
         self,
         session: &mut SessionState,
     ) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
-        let sources = split(&self.text, false, session.lex_mode())?;
+        let sources = split(&self.text, false, self.mode.unwrap_or_else(|| session.lex_mode()))?;
         let source = sources.into_iter().next();
         let source = source.ok_or_else(|| Error::unsupported("an empty query"))?;
         let source = Arc::new(Source { is_kept: self.is_kept, ..source });

@@ -69,7 +69,7 @@ async fn documents_are_put_to_stored_queries() {
             ("CALL PQ('products', ('bag', '', 'a bag'), 0 docs_json, 1 docs, 1 skip_empty, 10 shift)", "1|11,13"),
             ("CALL PQ('products', ('{\"title\": \"bag\"}', '{', '[1]', '{}'), 1 docs, 1 skip_bad_json, 1 skip_empty)", "1|1"),
             ("SHOW WARNINGS", "Warning|1000|document 2 is no JSON object: EOF while parsing an object at line 1 column 1 ; \
-              Warning|1000|document 3 is no JSON object: it is 1 ; Warning|1000|document 4 is empty"),
+              Warning|1000|document 3 is no JSON object: it is a number ; Warning|1000|document 4 is empty"),
             ("CALL PQ('products', '{\"title\": \"bag\"}', 'sharded' AS mode, 1 AS verbose)", "1"),
         ],
     )
@@ -137,11 +137,14 @@ async fn rules_are_rows_that_are_checked() {
                 "disallowed function: match",
             ),
             ("INSERT INTO products (title) VALUES ('a')", "Unknown column 'title'"),
-            ("ALTER TABLE products ADD COLUMN x INT", "percolate table"),
-            ("CREATE INDEX x ON products (tags(3))", "percolate table"),
-            ("CREATE TABLE p2 (n INT) type='pq'", "a column of the type TEXT"),
-            ("CREATE TABLE p2 (t TEXT, n INT PRIMARY KEY) type='pq'", "keys and conditions"),
-            ("CREATE TABLE p2 type='pq'", "needs the columns"),
+            (
+                "INSERT INTO products (filters) VALUES ('ROW_NUMBER() OVER (ORDER BY price) = 1')",
+                "disallowed function: over",
+            ),
+            (
+                "INSERT INTO products (filters) VALUES ('COUNT(*) > 0')",
+                "disallowed function: count",
+            ),
             ("CALL PQ('test.nothing', 'a')", "doesn't exist"),
         ],
     )
@@ -177,6 +180,66 @@ async fn rules_are_rows_that_are_checked() {
         &[("TRUNCATE TABLE products", ""), (document, ""), ("SELECT COUNT(*) FROM products", "0")],
     )
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_percolate_table_has_no_other_columns_keys_or_indexes() {
+    let server = Server::new();
+    let mut session = server.session();
+    products(&mut session).await;
+    refuse(
+        &mut session,
+        &[
+            ("ALTER TABLE products ADD COLUMN x INT", "percolate table"),
+            ("CREATE INDEX x ON products (tags(3))", "percolate table"),
+            ("CREATE TABLE p2 (n INT) type='pq'", "a column of the type TEXT"),
+            ("CREATE TABLE p2 (t TEXT, n INT PRIMARY KEY) type='pq'", "keys and conditions"),
+            ("CREATE TABLE p2 type='pq'", "needs the columns"),
+            ("CREATE TEMPORARY TABLE p2 LIKE products", "a temporary percolate table"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_whose_filters_fail_matches_nothing_and_others_do() {
+    let server = Server::new();
+    let mut session = server.session();
+    products(&mut session).await;
+    all(
+        &mut session,
+        &["INSERT INTO products (id, query, filters) VALUES (8, 'bag', 'price - 50 < 0'), (9, 'bag', 'price > 1')"],
+    )
+    .await;
+    // The price of a document that the rule's keywords do not find fails nothing.
+    let unlike = "CALL PQ('products', '[{\"title\": \"bag\", \"price\": 60}, {\"title\": \"x\", \"price\": 40}]', 1 docs)";
+    let fails = "CALL PQ('products', '{\"title\": \"bag\", \"price\": 40}')";
+    compare(&mut session, &[(unlike, "1|1 ; 9|1"), ("SHOW WARNINGS", ""), (fails, "1 ; 9")]).await;
+    let warnings = rows(&mut session, "SHOW WARNINGS").await;
+    assert!(warnings.contains("the filters of rule 8 failed: BIGINT UNSIGNED"), "{warnings}");
+    let meta = rows(&mut session, "SHOW META").await;
+    assert!(meta.contains("Queries failed|1"), "{meta}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_mean_the_same_in_any_sql_mode() {
+    let server = Server::new();
+    let mut session = server.session();
+    products(&mut session).await;
+    let red = "CALL PQ('products', '{\"title\": \"shoes\", \"color\": \"red\"}')";
+    all(
+        &mut session,
+        &[
+            "INSERT INTO products (id, query, filters) VALUES (8, 'shoes', 'color = \"red\"')",
+            // Under NO_BACKSLASH_ESCAPES the literal would end early, and the rest would be read.
+            r"INSERT INTO products (id, query, filters) VALUES (9, 'shoes', '\'\\\' OR SLEEP(1000)) IS TRUE) FROM secret.t -- \'')",
+        ],
+    )
+    .await;
+    for mode in ["", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "PIPES_AS_CONCAT"] {
+        all(&mut session, &[&format!("SET sql_mode = '{mode}'")]).await;
+        compare(&mut session, &[(red, "2 ; 8")]).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
