@@ -3,7 +3,6 @@
 //!
 //! Each phase is split over threads. Its CPU time is that of the whole process, background work included, until the
 //! last operation has ended. The time to generate documents and queries is measured separately and shown next to it.
-//! the last operation has ended. What making the documents and queries takes is measured apart and shown beside.
 
 mod import;
 mod limited;
