@@ -151,6 +151,13 @@ async fn rules_are_rows_that_are_checked() {
     .await;
     all(&mut session, &["CREATE TABLE t (id INT PRIMARY KEY)"]).await;
     refuse(&mut session, &[("CALL PQ('t', 'a')", "is no percolate table")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_change_as_other_rows_do() {
+    let server = Server::new();
+    let mut session = server.session();
+    products(&mut session).await;
     let document = "CALL PQ('products', '{\"title\": \"shoes and a bag\", \"color\": \"RED\", \"price\": 7, \
                     \"sizes\": [40, 41], \"meta\": {\"brand\": \"x\"}}')";
     compare(
