@@ -93,6 +93,21 @@ impl WordsIndex {
         self.lengths.count(doc, field)
     }
 
+    /// Whether two places of a document, as [`WordCursor::steps`] add up to them, are in one field; `first` is not
+    /// behind `last`.
+    #[inline]
+    pub fn are_in_one_field(&self, doc: u32, first: u32, last: u32) -> bool {
+        let (mut before, fields) = (0u32, self.lengths.fields());
+        for field in 1..fields {
+            let end = before.saturating_add(self.lengths.last(doc, field - 1));
+            if last <= end {
+                break;
+            }
+            before = end;
+        }
+        first > before
+    }
+
     /// The number of a keyword in this segment.
     pub fn find(&self, keyword: &str) -> Option<u32> {
         let at = self.vocabulary.lower_bound(keyword.as_bytes());

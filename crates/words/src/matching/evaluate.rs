@@ -4,6 +4,7 @@ use super::{
     Document,
     hit::{Hit, PackedPosition},
     near, ordered, phrase, proximity,
+    quoted::QuotedHits,
     step::{Leaf, Repeated, Step, Words},
 };
 use crate::Result;
@@ -60,12 +61,14 @@ fn of_step(
             let is_excluded = of_step(unwanted, document, nothing, &mut Vec::new())?.is_some();
             Ok((!is_excluded).then_some(found))
         }
-        Step::Phrase(words) => of_words(words, document, out, |hits, out| {
-            phrase::find(hits, &words.positions, out);
+        Step::Phrase(words) => of_words(words, document, wanted, out, |hits, most, out| {
+            phrase::find(hits, &words.positions, most, out);
         }),
-        Step::Proximity(words, distance) => of_words(words, document, out, |hits, out| {
-            proximity::find(hits, &words.positions, *distance, out);
-        }),
+        Step::Proximity(words, distance) => {
+            of_words(words, document, wanted, out, |hits, most, out| {
+                proximity::find(hits, &words.positions, *distance, most, out);
+            })
+        }
         Step::Quorum(words, least) => of_quorum(words, *least, document, wanted, out),
         Step::Before(parts) => of_before(parts, document, out),
         Step::Near { parts, order, distance } => of_near(parts, order, *distance, document, out),
@@ -87,22 +90,17 @@ fn of_leaf(
     if !wanted.fields && !wanted.hits && leaf.is_unlimited() {
         return Ok(Some(Found { fields: 0, sum }));
     }
-    let (mut fields, mut found) = (0, 0);
-    document.places(leaf.term, |place: PackedPosition| {
+    let mut fields = 0;
+    let found = counted_places(leaf, document, |place, is_counted| {
         // A field that contains the word counts, wherever in it the word is.
-        let is_counted = leaf.counts(place);
         if leaf.limit.fields.contains(place.field()) && (is_counted || !leaf.is_union) {
             fields |= 1u32.checked_shl(u32::from(place.field())).unwrap_or(0);
         }
-        if !is_counted {
-            return;
-        }
-        found += 1;
-        if wanted.hits {
+        if wanted.hits && is_counted {
             out.push(Hit {
-                at: u32::from(place.field()) << 24 | place.position(),
+                at: place_number(place),
                 query_position: leaf.query_position,
-                node_position: leaf.node_position,
+                node_position: 0,
                 weight: 1,
                 span: 1,
                 length: 1,
@@ -113,6 +111,27 @@ fn of_leaf(
     })?;
     let sum = if leaf.is_union { saturated(found) * leaf.idf } else { sum };
     Ok((found > 0).then_some(Found { fields, sum }))
+}
+
+/// Calls `each` with the places of a term in the document, and whether each counts; the number of those that do.
+#[inline]
+fn counted_places(
+    leaf: &Leaf,
+    document: &mut impl Document,
+    mut each: impl FnMut(PackedPosition, bool),
+) -> Result<u32> {
+    let (mut found, is_unlimited) = (0, leaf.is_unlimited());
+    document.places(leaf.term, |place| {
+        let is_counted = is_unlimited || leaf.counts(place);
+        found += u32::from(is_counted);
+        each(place, is_counted);
+    })?;
+    Ok(found)
+}
+
+/// A place as [`Hit::at`] has it.
+fn place_number(place: PackedPosition) -> u32 {
+    u32::from(place.field()) << 24 | place.position()
 }
 
 /// The saturated term frequency of BM25.
@@ -223,24 +242,54 @@ fn added(all: Option<Found>, found: Found) -> Found {
 
 const HITS: MatchDetail = MatchDetail { fields: false, hits: true };
 
-/// The match of a quoted expression: the hits that `find` composes, and the field of the first.
+/// The match of a quoted expression: the hits that `find` composes, at most so many, and the field of the first.
 fn of_words(
     words: &Words,
     document: &mut impl Document,
+    wanted: MatchDetail,
     out: &mut Vec<Hit>,
-    find: impl Fn(&[Hit], &mut Vec<Hit>),
+    find: impl Fn(&QuotedHits, usize, &mut Vec<Hit>),
 ) -> Result<Option<Found>> {
-    let (mut hits, mut all) = (Vec::new(), None);
-    for leaf in &words.leaves {
-        let Some(found) = of_step(leaf, document, HITS, &mut hits)? else { return Ok(None) };
-        all = Some(added(all, found));
+    let (mut hits, mut sum) = (QuotedHits::with_capacity(words.leaves.len()), None);
+    for step in &words.leaves {
+        let Some(of_word) = read_word(step, document, &mut hits)? else { return Ok(None) };
+        sum = Some(sum.map_or(of_word, |sum: f32| sum + of_word));
     }
     // If a word is written twice, the later one comes first, in the order of the leaves.
-    hits.sort_by_key(|hit| hit.at);
-    let Some(all) = all else { return Ok(None) };
+    hits.sort();
+    let Some(sum) = sum else { return Ok(None) };
     let start = out.len();
-    find(&hits, out);
-    Ok(of_first(all.sum, out, start))
+    find(&hits, if wanted.hits { usize::MAX } else { 1 }, out);
+    Ok(of_first(sum, out, start))
+}
+
+/// Reads the places of a quoted expression's word; what it adds to the sum, or `None` if the document does not match it.
+fn read_word(
+    step: &Step,
+    document: &mut impl Document,
+    hits: &mut QuotedHits,
+) -> Result<Option<f32>> {
+    if let Step::Leaf(leaf) = step {
+        let frequency = document.frequency(leaf.term)?;
+        if frequency == 0 {
+            return Ok(None);
+        }
+        hits.next_word(leaf.query_position);
+        let found = counted_places(leaf, document, |place, is_counted| {
+            if is_counted {
+                hits.push(place_number(place));
+            }
+        })?;
+        let counted = if leaf.is_union { found } else { frequency };
+        return Ok((found > 0).then_some(saturated(counted) * leaf.idf));
+    }
+    // The words that a wildcard stands for.
+    let mut of_step_hits = Vec::new();
+    let Some(found) = of_step(step, document, HITS, &mut of_step_hits)? else { return Ok(None) };
+    let first = of_step_hits.first().map_or(0, |hit| hit.query_position);
+    hits.next_word(first);
+    of_step_hits.iter().for_each(|hit| hits.push(hit.at));
+    Ok(Some(found.sum))
 }
 
 /// A match of composed hits: only the field of the first hit counts.

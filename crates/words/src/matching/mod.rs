@@ -14,13 +14,14 @@ mod phrase;
 mod plan;
 mod positions;
 mod proximity;
+mod quoted;
 mod step;
 
 pub use candidates::Candidates;
 pub use contributors::{Contributor, Contributors};
 pub use evaluate::{Found, saturated};
 pub use hit::{Hit, MAX_POSITION, PackedPosition};
-pub use plan::{Counts, Expansion, Matcher, PlannedWord, Term, Vocabulary};
+pub use plan::{Counts, Expansion, Matcher, PlannedWord, QuotedTerms, Term, Vocabulary};
 
 use crate::Result;
 

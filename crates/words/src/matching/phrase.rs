@@ -1,6 +1,9 @@
 //! Phrases: words at the same distances as in the query.
 
-use super::hit::{Hit, others};
+use super::{
+    hit::{Hit, others},
+    quoted::QuotedHits,
+};
 
 /// A partial match: the index of the next word, and its expected place.
 struct Begun {
@@ -8,29 +11,30 @@ struct Begun {
     at: u32,
 }
 
-/// Appends a hit for each place where the words have the distances given by `positions` of the query. `hits`
-/// are the hits of all words, ascending. Matches do not overlap: the search continues behind each.
-pub(crate) fn find(hits: &[Hit], positions: &[u32], out: &mut Vec<Hit>) {
+/// Appends a hit for each place where the words have the distances given by `positions` of the query, but no
+/// more than `most`. `hits` are sorted. Matches do not overlap: the search continues behind each.
+pub(crate) fn find(hits: &QuotedHits, positions: &[u32], most: usize, out: &mut Vec<Hit>) {
     let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else { return };
     let span = last - first;
-    let others = others(positions);
+    let (others, mut found) = (others(positions), 0);
     let mut begun: Vec<Begun> = Vec::new();
-    for hit in hits {
-        if hit.query_position == first {
-            let at = hit.at + positions.get(1).map_or(0, |second| second - first);
+    for (place, leaf) in hits.iter() {
+        let Some(&query_position) = hits.positions().get(leaf) else { continue };
+        if query_position == first {
+            let at = place + positions.get(1).map_or(0, |second| second - first);
             begun.push(Begun { next: 1, at });
         }
         let mut is_whole = false;
         begun.retain_mut(|state| {
-            if state.at < hit.at {
+            if state.at < place {
                 return false;
             }
-            if state.at > hit.at || positions.get(state.next) != Some(&hit.query_position) {
+            if state.at > place || positions.get(state.next) != Some(&query_position) {
                 return true;
             }
             state.next += 1;
             match positions.get(state.next) {
-                Some(next) => state.at += next - hit.query_position,
+                Some(next) => state.at += next - query_position,
                 None => is_whole = true,
             }
             true
@@ -38,15 +42,19 @@ pub(crate) fn find(hits: &[Hit], positions: &[u32], out: &mut Vec<Hit>) {
         if is_whole {
             begun.clear();
             out.push(Hit {
-                at: hit.at - span,
+                at: place - span,
                 query_position: first,
-                node_position: hit.node_position,
+                node_position: 0,
                 weight: positions.len() as u32,
                 span: span + 1,
                 length: span + 1,
                 others,
                 is_last: false,
             });
+            found += 1;
+            if found >= most {
+                return;
+            }
         }
     }
 }

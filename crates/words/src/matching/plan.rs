@@ -24,6 +24,18 @@ pub struct Counts {
     pub hits: u64,
 }
 
+/// The terms of a phrase or a proximity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuotedTerms {
+    /// Each term and its position in the query, the rarest first.
+    pub terms: Vec<(usize, u32)>,
+    /// `None` for a phrase: in a match its places have the same distances as the positions. Of a proximity, the
+    /// first and the last place of a match are less than that apart. Either way they are in one field.
+    pub reach: Option<u32>,
+    /// Whether all places count, so that nothing else is needed for a match.
+    pub is_unlimited: bool,
+}
+
 /// A keyword that a wildcard expands to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expansion {
@@ -184,19 +196,29 @@ impl Matcher {
         Contributors::of(&self.root, &self.terms)
     }
 
-    /// The terms of a query that is a single phrase, with their positions, the rarest first. In a match their
-    /// places have the same distances as these positions. `None` for any other query, or if several terms have
-    /// one position.
-    pub fn phrase(&self) -> Option<Vec<(usize, u32)>> {
-        let Step::Phrase(words) = &self.root else { return None };
-        let place = |step: &Step| match step {
-            Step::Leaf(leaf) => Some((leaf.term, leaf.query_position)),
+    /// What a query that is a single phrase or a single proximity asks of places. `None` for any other query, or
+    /// if several terms have one position.
+    pub fn quoted(&self) -> Option<QuotedTerms> {
+        let (words, reach) = match &self.root {
+            Step::Phrase(words) => (words, None),
+            Step::Proximity(words, distance) => {
+                let (first, last) = (words.positions.first()?, words.positions.last()?);
+                (words, Some(last - first + distance))
+            }
+            _ => return None,
+        };
+        let leaf = |step: &Step| match step {
+            Step::Leaf(leaf) => Some((leaf.term, leaf.query_position, leaf.is_unlimited())),
             _ => None,
         };
-        let places: Option<Vec<_>> = words.leaves.iter().map(place).collect();
+        let leaves: Vec<_> = words.leaves.iter().map(leaf).collect::<Option<_>>()?;
         // A word that takes no position may have the place of the next one.
         let are_apart = words.positions.is_sorted_by(|before, behind| before < behind);
-        places.filter(|places| are_apart && places.len() == words.positions.len())
+        (are_apart && leaves.len() == words.positions.len()).then(|| QuotedTerms {
+            is_unlimited: leaves.iter().all(|leaf| leaf.2),
+            terms: leaves.into_iter().map(|(term, position, _)| (term, position)).collect(),
+            reach,
+        })
     }
 
     /// Evaluates the query on a document; `None` if it does not match. `hits` receives the hits that a ranker
@@ -363,7 +385,6 @@ impl<'a> Planner<'a> {
         let mut leaf = Leaf {
             term: number,
             query_position: word.position,
-            node_position: 0,
             idf: 0.0,
             limit: word.limit,
             at_start: word.at_start,

@@ -1,11 +1,16 @@
 //! Proximity: words in any order within a window.
 
-use super::hit::{Hit, others};
+use super::{
+    hit::{Hit, others},
+    quoted::QuotedHits,
+};
 
 /// The sliding window.
 struct Window {
     /// The latest place of each word, if it is within the window.
     seen: Vec<Option<u32>>,
+    /// How many words are.
+    present: usize,
     /// The word with the least place, if known.
     least: Option<usize>,
     /// The place from which the window must be checked again.
@@ -13,49 +18,65 @@ struct Window {
 }
 
 /// Appends a hit for each group of all words whose first and last are less than their distance in the query (by
-/// `positions`) plus `distance` apart. `hits` are the hits of all words, ascending.
-pub(crate) fn find(hits: &[Hit], positions: &[u32], distance: u32, out: &mut Vec<Hit>) {
+/// `positions`) plus `distance` apart, but no more than `most`. `hits` are sorted.
+pub(crate) fn find(
+    hits: &QuotedHits,
+    positions: &[u32],
+    distance: u32,
+    most: usize,
+    out: &mut Vec<Hit>,
+) {
     let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else { return };
     let reach = last - first + distance;
-    let others = others(positions);
-    let mut window = Window { seen: vec![None; positions.len()], least: None, expected: 0 };
-    for hit in hits {
-        let Ok(word) = positions.binary_search(&hit.query_position) else { continue };
-        window.add(word, hit.at, reach);
-        let places: Vec<u32> = window.seen.iter().copied().flatten().collect();
-        let Some(least) = window.least.filter(|_| places.len() == positions.len()) else {
+    let words = hits.positions().iter().map(|position| positions.binary_search(position).ok());
+    let words: Vec<Option<usize>> = words.collect();
+    let mut window =
+        Window { seen: vec![None; positions.len()], present: 0, least: None, expected: 0 };
+    let (mut found, mut shifts) = (0, Vec::new());
+    for (at, leaf) in hits.iter() {
+        let Some(Some(word)) = words.get(leaf) else { continue };
+        window.add(*word, at, reach);
+        let Some(least) = window.least.filter(|_| window.present == positions.len()) else {
             continue;
         };
+        let Some(begin) = window.seen.get_mut(least).and_then(Option::take) else { continue };
+        let places = window.seen.iter().map(|place| place.unwrap_or(begin));
         out.push(Hit {
-            at: places[least],
+            at: begin,
             query_position: first,
-            node_position: hit.node_position,
-            weight: weight(&places, positions, first),
-            span: hit.at - places[least] + 1,
-            length: hit.at - places[least] + 1,
-            others,
+            node_position: 0,
+            weight: weight(places, positions, &mut shifts),
+            span: at - begin + 1,
+            length: at - begin + 1,
+            others: others(positions),
             is_last: false,
         });
-        window.seen[least] = None;
-        (window.least, window.expected) = (None, 0);
+        found += 1;
+        if found >= most {
+            return;
+        }
+        (window.present, window.least, window.expected) = (window.present - 1, None, 0);
     }
 }
 
 impl Window {
+    #[inline]
     fn add(&mut self, word: usize, at: u32, reach: u32) {
-        self.seen[word] = Some(at);
+        let Some(place) = self.seen.get_mut(word) else { return };
+        self.present += usize::from(place.is_none());
+        *place = Some(at);
         if at < self.expected && self.least != Some(word) {
             return;
         }
         let (mut least, mut least_at) = (word, at);
         for (other, place) in self.seen.iter_mut().enumerate() {
-            if place.is_some_and(|place| place.saturating_add(reach) <= at) {
-                *place = None;
-            }
-            if let Some(place) = *place
-                && place < least_at
-            {
-                (least, least_at) = (other, place);
+            match *place {
+                Some(gone) if gone.saturating_add(reach) <= at => {
+                    *place = None;
+                    self.present -= 1;
+                }
+                Some(place) if place < least_at => (least, least_at) = (other, place),
+                _ => {}
             }
         }
         self.least = Some(least);
@@ -64,11 +85,10 @@ impl Window {
 }
 
 /// The sum of the sizes of groups of two or more words with the same relative positions as in the query; 1 if
-/// there are none.
-fn weight(places: &[u32], positions: &[u32], first: u32) -> u32 {
-    let shifts = places.iter().zip(positions);
-    let mut shifts: Vec<i64> =
-        shifts.map(|(&at, &position)| i64::from(at) - i64::from(position - first)).collect();
+/// there are none. `shifts` is space that is used again.
+fn weight(places: impl Iterator<Item = u32>, positions: &[u32], shifts: &mut Vec<i64>) -> u32 {
+    shifts.clear();
+    shifts.extend(places.zip(positions).map(|(at, &position)| i64::from(at) - i64::from(position)));
     shifts.sort_unstable();
     let groups = shifts.chunk_by(|a, b| a == b).map(<[i64]>::len).filter(|&size| size > 1);
     groups.sum::<usize>().max(1) as u32

@@ -44,8 +44,6 @@ pub(crate) struct Leaf {
     pub term: usize,
     /// Its position in the query.
     pub query_position: u32,
-    /// Its position among the operands of a NEAR.
-    pub node_position: u32,
     /// The factor of its contribution to the sum; 0 if the word occurred in the query before.
     pub idf: f32,
     /// The fields and positions that count.

@@ -82,6 +82,12 @@ impl<'a> SegmentDocument<'a> {
         Ok(steps)
     }
 
+    /// Whether two places that steps add up to are in one field of the document.
+    #[inline]
+    pub(super) fn are_in_one_field(&self, first: u32, last: u32) -> bool {
+        self.words.are_in_one_field(self.doc, first, last)
+    }
+
     /// What the index said where evaluating failed, or that it was to end.
     pub(super) fn error(&mut self, error: WordsError) -> Error {
         self.failed.take().unwrap_or_else(|| super::refused(error))

@@ -10,6 +10,7 @@ mod bounds;
 mod document;
 mod known_vocabulary;
 mod passes;
+mod pretest;
 mod shifts;
 mod stored;
 mod tiers;
@@ -34,7 +35,7 @@ use crate::{
 pub use batch::DocumentBatch;
 use document::SegmentDocument;
 use known_vocabulary::{KnownVocabulary, incomplete};
-use shifts::Phrase;
+use pretest::{Pretest, Verdict};
 pub use stored::StoredQuery;
 use tiers::{Set, Tiers};
 use vocabulary::ViewVocabulary;
@@ -222,14 +223,18 @@ impl Ranked {
         let mut document = SegmentDocument::new(self, matcher, words, view)?;
         let nothing = Needs { fields: false, hits: false };
         let (mut found, mut hits) = (Vec::new(), Vec::new());
-        let mut phrase = Phrase::new(matcher);
+        let mut pretest = Pretest::new(matcher);
         try_for_each(&docs, |doc| {
             document.looks.step()?;
             document.go_to(doc);
-            if let Some(phrase) = &mut phrase
-                && !phrase.may_match(&mut document)?
-            {
-                return Ok(());
+            let verdict = pretest.as_mut().map(|pretest| pretest.test(&mut document));
+            match verdict.transpose()? {
+                Some(Verdict::Fails) => return Ok(()),
+                Some(Verdict::Matches) => {
+                    found.push(doc);
+                    return Ok(());
+                }
+                Some(Verdict::MayMatch) | None => {}
             }
             match matcher.evaluate(&mut document, nothing, &mut hits) {
                 Ok(is_found) => found.extend(is_found.map(|_| doc)),
@@ -464,8 +469,8 @@ struct Weighing<'a> {
     table_weight: i32,
     needs: Needs,
     hits: Vec<Hit>,
-    /// Of a query that is one, most documents of which do not have it.
-    phrase: Option<Phrase>,
+    /// Of a phrase or a proximity, which most documents with all of its words do not have.
+    pretest: Option<Pretest>,
 }
 
 impl<'a> Weighing<'a> {
@@ -478,8 +483,8 @@ impl<'a> Weighing<'a> {
         let document = SegmentDocument::new(ranked, matcher, words, view)?;
         let scorer = ranked.scorer.clone();
         let (table_weight, needs) = (ranked.weight_of(view), scorer.needs());
-        let (hits, phrase) = (Vec::new(), Phrase::new(matcher));
-        Ok(Self { matcher, document, scorer, table_weight, needs, hits, phrase })
+        let (hits, pretest) = (Vec::new(), Pretest::new(matcher));
+        Ok(Self { matcher, document, scorer, table_weight, needs, hits, pretest })
     }
 
     /// How often a term stands in the document that was gone to.
@@ -492,8 +497,8 @@ impl<'a> Weighing<'a> {
     fn weight(&mut self, doc: u32) -> Result<Option<i32>> {
         self.document.looks.step()?;
         self.document.go_to(doc);
-        if let Some(phrase) = &mut self.phrase
-            && !phrase.may_match(&mut self.document)?
+        if let Some(pretest) = &mut self.pretest
+            && pretest.test(&mut self.document)? == Verdict::Fails
         {
             return Ok(None);
         }

@@ -4,11 +4,9 @@ use std::ops::ControlFlow;
 
 use remora_index::{Bitmap, DocSet};
 
-use super::tiers::{Tiers, word, words_of};
+use super::tiers::{CHUNK, Tiers, copy_words, words_of};
 
-/// Words of 64 documents between two looks at what documents must have; fewer in tests, whose tables are small.
-const CHUNK: usize = if cfg!(test) { 1 } else { 256 };
-/// Documents of lists between two such looks.
+/// Documents of lists between two looks at what documents must have; others are looked at by chunks.
 const CHUNK_DOCS: usize = if cfg!(test) { 4 } else { 256 };
 
 /// Which documents of a tier.
@@ -69,18 +67,20 @@ impl Pass<'_> {
         }
         let words = self.tiers.documents().div_ceil(64) as usize;
         let mut fields = FieldWords::new(self.levels);
+        let (mut found, mut mask) = ([0; CHUNK], [0; CHUNK]);
         for start in (0..words).step_by(CHUNK) {
             needed.words.clear();
             if look(start as u32 * 64, &mut needed).is_break() {
                 return;
             }
-            for at in start..(start + CHUNK).min(words) {
-                let mut found = self.word(at, &needed, &mut fields);
-                while found != 0 {
-                    if visit(at as u32 * 64 + found.trailing_zeros()).is_break() {
+            let found = &mut found[..CHUNK.min(words - start)];
+            self.find(start, &needed, &mut fields, found, &mut mask);
+            for (at, word) in (start as u32..).zip(found) {
+                while *word != 0 {
+                    if visit(at * 64 + word.trailing_zeros()).is_break() {
                         return;
                     }
-                    found &= found - 1;
+                    *word &= *word - 1;
                 }
             }
         }
@@ -117,32 +117,54 @@ impl Pass<'_> {
             && self.deleted.is_none_or(|deleted| !deleted.contains(doc))
     }
 
-    /// The documents among 64.
-    #[inline]
-    fn word(&self, at: usize, needed: &Needed, fields: &mut FieldWords<'_>) -> u64 {
-        let mut found = self.tiers.with_word(self.count, at);
+    /// The documents of a chunk, 64 in each word of `found`. `mask` is space that is used again.
+    fn find(
+        &self,
+        start: usize,
+        needed: &Needed,
+        fields: &mut FieldWords<'_>,
+        found: &mut [u64],
+        mask: &mut [u64; CHUNK],
+    ) {
+        self.tiers.words_with(self.count, start, found);
         if let Some(among) = self.among {
-            found &= word(words_of(among), at);
+            copy_words(words_of(among), start, mask);
+            keep(found, mask);
         }
-        if found == 0 {
-            return 0;
+        if found.iter().all(|word| *word == 0) {
+            return;
         }
         if let Some(deleted) = self.deleted {
-            found &= !word(deleted.words(), at);
+            copy_words(deleted.words(), start, mask);
+            remove(found, mask);
         }
         match self.part {
             TierSelection::Every => {}
-            TierSelection::With => found &= fields.at_least(needed.least.max(1), at),
-            TierSelection::Without => found &= !fields.at_least(1, at),
+            TierSelection::With => {
+                fields.at_least(needed.least.max(1), start, mask);
+                keep(found, mask);
+            }
+            TierSelection::Without => {
+                fields.at_least(1, start, mask);
+                remove(found, mask);
+            }
         }
-        if found != 0 && needed.words.len() < self.tiers.words() {
-            found &= self.tiers.any_of(&needed.words, at);
+        if needed.words.len() < self.tiers.words() {
+            self.tiers.words_of_any(&needed.words, start, mask);
+            keep(found, mask);
         }
-        found
     }
 }
 
-/// Which documents have words in fields, 64 after the other.
+fn keep(found: &mut [u64], mask: &[u64]) {
+    found.iter_mut().zip(mask).for_each(|(word, mask)| *word &= mask);
+}
+
+fn remove(found: &mut [u64], mask: &[u64]) {
+    found.iter_mut().zip(mask).for_each(|(word, mask)| *word &= !mask);
+}
+
+/// Which documents have words in fields, chunk after chunk.
 struct FieldWords<'l> {
     levels: &'l [Tiers<'l>],
     /// Of each level that is lists, what of it comes.
@@ -155,33 +177,33 @@ impl<'l> FieldWords<'l> {
         Self { levels, lists }
     }
 
-    /// Asked for each 64 documents at most once, ascending.
-    #[inline]
-    fn at_least(&mut self, least: usize, at: usize) -> u64 {
+    /// Which documents of a chunk have at least so many words; chunks are asked for in ascending order.
+    fn at_least(&mut self, least: usize, start: usize, out: &mut [u64; CHUNK]) {
         let least = if self.levels.len() == 1 { least } else { 1 };
-        let mut any = 0;
+        out.fill(0);
         for (level, list) in self.levels.iter().zip(&mut self.lists) {
-            any |= match list {
-                None => level.at_least_word(least, at),
-                Some(list) => next_word(list, at),
-            };
+            match list {
+                None => {
+                    let mut of_level = [0; CHUNK];
+                    level.words_at_least(least, start, &mut of_level);
+                    out.iter_mut().zip(of_level).for_each(|(out, word)| *out |= word);
+                }
+                Some(list) => add_listed(list, start, out),
+            }
         }
-        any
     }
 }
 
-/// The documents of a list among the 64 at `at`; those before are passed over.
-fn next_word(list: &mut std::vec::IntoIter<u32>, at: usize) -> u64 {
-    let mut found = 0;
+/// Adds the documents of a list that are in the chunk; those before it are passed over.
+fn add_listed(list: &mut std::vec::IntoIter<u32>, start: usize, out: &mut [u64; CHUNK]) {
     while let Some(&doc) = list.as_slice().first() {
-        let of = doc as usize / 64;
-        if of > at {
+        let at = doc as usize / 64;
+        if at >= start + CHUNK {
             break;
         }
-        if of == at {
-            found |= 1 << (doc % 64);
+        if let Some(word) = at.checked_sub(start).and_then(|at| out.get_mut(at)) {
+            *word |= 1 << (doc % 64);
         }
         list.next();
     }
-    found
 }

@@ -5,11 +5,6 @@
 //! one after the other, and shifts that differ by a multiple of [`SHIFTS`] count as one. So the count is an upper bound
 //! on the run, and nearly always exact.
 
-use remora_words::matching::Matcher;
-
-use super::document::SegmentDocument;
-use crate::Result;
-
 /// Shifts that are told apart.
 const SHIFTS: usize = 512;
 
@@ -52,41 +47,6 @@ impl Shifts {
             }
         }
         greatest - self.zero
-    }
-}
-
-/// The words of a phrase, which stand where one shift puts all of them.
-pub(super) struct Phrase {
-    shifts: Shifts,
-    /// The number of each term, which is one keyword, and how far it stands before the last word.
-    words: Vec<(usize, u32)>,
-}
-
-impl Phrase {
-    /// `None` if the query is anything else.
-    pub fn new(matcher: &Matcher) -> Option<Self> {
-        let places = matcher.phrase()?;
-        let is_keyword = |&(term, _): &(usize, u32)| {
-            matcher.terms().get(term).is_some_and(|term| term.keywords.len() == 1)
-        };
-        if !places.iter().all(is_keyword) {
-            return None;
-        }
-        let last = places.iter().map(|place| place.1).max()?;
-        let words = places.into_iter().map(|(term, position)| (term, last - position));
-        Some(Self { shifts: Shifts::new(), words: words.collect() })
-    }
-
-    /// Whether the phrase can stand in the document that was gone to. Cost: the places of its rarest words, up to the first
-    /// that does not stand where the others do.
-    pub fn may_match(&mut self, document: &mut SegmentDocument<'_>) -> Result<bool> {
-        self.shifts.begin();
-        for (&(term, before_last), count) in self.words.iter().zip(1..) {
-            if self.shifts.add(document.steps(term)?, before_last) < count {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 }
 

@@ -12,6 +12,9 @@ use std::sync::Arc;
 
 use remora_index::{Bitmap, DocSet};
 
+/// Words of 64 documents that are worked on together: what is made of them stays in the processor's nearest cache. Fewer in
+/// tests, whose tables are small.
+pub(super) const CHUNK: usize = if cfg!(test) { 2 } else { 256 };
 /// Most words of a query whose rows are counted: their documents are all in memory, a bit for each word and document.
 pub(super) const MAX_WORDS: usize = 64;
 /// Words that stand in no more than one in so many documents are merged as lists.
@@ -42,6 +45,20 @@ impl Set<'_> {
         }
     }
 
+    /// The words from `start` on; none of a list.
+    fn words(&self, start: usize, out: &mut [u64]) {
+        match self {
+            Self::Docs(docs) => copy_words(words_of(docs), start, out),
+            Self::Words(words) => {
+                let words = words.get(start..).unwrap_or_default().iter();
+                let words = words.map(|word| u64::from_le_bytes(*word));
+                out.iter_mut()
+                    .zip(words.chain(std::iter::repeat(0)))
+                    .for_each(|(out, word)| *out = word);
+            }
+        }
+    }
+
     fn for_each(&self, visit: impl FnMut(u32)) {
         // Bits are not merged as lists.
         if let Self::Docs(docs) = self {
@@ -55,8 +72,6 @@ pub(super) struct Tiers<'s> {
     documents: u32,
     /// The documents of each word.
     sets: Vec<Set<'s>>,
-    /// How many words a document can have.
-    most: usize,
     counts: Counts,
 }
 
@@ -79,7 +94,7 @@ impl<'s> Tiers<'s> {
         let all: Option<usize> = lists.sum();
         if all.is_some_and(|all| all <= documents as usize / FEW_SHARE) {
             let counts = Counts::Lists(merged(&sets, times));
-            return Self { documents, sets, most, counts };
+            return Self { documents, sets, counts };
         }
         let bits = |set| match set {
             Set::Docs(list @ DocSet::List(_)) => {
@@ -92,20 +107,15 @@ impl<'s> Tiers<'s> {
         let mut planes = vec![vec![0; documents.div_ceil(64) as usize]; planes];
         for (set, &times) in sets.iter().zip(times) {
             for _ in 0..times {
-                match set {
-                    Set::Docs(docs) => add(&mut planes, words_of(docs).iter().copied()),
-                    Set::Words(words) => {
-                        add(&mut planes, words.iter().map(|word| u64::from_le_bytes(*word)));
-                    }
-                }
+                add(&mut planes, set);
             }
         }
-        Self { documents, sets, most, counts: Counts::Planes(planes) }
+        Self { documents, sets, counts: Counts::Planes(planes) }
     }
 
     /// Of documents each of which has so many words.
     pub(super) fn same(documents: u32, count: usize) -> Self {
-        Self { documents, sets: Vec::new(), most: count, counts: Counts::Same(count) }
+        Self { documents, sets: Vec::new(), counts: Counts::Same(count) }
     }
 
     /// How many documents the segment has.
@@ -142,10 +152,11 @@ impl<'s> Tiers<'s> {
                 DocSet::ascending(self.listed(least).unwrap_or_default(), self.documents)
             }
             Counts::Planes(_) => {
-                let words = self.documents.div_ceil(64) as usize;
-                let with = |at| self.at_least_word(least, at);
-                let bits = Bitmap::from_words(self.documents, (0..words).map(with));
-                DocSet::Bits(bits.into())
+                let mut words = vec![0; self.documents.div_ceil(64) as usize];
+                for (number, chunk) in words.chunks_mut(CHUNK).enumerate() {
+                    self.words_at_least(least, number * CHUNK, chunk);
+                }
+                DocSet::Bits(Bitmap::from_words(self.documents, words).into())
             }
         }
     }
@@ -174,7 +185,9 @@ impl<'s> Tiers<'s> {
             Counts::Lists(lists) => {
                 lists.get(count).is_some_and(|list| list.binary_search(&doc).is_ok())
             }
-            Counts::Planes(_) => self.with_word(count, doc as usize / 64) >> (doc % 64) & 1 == 1,
+            Counts::Planes(planes) => {
+                Self::with_word(planes, count, doc as usize / 64) >> (doc % 64) & 1 == 1
+            }
         }
     }
 
@@ -184,42 +197,74 @@ impl<'s> Tiers<'s> {
         match &self.counts {
             Counts::Same(same) => *same > 0,
             Counts::Lists(_) => self.sets.iter().any(|set| set.contains(doc)),
-            Counts::Planes(_) => self.at_least_word(1, doc as usize / 64) >> (doc % 64) & 1 == 1,
+            Counts::Planes(planes) => {
+                planes.iter().any(|plane| word(plane, doc as usize / 64) >> (doc % 64) & 1 == 1)
+            }
         }
     }
 
-    /// Which of the 64 documents at `at` have so many words; all of them where they are lists.
+    /// Which of the 64 documents at `at` have so many words.
     #[inline]
-    pub(super) fn with_word(&self, count: usize, at: usize) -> u64 {
-        let Counts::Planes(planes) = &self.counts else {
-            let is_other = matches!(&self.counts, Counts::Same(same) if *same != count);
-            return if is_other { 0 } else { !0 };
-        };
+    fn with_word(planes: &[Vec<u64>], count: usize, at: usize) -> u64 {
         planes.iter().enumerate().fold(!0, |found, (bit, plane)| {
             let plane = word(plane, at);
             found & if count >> bit & 1 == 1 { plane } else { !plane }
         })
     }
 
-    /// Which of the 64 documents at `at` have at least so many words; all of them where they are lists.
-    #[inline]
-    pub(super) fn at_least_word(&self, least: usize, at: usize) -> u64 {
-        match (&self.counts, least) {
-            (Counts::Planes(planes), 1) => {
-                planes.iter().fold(0, |any, plane| any | word(plane, at))
+    /// Which documents have so many words, 64 in each word of `out`, from the 64 at `start` on; all of them where they
+    /// are lists.
+    pub(super) fn words_with(&self, count: usize, start: usize, out: &mut [u64]) {
+        let is_other = matches!(&self.counts, Counts::Same(same) if *same != count);
+        out.fill(if is_other { 0 } else { !0 });
+        let Counts::Planes(planes) = &self.counts else { return };
+        if count >> planes.len() > 0 {
+            out.fill(0);
+        }
+        for (bit, plane) in planes.iter().enumerate() {
+            let words = out.iter_mut().zip(plane.get(start..).unwrap_or_default());
+            match count >> bit & 1 {
+                1 => words.for_each(|(out, word)| *out &= word),
+                _ => words.for_each(|(out, word)| *out &= !word),
             }
-            (Counts::Planes(_), _) => {
-                (least..=self.most).fold(0, |any, count| any | self.with_word(count, at))
-            }
-            _ => !0,
         }
     }
 
-    /// Which of the 64 documents at `at` have one of these words.
-    #[inline]
-    pub(super) fn any_of(&self, chosen: &[usize], at: usize) -> u64 {
-        let sets = chosen.iter().filter_map(|&word| self.sets.get(word));
-        sets.fold(0, |any, set| any | set.word(at))
+    /// The same of those that have at least so many words.
+    pub(super) fn words_at_least(&self, least: usize, start: usize, out: &mut [u64]) {
+        let Counts::Planes(planes) = &self.counts else {
+            out.fill(!0);
+            return;
+        };
+        out.fill(0);
+        // No count has as many bits as that.
+        if least >> planes.len() > 0 {
+            return;
+        }
+        // From the highest bit of the counts on: those that are above already, and those that are equal up to there.
+        let mut equal = [!0; CHUNK];
+        for (bit, plane) in planes.iter().enumerate().rev() {
+            let plane = plane.get(start..).unwrap_or_default();
+            let words = out.iter_mut().zip(&mut equal).zip(plane);
+            match least >> bit & 1 {
+                1 => words.for_each(|((_, equal), word)| *equal &= word),
+                _ => words.for_each(|((out, equal), word)| {
+                    *out |= *equal & word;
+                    *equal &= !word;
+                }),
+            }
+        }
+        out.iter_mut().zip(&equal).for_each(|(out, equal)| *out |= equal);
+    }
+
+    /// The same of those that have one of these words.
+    pub(super) fn words_of_any(&self, chosen: &[usize], start: usize, out: &mut [u64]) {
+        out.fill(0);
+        let mut of_set = [0; CHUNK];
+        for set in chosen.iter().filter_map(|&word| self.sets.get(word)) {
+            set.words(start, &mut of_set);
+            out.iter_mut().zip(&of_set).for_each(|(out, word)| *out |= word);
+        }
     }
 }
 
@@ -235,22 +280,24 @@ pub(super) fn word(words: &[u64], at: usize) -> u64 {
     words.get(at).copied().unwrap_or(0)
 }
 
-fn add(planes: &mut [Vec<u64>], bits: impl Iterator<Item = u64>) {
-    match planes {
-        [] => {}
-        [only] => only.iter_mut().zip(bits).for_each(|(plane, bits)| *plane |= bits),
-        [low, high] => {
-            for ((low, high), bits) in low.iter_mut().zip(high).zip(bits) {
-                *high ^= *low & bits;
-                *low ^= bits;
-            }
-        }
-        _ => {
-            for (at, mut carry) in bits.enumerate() {
-                for plane in &mut *planes {
-                    let Some(word) = plane.get_mut(at) else { break };
-                    (*word, carry) = (*word ^ carry, *word & carry);
-                }
+/// The words from `start` on; 0 behind the last.
+pub(super) fn copy_words(words: &[u64], start: usize, out: &mut [u64]) {
+    let words = words.get(start..).unwrap_or_default();
+    let (copied, rest) = out.split_at_mut(words.len().min(out.len()));
+    copied.iter_mut().zip(words).for_each(|(out, word)| *out = *word);
+    rest.fill(0);
+}
+
+/// Adds one to the counts of a word's documents.
+fn add(planes: &mut [Vec<u64>], set: &Set<'_>) {
+    let words = planes.first().map_or(0, Vec::len);
+    let mut carry = [0; CHUNK];
+    for start in (0..words).step_by(CHUNK) {
+        set.words(start, &mut carry);
+        for plane in &mut *planes {
+            let plane = plane.get_mut(start..).unwrap_or_default();
+            for (word, carry) in plane.iter_mut().zip(&mut carry) {
+                (*word, *carry) = (*word ^ *carry, *word & *carry);
             }
         }
     }
@@ -271,4 +318,60 @@ fn merged(sets: &[Set<'_>], times: &[usize]) -> Vec<Vec<u32>> {
         }
     }
     lists
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_counted_and_chosen_as_one_by_one() {
+        let mut state = 5u64;
+        let mut below = |most: u32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as u32 % most
+        };
+        let mut counted = 0;
+        for _ in 0..200 {
+            let documents = 1 + below(700);
+            let words = 1 + below(9) as usize;
+            let times: Vec<usize> = (0..words).map(|_| 1 + below(2) as usize).collect();
+            let lists: Vec<Vec<u32>> = (0..words)
+                .map(|_| {
+                    let of_ten = 1 + below(9);
+                    (0..documents).filter(|_| below(10) < of_ten).collect()
+                })
+                .collect();
+            let sets =
+                lists.iter().map(|docs| Set::Docs(DocSet::ascending(docs.clone(), documents)));
+            let tiers = Tiers::new(documents, sets.collect(), &times);
+            if matches!(tiers.counts, Counts::Lists(_)) {
+                continue;
+            }
+            counted += 1;
+            let count = |doc: u32| -> usize {
+                let of_list = lists.iter().zip(&times);
+                of_list.filter(|(docs, _)| docs.contains(&doc)).map(|(_, times)| times).sum()
+            };
+            let all: usize = times.iter().sum();
+            let chosen: Vec<usize> = (0..words).filter(|_| below(2) == 0).collect();
+            let is_chosen = |doc: u32| chosen.iter().any(|&word| lists[word].contains(&doc));
+            for start in (0..documents.div_ceil(64) as usize).step_by(CHUNK) {
+                let mut words = [0; CHUNK];
+                let docs = start as u32 * 64..documents.min((start + CHUNK) as u32 * 64);
+                let has = |words: &[u64], doc: u32| {
+                    words[doc as usize / 64 - start] >> (doc % 64) & 1 == 1
+                };
+                for least in 0..=all + 2 {
+                    tiers.words_with(least, start, &mut words);
+                    docs.clone().for_each(|doc| assert_eq!(has(&words, doc), count(doc) == least));
+                    tiers.words_at_least(least, start, &mut words);
+                    docs.clone().for_each(|doc| assert_eq!(has(&words, doc), count(doc) >= least));
+                }
+                tiers.words_of_any(&chosen, start, &mut words);
+                docs.for_each(|doc| assert_eq!(has(&words, doc), is_chosen(doc)));
+            }
+        }
+        assert!(counted > 150, "{counted} are counted by planes");
+    }
 }
