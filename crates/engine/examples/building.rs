@@ -86,7 +86,7 @@ fn read(data: &Path, most: usize) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// Processor time from a line of `schedstat`: of this thread, or of all threads there are.
+/// Processor time of this thread.
 fn thread_time() -> Outcome<Duration> {
     let line = fs::read_to_string("/proc/thread-self/schedstat")?;
     Ok(Duration::from_nanos(line.split(' ').next().unwrap_or_default().parse()?))
