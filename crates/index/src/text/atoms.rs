@@ -41,25 +41,32 @@ impl<'t> Iterator for Atoms<'t> {
     type Item = (AtomKind, &'t str);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (kind, mut end) = first(self.rest)?;
-        if kind != AtomKind::Character {
-            end += ascii_run(&self.rest.as_bytes()[end..], kind);
-            while let Some((next, length)) = first(&self.rest[end..])
-                && next == kind
-            {
-                end += length;
-                end += ascii_run(&self.rest.as_bytes()[end..], kind);
-            }
-        }
+        let (kind, end) = first_atom(self.rest)?;
         let (atom, rest) = self.rest.split_at(end);
         self.rest = rest;
         Some((kind, atom))
     }
 }
 
+/// The kind and length of the first atom.
+#[inline]
+pub(super) fn first_atom(text: &str) -> Option<(AtomKind, usize)> {
+    let (kind, mut end) = first(text)?;
+    if kind != AtomKind::Character {
+        end += ascii_run(&text.as_bytes()[end..], kind);
+        while let Some((next, length)) = first(&text[end..])
+            && next == kind
+        {
+            end += length;
+            end += ascii_run(&text.as_bytes()[end..], kind);
+        }
+    }
+    Some((kind, end))
+}
+
 /// The kind and length of the first code point.
 #[inline]
-fn first(text: &str) -> Option<(AtomKind, usize)> {
+pub(super) fn first(text: &str) -> Option<(AtomKind, usize)> {
     let &byte = text.as_bytes().first()?;
     if byte < 0x80 {
         let word = byte.is_ascii_alphanumeric();

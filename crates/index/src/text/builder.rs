@@ -8,6 +8,7 @@ use rustc_hash::FxHasher;
 use super::{
     Normalization,
     characters_seen::SeenWriter,
+    keyed_order::{self, Keyed},
     postings::Decoded,
     terms::{TEXT_GAP, cut},
     vocabulary::order_key,
@@ -38,7 +39,18 @@ pub(crate) struct TextBuilder {
     doc_ends: Vec<u32>,
     lengths: Vec<u32>,
     seen: Option<SeenWriter>,
-    neighbours: bool,
+    lists: Lists,
+}
+
+/// Which lists beside the postings are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    /// All.
+    All,
+    /// None of neighbours, as in earlier versions of the format.
+    NoNeighbours,
+    /// All but those that take longest, which the first merge makes.
+    LeftToMerges,
 }
 
 impl TextBuilder {
@@ -52,7 +64,7 @@ impl TextBuilder {
             doc_ends: Vec::new(),
             lengths: Vec::new(),
             seen: Some(SeenWriter::new(&normalization)),
-            neighbours: true,
+            lists: Lists::All,
         }
     }
 
@@ -69,7 +81,12 @@ impl TextBuilder {
 
     /// Leaves out the lists of neighbours, as earlier versions of the format did.
     pub fn forget_neighbours(&mut self) {
-        self.neighbours = false;
+        self.lists = Lists::NoNeighbours;
+    }
+
+    /// Leaves the lists that take as long as all the rest to the first merge.
+    pub fn leave_lists_to_merges(&mut self) {
+        self.lists = Lists::LeftToMerges;
     }
 
     /// Adds the next document: the texts of its columns.
@@ -109,14 +126,14 @@ impl TextBuilder {
     pub fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
         let Self { terms, occurrence_terms, occurrence_positions, doc_ends, lengths, seen, .. } =
             self;
-        let neighbours = self.neighbours;
+        let lists = self.lists;
         let order = terms.sorted(order_key);
         let ordered = Ordered::new(&order, &occurrence_terms, &occurrence_positions, &doc_ends);
         let mut writer = TextWriter::new(lengths);
-        if neighbours {
-            writer.know_ordinals(ordinals(&occurrence_positions, &doc_ends));
-        } else {
-            writer.forget_neighbours();
+        match lists {
+            Lists::All => writer.know_ordinals(ordinals(&occurrence_positions, &doc_ends)),
+            Lists::NoNeighbours => writer.forget_neighbours(),
+            Lists::LeftToMerges => writer.leave_lists_to_merges(),
         }
         drop((occurrence_terms, occurrence_positions));
         let mut gathered = Gathered::default();
@@ -338,7 +355,7 @@ impl Interner {
             *known = self.known(term);
         }
         for (known, term) in known.into_iter().zip(terms) {
-            numbers.push(known.unwrap_or_else(|| self.intern(term)));
+            numbers.push(known.unwrap_or_else(|| self.intern_other(term)));
         }
     }
 
@@ -359,6 +376,11 @@ impl Interner {
     /// The number of a term.
     #[inline]
     pub fn intern(&mut self, term: &str) -> u32 {
+        self.known(term).unwrap_or_else(|| self.intern_other(term))
+    }
+
+    /// The number of a term that is new, long, or among those looked up at once.
+    fn intern_other(&mut self, term: &str) -> u32 {
         let Some(key) = short_key(term.as_bytes()) else { return self.intern_long(term) };
         let hash = hash_short(&key);
         if let Some(&(_, number)) = self.short.find(hash, |entry| entry.0 == key) {
@@ -390,12 +412,13 @@ impl Interner {
 
     /// The numbers in the order of their terms: by the key, then by their bytes.
     pub fn sorted(&self, key: impl Fn(&[u8]) -> u64) -> Vec<u32> {
-        let keyed =
-            (0..self.len() as u32).map(|number| (key(self.term(number).as_bytes()), number));
-        let mut keyed: Vec<(u64, u32)> = keyed.collect();
-        keyed.sort_unstable_by(|a, b| {
-            a.0.cmp(&b.0).then_with(|| self.term(a.1).cmp(self.term(b.1)))
-        });
+        let keyed = 0..self.len() as u32;
+        let keyed = keyed.map(|number| (key(self.term(number).as_bytes()), number));
+        let mut keyed: Vec<Keyed> = keyed.collect();
+        keyed_order::sort(&mut keyed, &mut Vec::new());
+        for same in keyed.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+            same.sort_unstable_by(|a, b| self.term(a.1).cmp(self.term(b.1)));
+        }
         keyed.into_iter().map(|(_, number)| number).collect()
     }
 }

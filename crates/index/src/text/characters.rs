@@ -96,13 +96,19 @@ impl Characters {
 
     /// A term; empty past the end.
     pub fn term(&self, term: u32) -> String {
+        let (first, second) = self.pair(term);
+        first.into_iter().chain(second).collect()
+    }
+
+    /// The characters of a term; none past the end.
+    pub fn pair(&self, term: u32) -> (Option<char>, Option<char>) {
         if term >= self.terms {
-            return String::new();
+            return (None, None);
         }
         let behind =
             partition(0, self.firsts.len() / FIRST_BYTES, |index| self.start(index) <= term);
-        let codes = [self.first(behind.saturating_sub(1)), self.code(self.second(term))];
-        codes.into_iter().filter_map(|code| char::from_u32(code?)).collect()
+        let character = |code: Option<u32>| code.and_then(char::from_u32);
+        (character(self.first(behind.saturating_sub(1))), character(self.code(self.second(term))))
     }
 
     /// The term that is `piece`.

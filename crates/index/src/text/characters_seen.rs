@@ -313,7 +313,7 @@ pub fn simple_lower_case(c: char) -> char {
 }
 
 /// Whether the character, or what it is made of, may join or change places with one before it.
-fn is_mark(c: char) -> bool {
+pub(super) fn is_mark(c: char) -> bool {
     let mut buffer = [0; 4];
     let made_of = DecomposingNormalizerBorrowed::new_nfkd();
     let made_of = made_of.normalize(c.encode_utf8(&mut buffer));

@@ -1,6 +1,9 @@
 //! Merges text indexes: terms in one ordered pass, postings without reading any text.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, binary_heap::PeekMut},
+};
 
 use super::{
     TextIndex, characters_seen,
@@ -89,17 +92,23 @@ pub(crate) fn merge_terms(
     };
     let mut heap: BinaryHeap<Reverse<(OrderedTerm<'_>, usize, u32)>> =
         (0..inputs.len()).filter_map(|index| next(index, 0)).collect();
-    let mut merged = MergedPostings::default();
-    while let Some(Reverse((term, index, number))) = heap.pop() {
+    let (mut merged, mut characters) = (MergedPostings::default(), String::new());
+    while let Some(&Reverse((term, index, number))) = heap.peek() {
         let (input, new) = &inputs[index];
         merged.append(input, number, *new)?;
-        heap.extend(next(index, number + 1));
+        let next = next(index, number + 1);
+        if let Some(mut least) = heap.peek_mut() {
+            match next {
+                Some(next) => *least = next,
+                None => drop(PeekMut::pop(least)),
+            }
+        }
         if heap.peek().is_some_and(|Reverse((other, ..))| *other == term) {
             continue;
         }
         let postings = merged.in_order();
         if !postings.docs.is_empty() {
-            push(&term.bytes, postings)?;
+            push(term.bytes(&mut characters), postings)?;
         }
         merged.all.clear();
     }

@@ -7,11 +7,13 @@
 
 mod ascii_runs;
 mod atoms;
+mod boundaries;
 mod builder;
 mod characters;
 mod characters_seen;
 mod find;
 mod fuzzy;
+mod keyed_order;
 mod lockstep;
 mod merge;
 mod neighbours;
@@ -21,6 +23,7 @@ mod pattern;
 mod phrase;
 mod pieces;
 mod postings;
+mod stable;
 mod suffixes;
 mod terms;
 mod union_counts;

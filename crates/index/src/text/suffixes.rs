@@ -13,7 +13,10 @@
 
 use memchr::memmem;
 
-use super::vocabulary::{partition, prefix_key};
+use super::{
+    keyed_order,
+    vocabulary::{partition, prefix_key},
+};
 use crate::{
     IndexError, Result, SectionTag, SectionWriter, Sections, Slice,
     bytes::{read_u32, read_u64},
@@ -27,7 +30,7 @@ const SCANNED_BYTES: usize = 4096;
 /// Writes the sections for the suffixes that begin at `offsets` of the blob.
 pub(crate) fn write(
     blob: &[u8],
-    offsets: impl Iterator<Item = u32>,
+    offsets: impl Iterator<Item = u32> + Clone,
     id: u32,
     out: &mut SectionWriter,
 ) {
@@ -36,12 +39,7 @@ pub(crate) fn write(
         out.add(FENCES, id, &[]);
         return;
     }
-    let key = |offset: u32| prefix_key(&blob[offset as usize..]);
-    // Suffixes begin at code points.
-    let code_points = blob.iter().filter(|&byte| byte & 0xc0 != 0x80).count();
-    let mut keyed: Vec<(u64, u32)> = Vec::with_capacity(code_points);
-    keyed.extend(offsets.map(|offset| (key(offset), offset)));
-    keyed.sort_unstable();
+    let keyed = keyed_order::suffixes(blob, offsets);
     let width = if blob.len() < 1 << 24 { 3 } else { 4 };
     let mut suffixes = Vec::with_capacity(1 + keyed.len() * width);
     suffixes.push(width as u8);

@@ -13,33 +13,57 @@
 //! Two atoms are adjacent in the text if and only if their ordinals are. Then the flag tells whether a single
 //! space or nothing is between them. So adjacency is decided without the text.
 
-use super::atoms::{AtomKind, atoms};
+use super::{
+    atoms::{AtomKind, first_atom},
+    boundaries::{Kinds, WordOrSeparator},
+};
 
 /// Calls `visit(term, position)` for each term of a normalised text, ascending. Returns the ordinal behind
 /// the last atom.
 pub(crate) fn cut<'t>(text: &'t str, first: u32, mut visit: impl FnMut(&'t str, u32)) -> u32 {
+    let kinds = Kinds::of(text);
     let mut ordinal = first;
-    let mut space = false;
-    let mut start = 0;
-    let mut rest = atoms(text).peekable();
-    while let Some((kind, atom)) = rest.next() {
-        let end = start + atom.len();
-        let next = rest.peek();
-        if kind == AtomKind::Separator && next.is_some() && atom == " " && start > 0 {
-            space = true;
-            start = end;
-            continue;
-        }
-        let term = &text[start..end + joined_bytes(kind, next)];
-        visit(term, ordinal * 2 + u32::from(space));
+    let WordOrSeparator { start, has_space, .. } = kinds.for_each(|atom| {
+        visit(&text[atom.start..atom.end], ordinal * 2 + u32::from(atom.has_space));
         ordinal += 1;
-        space = false;
-        start = end;
+    });
+    // What is left is one atom, or a text with characters.
+    let place = Place { start, ordinal, has_space };
+    cut_from(text, place, visit)
+}
+
+/// Where an atom begins that was not visited yet.
+struct Place {
+    start: usize,
+    ordinal: u32,
+    /// A single space stands before it.
+    has_space: bool,
+}
+
+/// The same from a place on.
+fn cut_from<'t>(text: &'t str, place: Place, mut visit: impl FnMut(&'t str, u32)) -> u32 {
+    let Place { mut start, mut ordinal, has_space: mut space } = place;
+    let mut atom = first_atom(&text[start..]);
+    while let Some((kind, bytes)) = atom {
+        let end = start + bytes;
+        let next = first_atom(&text[end..]);
+        let is_space = bytes == 1 && text.as_bytes()[start] == b' ';
+        if is_space && next.is_some() && start > 0 {
+            space = true;
+        } else {
+            let next = next.map(|(kind, bytes)| (kind, &text[end..end + bytes]));
+            let joined = joined_bytes(kind, next.as_ref());
+            visit(&text[start..end + joined], ordinal * 2 + u32::from(space));
+            ordinal += 1;
+            space = false;
+        }
+        (start, atom) = (end, next);
     }
     ordinal
 }
 
 /// The number of bytes of the next atom that belong to this atom's term.
+#[inline]
 pub(crate) fn joined_bytes(kind: AtomKind, next: Option<&(AtomKind, &str)>) -> usize {
     match (kind, next) {
         (AtomKind::Character | AtomKind::Word, Some((AtomKind::Character, next))) => next.len(),
@@ -55,7 +79,32 @@ pub(crate) const TEXT_GAP: u32 = 1;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_text_is_cut_as_atom_by_atom(
+            parts in proptest::collection::vec(
+                "[a-zA-Z0-9]{1,9}|[ ,.-]{1,3}| |[éя]{1,4}|[한국]{1,40}|[–…]|\\PC{0,3}",
+                0..60,
+            ),
+            character in proptest::option::of((0usize..60, "[日本]{1,2}| 日|日 ")),
+        ) {
+            let mut parts = parts;
+            if let Some((at, character)) = character {
+                parts.insert(at.min(parts.len()), character);
+            }
+            let text = parts.concat();
+            let (mut cut_at_once, mut by_atoms) = (Vec::new(), Vec::new());
+            let end = cut(&text, 3, |term, position| cut_at_once.push((term, position)));
+            let place = Place { start: 0, ordinal: 3, has_space: false };
+            let expected = cut_from(&text, place, |term, at| by_atoms.push((term, at)));
+            prop_assert_eq!(end, expected);
+            prop_assert_eq!(cut_at_once, by_atoms);
+        }
+    }
 
     #[test]
     fn one_term_begins_at_every_atom() {

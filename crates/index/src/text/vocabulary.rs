@@ -102,7 +102,7 @@ impl VocabularyWriter {
 
     /// The offsets of suffixes: every code point except the first of each term. Beginnings of terms are found
     /// by the order of the terms.
-    fn suffix_offsets(&self) -> impl Iterator<Item = u32> + '_ {
+    fn suffix_offsets(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         self.terms().flat_map(|(start, term)| {
             let inner = term.iter().enumerate().skip(1);
             inner.filter(|(_, byte)| *byte & 0xc0 != 0x80).map(move |(at, _)| start + at as u32)
@@ -125,12 +125,48 @@ pub(crate) fn order_key(term: &[u8]) -> u64 {
     u64::from(is_characters(term)) << 63 | prefix_key(term) >> 1
 }
 
-/// A term, ordered as the vocabulary orders it.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+/// A term, ordered as the vocabulary orders it; almost always by its number alone.
+///
+/// ```text
+/// number := first 63 bits of the word
+///         | 1:1 first:41 second:22        characters; `second` is one more than the code point, or 0
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OrderedTerm<'a> {
-    characters: bool,
-    /// Its bytes.
-    pub bytes: Cow<'a, [u8]>,
+    number: u64,
+    /// The word; empty for characters.
+    word: &'a [u8],
+}
+
+impl<'a> OrderedTerm<'a> {
+    const CHARACTERS: u64 = 1 << 63;
+    const SECOND_BITS: u32 = 22;
+
+    fn word(word: &'a [u8]) -> Self {
+        Self { number: prefix_key(word) >> 1, word }
+    }
+
+    fn characters(first: char, second: Option<char>) -> Self {
+        let second = second.map_or(0, |second| u64::from(second) + 1);
+        let number = Self::CHARACTERS | u64::from(first) << Self::SECOND_BITS | second;
+        Self { number, word: &[] }
+    }
+
+    /// The term's bytes; `buffer` takes characters.
+    pub fn bytes<'b>(&self, buffer: &'b mut String) -> &'b [u8]
+    where
+        'a: 'b,
+    {
+        if self.number & Self::CHARACTERS == 0 {
+            return self.word;
+        }
+        let first = (self.number & !Self::CHARACTERS) >> Self::SECOND_BITS;
+        let second = (self.number & ((1 << Self::SECOND_BITS) - 1)).checked_sub(1);
+        let codes = [Some(first), second].into_iter().flatten();
+        buffer.clear();
+        buffer.extend(codes.filter_map(|code| char::from_u32(code as u32)));
+        buffer.as_bytes()
+    }
 }
 
 /// The first 8 bytes as a number that orders as they do; shorter ones padded with zeros.
@@ -236,7 +272,13 @@ impl Vocabulary {
 
     /// A term for a merge of vocabularies.
     pub fn ordered_term(&self, term: u32) -> OrderedTerm<'_> {
-        OrderedTerm { characters: term >= self.words, bytes: self.term(term) }
+        match term.checked_sub(self.words) {
+            None => OrderedTerm::word(self.word(term)),
+            Some(term) => {
+                let (first, second) = self.characters.pair(term);
+                OrderedTerm::characters(first.unwrap_or_default(), second)
+            }
+        }
     }
 
     /// The first word or separator that is not below `target`.

@@ -52,6 +52,8 @@ const PAGE: usize = 256;
 /// The entries of all characters.
 pub(super) struct CharacterTable {
     ascii: [Entry; 128],
+    /// Whether each byte is an ASCII letter whose folded form is its lower case.
+    lowered: [bool; 256],
     /// The start of each page of characters in `entries`; equal pages are stored once.
     pages: Box<[u32]>,
     entries: Box<[Entry]>,
@@ -79,6 +81,10 @@ impl CharacterTable {
         all[0] = Entry::SEPARATOR;
         let mut ascii = [Entry::SEPARATOR; 128];
         ascii.copy_from_slice(&all[..128]);
+        let mut lowered = [false; 256];
+        for ((byte, entry), lowered) in (0..=u8::MAX).zip(&ascii).zip(&mut lowered) {
+            *lowered = entry.is_letter() && entry.folded() == char::from(byte.to_ascii_lowercase());
+        }
         let mut known: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let (mut pages, mut entries) = (Vec::new(), Vec::new());
         for page in all.chunks(PAGE) {
@@ -89,7 +95,7 @@ impl CharacterTable {
             });
             pages.push(start);
         }
-        Ok(Self { ascii, pages: pages.into(), entries: entries.into() })
+        Ok(Self { ascii, lowered, pages: pages.into(), entries: entries.into() })
     }
 
     #[inline]
@@ -101,6 +107,12 @@ impl CharacterTable {
                 self.entries[self.pages[page] as usize + at]
             }
         }
+    }
+
+    /// The length of the prefix of ASCII letters whose folded form is their lower case.
+    #[inline]
+    pub(super) fn lowered_prefix(&self, bytes: &[u8]) -> usize {
+        bytes.iter().take_while(|&&byte| self.lowered[usize::from(byte)]).count()
     }
 
     /// The entry of an ASCII byte; `None` for other bytes.

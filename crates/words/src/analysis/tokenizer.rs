@@ -383,7 +383,7 @@ impl<'a> Tokenizer<'a> {
         let limit = self.parts.map_or(self.text.len(), |(end, _)| end);
         let (mut at, mut length) = (self.at, 0);
         let (mut has_letters, mut has_blended) = (false, false);
-        let mut push = |c: char, length: &mut u32| {
+        let push = |word: &mut String, c: char, length: &mut u32| {
             if *length < MAX_WORD {
                 word.push(c);
             }
@@ -391,22 +391,25 @@ impl<'a> Tokenizer<'a> {
         };
         let mut resume = None;
         while at < limit {
-            if !self.is_query
-                && let Some(entry) = self.rules.characters.ascii(self.text.as_bytes()[at])
-                && entry.is_letter()
-            {
-                push(entry.folded(), &mut length);
-                (has_letters, at) = (true, at + 1);
-                continue;
+            if !self.is_query {
+                let bytes = &self.text.as_bytes()[at..limit];
+                let run = self.rules.characters.lowered_prefix(bytes);
+                if run > 0 {
+                    let kept = run.min(MAX_WORD.saturating_sub(length) as usize);
+                    push_lowered(word, &self.text[at..at + kept]);
+                    length += run as u32;
+                    (has_letters, at) = (true, at + run);
+                    continue;
+                }
             }
             let (class, next) = self.classify(at, at > self.at);
             match class {
                 Class::Letter(c) => {
-                    push(c, &mut length);
+                    push(word, c, &mut length);
                     has_letters = true;
                 }
                 Class::Blended(c) => {
-                    push(c, &mut length);
+                    push(word, c, &mut length);
                     has_blended = true;
                 }
                 Class::Ignored => {}
@@ -420,5 +423,15 @@ impl<'a> Tokenizer<'a> {
         }
         let resume = resume.unwrap_or(at).min(limit);
         Run { end: at, resume, length, has_letters, has_blended }
+    }
+}
+
+/// Appends the lower case of an ASCII text.
+#[inline]
+fn push_lowered(word: &mut String, text: &str) {
+    let start = word.len();
+    word.push_str(text);
+    if let Some(pushed) = word.get_mut(start..) {
+        pushed.make_ascii_lowercase();
     }
 }

@@ -21,34 +21,46 @@ const BITS: u8 = 255;
 /// `documents` and `k` take no more bytes.
 pub(super) const HEAD_BYTES: usize = 6;
 
-/// A growing list of ascending documents; about one byte each.
-#[derive(Default)]
+/// A growing list of ascending documents, whose gaps lie elsewhere; about one byte each.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Growing {
-    gaps: Vec<u8>,
     next: u32,
     count: u32,
 }
 
 impl Growing {
-    /// Adds a document, unless it is the one that was added last.
+    /// Adds a document, unless it is the one that was added last, and appends its gap.
     #[inline]
-    pub fn add(&mut self, doc: u32) {
+    pub fn add(&mut self, doc: u32, gaps: &mut Vec<u8>) {
         if self.count > 0 && doc < self.next {
             return;
         }
-        varint::push(&mut self.gaps, doc - self.next);
+        varint::push(gaps, doc - self.next);
         self.next = doc + 1;
         self.count += 1;
     }
 
     /// How many documents.
-    pub fn count(&self) -> u32 {
+    pub fn count(self) -> u32 {
         self.count
     }
+}
 
-    /// The memory that they take.
-    pub fn bytes(&self) -> usize {
-        self.gaps.len()
+/// A list of documents.
+pub(super) struct DocumentGaps {
+    count: u32,
+    gaps: Vec<u8>,
+}
+
+impl DocumentGaps {
+    /// A list of so many documents with these gaps.
+    pub fn new(count: u32, gaps: Vec<u8>) -> Self {
+        Self { count, gaps }
+    }
+
+    /// How many documents.
+    pub fn count(&self) -> u32 {
+        self.count
     }
 
     /// Appends the list.
@@ -148,11 +160,11 @@ mod tests {
             cut: usize,
         ) {
             let all = docs.last().unwrap() + 1 + behind;
-            let mut growing = Growing::default();
-            docs.iter().for_each(|&doc| (0..1 + doc % 3).for_each(|_| growing.add(doc)));
+            let (mut growing, mut gaps) = (Growing::default(), Vec::new());
+            docs.iter().for_each(|&doc| (0..1 + doc % 3).for_each(|_| growing.add(doc, &mut gaps)));
             prop_assert_eq!(growing.count() as usize, docs.len());
             let mut bytes = Vec::new();
-            growing.write(all, &mut bytes).unwrap();
+            DocumentGaps::new(growing.count(), gaps).write(all, &mut bytes).unwrap();
             prop_assert_eq!(count(&bytes, all).unwrap() as usize, docs.len());
             let read_back = read(&bytes, all).unwrap();
             prop_assert!(read_back.iter().eq(docs.iter().copied()));

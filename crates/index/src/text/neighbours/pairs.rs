@@ -4,15 +4,16 @@ use rustc_hash::FxHashMap;
 
 use super::{
     gathering::Gathering,
-    lists::Growing,
+    lists::DocumentGaps,
     sketch::{Often, Sketch, hash},
     stream::Slot,
     words::FrequentWords,
 };
+use crate::Result;
 
 /// The cache of the pairs within two words has two to this power of slots, and this many pairs.
-const TOLD_BITS: u32 = 16;
-const MOST_TOLD: usize = 1 << 17;
+const TOLD_BITS: u32 = 18;
+const MOST_TOLD: usize = 1 << 19;
 /// Flag of the pair that is the two words themselves.
 const SELF: u32 = 1 << 31;
 
@@ -36,7 +37,7 @@ pub(super) struct Pair {
     /// The number of occurrences as two whole words.
     pub exact: u32,
     /// The documents that contain it; `None` if the list was dropped.
-    pub docs: Option<Growing>,
+    pub docs: Option<DocumentGaps>,
 }
 
 /// Collects the documents of pairs.
@@ -110,9 +111,10 @@ impl<'w> Pairs<'w> {
     }
 
     /// The pairs, ascending by terms; `None` if there were too many.
-    pub fn finish(self) -> Option<Vec<Pair>> {
+    pub fn finish(self) -> Result<Option<Vec<Pair>>> {
         let words = self.words;
-        let all = self.pairs.into_iter().zip(self.exact).zip(self.gathering.finish()?);
+        let Some(docs) = self.gathering.finish()? else { return Ok(None) };
+        let all = self.pairs.into_iter().zip(self.exact).zip(docs);
         let mut made: Vec<Pair> = all
             .map(|(((a, b), exact), docs)| Pair {
                 terms: (words.term(a), words.term(b)),
@@ -125,7 +127,7 @@ impl<'w> Pairs<'w> {
         // The sketch has false positives: pairs that never occur as whole words.
         made.retain(|pair| pair.exact > 0 || pair.rarer > self.complete);
         made.sort_unstable_by_key(|pair| pair.terms);
-        Some(made)
+        Ok(Some(made))
     }
 }
 

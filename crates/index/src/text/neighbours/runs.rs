@@ -9,10 +9,11 @@ use rustc_hash::FxHashMap;
 use super::{
     MOST_CHARACTERS,
     gathering::Gathering,
-    lists::Growing,
+    lists::DocumentGaps,
     sketch::{Often, Sketch},
     stream::Slot,
 };
+use crate::Result;
 
 /// Most longer runs that are considered.
 const MOST_LONGER: usize = 1 << 18;
@@ -36,7 +37,7 @@ pub(super) struct Run {
     /// the run's two parts.
     pub spared: u32,
     /// The documents that hold it.
-    pub docs: Growing,
+    pub docs: DocumentGaps,
 }
 
 /// Symbols: the term of each and how many documents hold it, ascending by term.
@@ -79,8 +80,8 @@ impl<'s> Threes<'s> {
     }
 
     /// The runs whose lists were kept, ascending by terms.
-    pub fn finish(self) -> Vec<Run> {
-        let docs = self.gathering.finish().unwrap_or_default();
+    pub fn finish(self) -> Result<Vec<Run>> {
+        let docs = self.gathering.finish()?.unwrap_or_default();
         let symbol = |number: u32| self.symbols.get(number as usize).copied().unwrap_or_default();
         let all = self.runs.into_iter().zip(docs);
         let mut made: Vec<Run> = all
@@ -91,7 +92,7 @@ impl<'s> Threes<'s> {
             })
             .collect();
         made.sort_unstable_by_key(|run| (run.left, run.right));
-        made
+        Ok(made)
     }
 }
 
@@ -206,12 +207,12 @@ impl Longer {
     }
 
     /// Ends the collection.
-    pub fn finish(self) -> LongerRuns {
-        let docs = self.gathering.finish().unwrap_or_default();
+    pub fn finish(self) -> Result<LongerRuns> {
+        let docs = self.gathering.finish()?.unwrap_or_default();
         let mut known: Vec<Option<ListedRun>> = self.threes.into_iter().map(Some).collect();
         let threes = known.len();
         known.resize_with(threes + docs.len(), || None);
-        LongerRuns { threes, known, nodes: self.nodes, docs, frequent: self.frequent }
+        Ok(LongerRuns { threes, known, nodes: self.nodes, docs, frequent: self.frequent })
     }
 }
 
@@ -221,7 +222,7 @@ pub(super) struct LongerRuns {
     /// Those that have lists: the runs of three, then the nodes.
     known: Vec<Option<ListedRun>>,
     nodes: Vec<Node>,
-    docs: Vec<Option<Growing>>,
+    docs: Vec<Option<DocumentGaps>>,
     frequent: u32,
 }
 
@@ -237,8 +238,9 @@ impl LongerRuns {
             else {
                 continue;
             };
-            let is_wanted =
-                |docs: &mut Growing| parent.documents >= self.frequent && docs.count() >= least;
+            let is_wanted = |docs: &mut DocumentGaps| {
+                parent.documents >= self.frequent && docs.count() >= least
+            };
             if let Some(docs) = self.docs.get_mut(at).and_then(|docs| docs.take_if(is_wanted)) {
                 let spared = parent.documents.min(last.documents);
                 taken.push((at, Run { left: parent.number, right: last.last_term, spared, docs }));

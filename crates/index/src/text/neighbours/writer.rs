@@ -8,7 +8,7 @@ use std::{cmp::Reverse, ops::Range};
 
 use super::{
     COMPLETE, KEYS, LISTS_OFFSETS, MOST_CHARACTERS, MOST_WORD_BYTES, NEIGHBOUR_LISTS, is_word,
-    lists::{self, Growing},
+    lists::{self, DocumentGaps},
     pairs::{self, Pair, Pairs},
     runs::{self, Longer, Run, Threes},
     sketch::{Often, Sketch},
@@ -201,10 +201,10 @@ impl Making<'_> {
                 threes.add(doc, slots);
             }
         })?;
-        if let Some(pairs) = pairs.finish() {
+        if let Some(pairs) = pairs.finish()? {
             lists.push_pairs(&pairs, complete, for_words)?;
         }
-        self.write_runs(stream, &threes.finish(), frequent, lists)
+        self.write_runs(stream, &threes.finish()?, frequent, lists)
     }
 
     /// The least number of documents of a frequent run.
@@ -231,7 +231,7 @@ impl Making<'_> {
             return Ok(());
         }
         stream.for_each(Needed::Characters, |doc, slots| longer.add(doc, slots))?;
-        let mut longer = longer.finish();
+        let mut longer = longer.finish()?;
         for characters in 4..=MOST_CHARACTERS {
             let runs = longer.take(characters, least);
             let first = lists.entries;
@@ -340,7 +340,10 @@ impl Lists {
     }
 
     /// Encodes the lists; an absent one is empty.
-    fn written<'a>(&self, lists: impl Iterator<Item = Option<&'a Growing>>) -> Result<Written> {
+    fn written<'a>(
+        &self,
+        lists: impl Iterator<Item = Option<&'a DocumentGaps>>,
+    ) -> Result<Written> {
         let mut written = Written::default();
         for list in lists {
             if let Some(list) = list {

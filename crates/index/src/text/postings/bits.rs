@@ -14,6 +14,7 @@ const SEEN_BITS: u32 = 57;
 /// Appends numbers to bytes.
 pub(crate) struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
+    /// Fewer than 32 bits that are not in `out` yet.
     pending: u64,
     bits: u32,
 }
@@ -25,30 +26,43 @@ impl<'a> BitWriter<'a> {
     }
 
     /// A number of `bits` bits, up to 32.
+    #[inline]
     pub fn push(&mut self, value: u32, bits: u32) {
         self.pending |= u64::from(value) << self.bits;
         self.bits += bits;
-        while self.bits >= 8 {
-            self.out.push(self.pending as u8);
-            self.pending >>= 8;
-            self.bits -= 8;
+        if self.bits >= u32::BITS {
+            self.out.extend_from_slice(&(self.pending as u32).to_le_bytes());
+            self.pending >>= u32::BITS;
+            self.bits -= u32::BITS;
         }
     }
 
     /// A number by its Rice code; `k` up to 31.
+    #[inline]
     pub fn rice(&mut self, value: u32, k: u32) {
-        self.unary(value >> k);
-        self.push(value & mask(k), k);
+        self.unary_and(value >> k, value & mask(k), k);
     }
 
     /// A number of at least 1 by its gamma code.
+    #[inline]
     pub fn gamma(&mut self, value: u32) {
         let low_bits = value.max(1).ilog2();
-        self.unary(low_bits);
-        self.push(value & mask(low_bits), low_bits);
+        self.unary_and(low_bits, value & mask(low_bits), low_bits);
     }
 
-    fn unary(&mut self, mut zeros: u32) {
+    /// So many zeros, a one, and a number of `bits` bits, at once if that fits.
+    #[inline]
+    fn unary_and(&mut self, zeros: u32, low: u32, bits: u32) {
+        if zeros < u32::BITS && zeros + 1 + bits <= u32::BITS {
+            let code = (u64::from(low) << 1 | 1) << zeros;
+            return self.push(code as u32, zeros + 1 + bits);
+        }
+        self.long_unary(zeros);
+        self.push(low, bits);
+    }
+
+    #[cold]
+    fn long_unary(&mut self, mut zeros: u32) {
         while zeros >= 32 {
             self.push(0, 32);
             zeros -= 32;
@@ -58,22 +72,31 @@ impl<'a> BitWriter<'a> {
     }
 
     /// Fills the last byte with zeros.
-    pub fn finish(mut self) {
-        if self.bits > 0 {
-            self.push(0, 8 - self.bits);
-        }
+    pub fn finish(self) {
+        let bytes = self.bits.div_ceil(8) as usize;
+        self.out.extend_from_slice(&self.pending.to_le_bytes()[..bytes]);
     }
 }
 
+/// How many parameters [`best_rice`] compares.
+const COMPARED: usize = 4;
+
 /// The Rice parameter `k` that gives the shortest code.
 pub(crate) fn best_rice(values: impl Iterator<Item = u32> + Clone) -> u32 {
-    let count = values.clone().count().max(1) as u64;
-    let sum: u64 = values.clone().map(u64::from).sum();
-    let bits = |k: u32| {
-        values.clone().map(|value| u64::from(value >> k)).sum::<u64>() + count * u64::from(k)
-    };
-    let near = (sum / count).max(1).ilog2();
-    (near.saturating_sub(2)..=(near + 1).min(31)).min_by_key(|&k| bits(k)).unwrap_or(0)
+    let (mut count, mut sum) = (0, 0);
+    values.clone().for_each(|value| {
+        count += 1;
+        sum += u64::from(value);
+    });
+    let near = (sum / count.max(1)).max(1).ilog2();
+    let (first, last) = (near.saturating_sub(2), (near + 1).min(31));
+    let mut bits = [0; COMPARED];
+    values.for_each(|value| {
+        let shifted = u64::from(value >> first);
+        bits.iter_mut().zip(0u32..).for_each(|(bits, k)| *bits += shifted >> k);
+    });
+    let of_all = (first..=last).zip(bits).map(|(k, bits)| (bits + count * u64::from(k), k));
+    of_all.min().map_or(0, |(_, k)| k)
 }
 
 /// Reads numbers from bytes that may be damaged.

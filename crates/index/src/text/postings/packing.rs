@@ -31,26 +31,24 @@ pub(crate) fn width_of(values: &[u32]) -> u8 {
 
 /// Appends the numbers (at most [`BLOCK`]) in `width` bits each.
 pub(crate) fn pack(values: &[u32], width: u8, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.resize(start + packed_bytes(values.len(), width), 0);
     if values.len() == BLOCK {
+        let start = out.len();
+        out.resize(start + packed_bytes(values.len(), width), 0);
         BitPacker4x::new().compress(values, &mut out[start..], width);
         return;
     }
-    let (mut pending, mut bits, mut at) = (0u64, 0, start);
+    out.reserve(packed_bytes(values.len(), width));
+    let (mut pending, mut bits) = (0u64, 0);
     for &value in values {
         pending |= u64::from(value) << bits;
         bits += u32::from(width);
-        while bits >= 8 {
-            out[at] = pending as u8;
-            at += 1;
-            pending >>= 8;
-            bits -= 8;
+        if bits >= u32::BITS {
+            out.extend_from_slice(&(pending as u32).to_le_bytes());
+            pending >>= u32::BITS;
+            bits -= u32::BITS;
         }
     }
-    if bits > 0 {
-        out[at] = pending as u8;
-    }
+    out.extend_from_slice(&pending.to_le_bytes()[..bits.div_ceil(8) as usize]);
 }
 
 /// Reads `values.len()` numbers of `width` bits from the start of `bytes`; how many bytes they

@@ -66,6 +66,11 @@ fn write_entries(term: &Decoded, k: u32, out: &mut BitWriter<'_>) {
 }
 
 fn write_places(term: &Decoded, out: &mut BitWriter<'_>) {
+    if term.places.len() == term.docs.len() {
+        let first_k = best_rice(term.places.iter().copied());
+        out.push(first_k, 5);
+        return term.places.iter().for_each(|&place| out.rice(place, first_k));
+    }
     let starts = term.tfs.iter().scan(0, |next, &tf| {
         let start = *next;
         *next += tf as usize;
@@ -73,12 +78,9 @@ fn write_places(term: &Decoded, out: &mut BitWriter<'_>) {
     });
     let firsts = starts.clone().map(|(start, _)| term.places[start]);
     let gaps = starts.clone().flat_map(|(start, tf)| &term.places[start + 1..start + tf]);
-    let first_k = best_rice(firsts);
+    let (first_k, gap_k) = (best_rice(firsts), best_rice(gaps.copied()));
     out.push(first_k, 5);
-    let gap_k = best_rice(gaps.copied());
-    if term.places.len() > term.docs.len() {
-        out.push(gap_k, 5);
-    }
+    out.push(gap_k, 5);
     for (start, tf) in starts {
         out.rice(term.places[start], first_k);
         term.places[start + 1..start + tf].iter().for_each(|&gap| out.rice(gap, gap_k));
