@@ -154,6 +154,9 @@ pub(crate) fn index_for<'s>(
 /// place. Each has its own specification.
 pub(crate) fn allowed_specs(schema: &Schema, allowed: IndexSet) -> Vec<(TableIndex, IndexSpec)> {
     let specs = placed_specs(schema);
+    if specs.iter().all(|(index, _)| allowed.contains(*index)) {
+        return specs;
+    }
     let named = |spec: &IndexSpec| {
         let mut named = specs.iter().filter(|(index, _)| allowed.contains(*index));
         named.any(|(_, it)| it == spec || is_longer(spec, it))

@@ -96,6 +96,15 @@ impl ColumnBatch {
         let row = |row| self.columns.iter().map(|column| column.value(row)).collect();
         (0..self.rows).map(row).collect()
     }
+
+    /// The memory of the values, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.columns.iter().map(|column| column.data.bytes()).sum()
+    }
+}
+
+fn bytes_of<T>(values: &[T]) -> usize {
+    size_of_val(values)
 }
 
 impl ColumnValues {
@@ -131,6 +140,22 @@ impl ColumnData {
             ColumnType::Time => Self::Time(Vec::with_capacity(rows)),
             ColumnType::DateTime => Self::DateTime(Vec::with_capacity(rows)),
             ColumnType::Timestamp => Self::Timestamp(Vec::with_capacity(rows)),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Int(values) | Self::Time(values) | Self::Timestamp(values) => bytes_of(values),
+            Self::Uint(values) => bytes_of(values),
+            Self::Float(values) => bytes_of(values),
+            Self::Decimal { unscaled, .. } => bytes_of(unscaled),
+            Self::WideDecimal(values) => bytes_of(values),
+            Self::Bool(values) => bytes_of(values),
+            Self::Text(strings) | Self::Bytes(strings) | Self::Json(strings) => {
+                bytes_of(&strings.offsets) + strings.bytes.len()
+            }
+            Self::Date(values) => bytes_of(values),
+            Self::DateTime(values) => bytes_of(values),
         }
     }
 

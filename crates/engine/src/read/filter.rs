@@ -145,21 +145,6 @@ impl Condition {
         conjuncts.filter_map(equality).collect()
     }
 
-    /// Whether it is exactly an equality on each of these columns.
-    pub fn says_only(&self, columns: &[(u32, Option<TextOrder>)]) -> bool {
-        let conjuncts = self.conjuncts();
-        let parts = match self {
-            Self::All(parts) => parts.len(),
-            _ => 1,
-        };
-        let is_one = |of: &(u32, Option<TextOrder>)| {
-            let mut said = conjuncts.iter().filter(|it| (it.id, it.order) == *of);
-            let only = said.next().is_some_and(|it| only_value(it.predicate).is_some());
-            only && said.next().is_none()
-        };
-        conjuncts.len() == parts && parts == columns.len() && columns.iter().all(is_one)
-    }
-
     /// The paths whose indexes contain every row that satisfies the condition; `None` if a row may satisfy it
     /// without being in any of them.
     pub fn paths(&self) -> Option<Vec<&PathSpec>> {

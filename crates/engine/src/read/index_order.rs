@@ -5,7 +5,10 @@
 //! are skipped, until the page is full. Rows that are equal in those columns come in key order; if the index continues
 //! with other columns, or keys are wanted in the other direction, they are sorted.
 
-use std::ops::{Bound, Range};
+use std::{
+    cell::OnceCell,
+    ops::{Bound, Range},
+};
 
 use remora_index::segment::{IndexPart, IndexSpec, SegmentIndex};
 
@@ -46,6 +49,8 @@ struct Along {
     /// Whether it is walked backwards.
     reversed: bool,
     ties: Ties,
+    /// For each segment, the range of the walk; `None` if it lacks the index.
+    ranges: OnceCell<Vec<Option<Range<u32>>>>,
 }
 
 /// The order of rows that are equal in the columns of the ORDER BY.
@@ -99,7 +104,10 @@ impl IndexOrder {
         if let Some(condition) = condition {
             found.iter_mut().for_each(|along| along.ask(condition));
         }
-        if found.len() > 1 {
+        if let Some(place) = found.iter().position(|along| along.is_best(view)) {
+            found.swap(0, place);
+            found.truncate(1);
+        } else if found.len() > 1 {
             // The index with the fewest rows to walk first; among equals, one that needs no sorting.
             found.sort_by_cached_key(|along| {
                 (along.rows(view), matches!(along.ties, Ties::Sorted { .. }))
@@ -143,13 +151,17 @@ impl IndexOrder {
     /// `None` if so many are skipped that another way is cheaper.
     pub fn walked(
         &self,
-        view: &SegmentView,
+        (view, segment): (&TableView, usize),
         condition: Option<&Condition>,
         wanted: usize,
     ) -> Result<Option<Walked>> {
-        let Some((along, index)) = self.of(view) else { return Ok(None) };
+        let in_segment = |along: &Along| along.ranges(view).get(segment).cloned().flatten();
+        let found = self.along.iter().find_map(|along| Some((along, in_segment(along)?)));
+        let (Some((along, mut positions)), Some(view)) = (found, view.segments.get(segment)) else {
+            return Ok(None);
+        };
+        let Some(index) = view.segment.index(&along.spec) else { return Ok(None) };
         let condition = condition.filter(|_| !along.is_all);
-        let mut positions = along.range(&index);
         let next = |count, most| match positions.is_empty() {
             true => Some(Vec::new()),
             false => along.next(&index, &mut positions, count, most),
@@ -177,7 +189,7 @@ impl IndexOrder {
 
     /// Whether every row it walks is selected, and they come in the order of the request.
     pub fn is_all(&self) -> bool {
-        self.along.iter().all(|along| along.is_all && matches!(along.ties, Ties::Walked))
+        self.along.iter().all(Along::is_of_page)
     }
 
     /// The documents of a segment to walk; `None` if the segment lacks the index.
@@ -226,20 +238,41 @@ impl Along {
                     true => Ties::Walked,
                     false => Ties::Sorted { parts, descending },
                 };
-                let bounds = None;
-                return Some(Self { index, spec, prefix, bounds, is_all: true, reversed, ties });
+                let (bounds, is_all, ranges) = (None, true, OnceCell::new());
+                return Some(Self { index, spec, prefix, bounds, is_all, reversed, ties, ranges });
             }
             prefix.pop()?;
         }
     }
 
+    /// Whether every row it walks is selected, and they come in the order of the request.
+    fn is_of_page(&self) -> bool {
+        self.is_all && matches!(self.ties, Ties::Walked)
+    }
+
+    /// Whether no other index has fewer rows to walk in any segment.
+    fn is_best(&self, view: &TableView) -> bool {
+        let has = |view: &SegmentView| view.segment.index(&self.spec).is_some();
+        self.is_of_page() && view.segments.iter().all(has)
+    }
+
     /// The number of rows in the range of the walk; all rows of a segment that lacks the index.
     fn rows(&self, view: &TableView) -> u64 {
-        let of_segment = |view: &SegmentView| match view.segment.index(&self.spec) {
-            Some(index) => self.range(&index).len() as u64,
+        let segments = view.segments.iter().zip(self.ranges(view));
+        let rows = segments.map(|(view, range)| match range {
+            Some(range) => range.len() as u64,
             None => u64::from(view.segment.doc_count()),
-        };
-        view.segments.iter().map(of_segment).sum()
+        });
+        rows.sum()
+    }
+
+    /// For each segment, the range of the walk; `None` if it lacks the index.
+    fn ranges(&self, view: &TableView) -> &[Option<Range<u32>>] {
+        self.ranges.get_or_init(|| {
+            let of_segment =
+                |view: &SegmentView| Some(self.range(&view.segment.index(&self.spec)?));
+            view.segments.iter().map(of_segment).collect()
+        })
     }
 
     /// Sets the bounds of the walk by a condition.
@@ -251,10 +284,9 @@ impl Along {
         let mut conjuncts = condition.conjuncts();
         conjuncts.extend(hulls);
         let asked = ConditionRanges::new(self.index, self.spec.clone(), &conjuncts);
-        self.bounds = asked.and_then(|asked| asked.bounds_behind(self.prefix.len()));
-        let parts = self.spec.parts.iter().take(self.prefix.len());
-        let columns: Vec<_> = parts.map(|part| (part.column, part.order)).collect();
-        self.is_all = condition.says_only(&columns);
+        let asked = asked.filter(|asked| asked.is_of_values(self.prefix.len()));
+        self.is_all = asked.as_ref().is_some_and(|it| it.is_equivalent(condition));
+        self.bounds = asked.and_then(ConditionRanges::bounds);
     }
 
     /// The next documents of the walk in the order of the request, about `count` and at most `most`. `None` if

@@ -54,9 +54,7 @@ impl IndexRanges {
         let specs = allowed_specs(schema, allowed).into_iter();
         let asked = specs.filter_map(|(index, spec)| ConditionRanges::new(index, spec, &conjuncts));
         let mut asked: Vec<ConditionRanges> = asked.collect();
-        if condition.is_of_conjuncts() {
-            asked.iter_mut().for_each(|it| it.is_all = it.says_all(&conjuncts));
-        }
+        asked.iter_mut().for_each(|it| it.is_all = it.is_equivalent(condition));
         (!asked.is_empty()).then_some(Self(asked))
     }
 
@@ -142,12 +140,13 @@ impl ConditionRanges {
 
     /// A condition as ranges of an index; `None` if they are not equivalent to the whole condition.
     pub fn of_all(index: TableIndex, spec: &IndexSpec, condition: &Condition) -> Option<Self> {
-        let conjuncts = condition.conjuncts();
-        if !condition.is_of_conjuncts() {
-            return None;
-        }
-        let asked = Self::new(index, spec.clone(), &conjuncts)?;
-        asked.says_all(&conjuncts).then_some(asked)
+        let asked = Self::new(index, spec.clone(), &condition.conjuncts())?;
+        asked.is_equivalent(condition).then_some(asked)
+    }
+
+    /// Whether the ranges are equivalent to a whole condition, of which they were made.
+    pub fn is_equivalent(&self, condition: &Condition) -> bool {
+        condition.is_of_conjuncts() && self.says_all(&condition.conjuncts())
     }
 
     /// Whether the ranges are equivalent to all of the conditions.
@@ -179,9 +178,14 @@ impl ConditionRanges {
         self.values.iter().fold(1, |all: usize, of| all.saturating_mul(of.len()))
     }
 
-    /// The bounds of the column behind `columns` leading ones, if exactly those are fixed.
-    pub fn bounds_behind(self, columns: usize) -> Option<(Bound<OwnedCell>, Bound<OwnedCell>)> {
-        (self.values.len() == columns).then_some(self.bounds).flatten()
+    /// Whether exactly `columns` leading columns are fixed, each to one value.
+    pub fn is_of_values(&self, columns: usize) -> bool {
+        self.values.len() == columns && self.searches() == 1
+    }
+
+    /// The bounds of the column behind the leading ones.
+    pub fn bounds(self) -> Option<(Bound<OwnedCell>, Bound<OwnedCell>)> {
+        self.bounds
     }
 
     /// Whether it selects whole runs of the column at `at`: each column before it has one value, and columns

@@ -124,8 +124,8 @@ pub(super) fn walked(
         return Ok(None);
     }
     let (mut firsts, mut looked_at) = (Vec::with_capacity(view.segments.len()), 0);
-    for segment in &view.segments {
-        let Some((first, count)) = index.walked(segment, condition, wanted)? else {
+    for segment in 0..view.segments.len() {
+        let Some((first, count)) = index.walked((view, segment), condition, wanted)? else {
             return Ok(None);
         };
         firsts.push(first);

@@ -1,6 +1,9 @@
 //! Finds the selected rows: text first, then filters, segment by segment.
 
-use std::time::Instant;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use remora_index::DocSet;
 
@@ -15,7 +18,7 @@ use super::{
     occurrences::Occurrences,
 };
 use crate::{
-    AccessPath, Allowed, Position, QueryReport, Result, Selection, TableIndex,
+    AccessPath, Allowed, Position, QueryReport, Result, Schema, Selection, TableIndex,
     indexing::path_specs,
     interrupt::Unless,
     snapshot::{SegmentView, TableView},
@@ -30,10 +33,12 @@ pub(super) struct Plan {
     pub expression: Option<Expression>,
     /// The condition on columns.
     pub condition: Option<Condition>,
-    /// The condition as ranges of keys and indexes.
-    narrowing: Option<Narrowing>,
+    /// The condition as ranges of keys and indexes. A count or a page by an index does without, so they are made when
+    /// they are first asked for.
+    narrowing: OnceLock<Option<Narrowing>>,
     /// The indexes that may be used.
     allowed: Allowed,
+    schema: Arc<Schema>,
 }
 
 /// The rows of a selection.
@@ -87,9 +92,14 @@ impl Plan {
         let expression = Expression::new(view, selection, unless)?;
         let filter = selection.filter.as_ref();
         let condition = filter.map(|filter| Condition::new(&view.schema, filter)).transpose()?;
-        let allowed = selection.indexes.find;
-        let narrowing = condition.as_ref().and_then(|it| Narrowing::new(&view.schema, it, allowed));
-        Ok(Self { expression, condition, narrowing, allowed })
+        let (allowed, schema) = (selection.indexes.find, Arc::clone(&view.schema));
+        Ok(Self { expression, condition, narrowing: OnceLock::new(), allowed, schema })
+    }
+
+    /// The condition as ranges of keys and indexes; `None` if it has none.
+    fn narrowing(&self) -> Option<&Narrowing> {
+        let new = || Narrowing::new(&self.schema, self.condition.as_ref()?, self.allowed);
+        self.narrowing.get_or_init(new).as_ref()
     }
 
     /// Runs the selection. `started` is the time of the request.
@@ -108,16 +118,15 @@ impl Plan {
         let all = view.segments.iter().map(|view| u64::from(view.segment.doc_count())).sum();
         let is_sooner = allowed.forced || self.is_walked(view, all, wanted);
         let is_allowed = allowed.indexes.contains(TableIndex::Key) && is_sooner;
-        let narrowing = self.narrowing.as_ref();
-        let walk = KeyWalk { condition, narrowing, descending, forced: allowed.forced };
-        is_allowed.then_some(walk)
+        let forced = allowed.forced;
+        is_allowed.then(|| KeyWalk { condition, narrowing: self.narrowing(), descending, forced })
     }
 
     /// Whether a walk over `over` rows for the first `wanted` is cheaper than reading the candidates of keys or an
     /// index. It assumes that candidates are evenly spread over the walk.
     pub fn is_walked(&self, view: &TableView, over: u64, wanted: usize) -> bool {
         let left = view.segments.iter().map(|view| {
-            let count = self.narrowing.as_ref().and_then(|it| it.count(&view.segment));
+            let count = self.narrowing().and_then(|it| it.count(&view.segment));
             u64::from(count.unwrap_or_else(|| view.segment.doc_count()))
         });
         let left: u64 = left.sum();
@@ -186,7 +195,8 @@ impl Plan {
                 left = Narrowed { docs: Docs::Some(docs), is_all };
             }
             let is_small = u64::from(segment.segment.doc_count()) + looked_at <= most;
-            if let (Docs::Every, Some(narrowing), false) = (&left.docs, &self.narrowing, is_small) {
+            if let (Docs::Every, Some(narrowing), false) = (&left.docs, self.narrowing(), is_small)
+            {
                 // Reading all of them would be cheaper, but exceeds `most`.
                 let fewer = narrowing.most_candidates(&segment.segment, most - looked_at);
                 left = fewer.map_or(left, |fewer| Narrowed::of(Docs::Every, fewer, &mut found));
@@ -213,7 +223,7 @@ impl Plan {
     /// The indexes that could be used for the condition.
     pub fn possible(&self) -> Vec<TableIndex> {
         let mut indexes = Vec::new();
-        self.narrowing.iter().for_each(|narrowing| narrowing.possible(&mut indexes));
+        self.narrowing().into_iter().for_each(|narrowing| narrowing.possible(&mut indexes));
         indexes
     }
 
@@ -253,7 +263,7 @@ impl Plan {
             path.matching += matching;
             all.push(docs);
         }
-        let narrowing = self.narrowing.as_ref();
+        let narrowing = self.narrowing();
         path.is_union = found.len() > 1 && narrowing.is_some_and(Narrowing::is_union);
         path.found_by = found.into_vec();
         Ok((path, all))
@@ -267,7 +277,7 @@ impl Plan {
         if matches!(&docs, Docs::Some(docs) if docs.count() <= few) {
             return Narrowed { docs, is_all: false };
         }
-        let candidates = self.narrowing.as_ref().and_then(|it| it.candidates(segment));
+        let candidates = self.narrowing().and_then(|it| it.candidates(segment));
         match candidates {
             Some(candidates) => Narrowed::of(docs, candidates, found),
             None => Narrowed { docs, is_all: false },

@@ -1,5 +1,5 @@
-//! Kernels over whole columns for functions of exact numbers and sort keys of texts: the same values as row by row, a
-//! few times faster.
+//! Kernels over whole columns for functions of exact numbers, sort keys of texts and members of documents: the same
+//! values as row by row, a few times faster.
 //!
 //! If a type is not supported, or a number overflows, a kernel gives nothing: then the function runs row by row, and
 //! the error names the row's values.
@@ -9,7 +9,8 @@ use std::sync::Arc;
 use datafusion::{
     arrow::{
         array::{
-            Array, ArrayRef, AsArray, BinaryViewBuilder, Decimal128Array, Int64Array, UInt64Array,
+            Array, ArrayRef, AsArray, BinaryViewBuilder, Decimal128Array, Int64Array,
+            StringViewBuilder, UInt64Array,
         },
         buffer::{NullBuffer, ScalarBuffer},
         datatypes::{DataType, Decimal128Type, Int64Type, UInt64Type},
@@ -19,8 +20,15 @@ use datafusion::{
 };
 use remora_mysql::Collation;
 
-use super::{collation::push_key, types::ExprType};
+use super::{
+    collation::push_key,
+    json::{Path, member},
+    types::ExprType,
+};
 use crate::SqlType;
+
+/// Keys and members that take more bytes together are made row by row, where they are limited.
+const MOST_BYTES: usize = 16 << 20;
 
 /// What is asked for.
 pub(super) struct KernelCall<'a> {
@@ -43,8 +51,10 @@ struct Numbers {
 impl KernelCall<'_> {
     /// The function's values, if there is a kernel for it.
     pub fn evaluate(&self) -> Option<ArrayRef> {
-        if self.name == "collation_key" {
-            return self.sort_keys();
+        match self.name {
+            "collation_key" => return self.sort_keys(),
+            "json_extract" | "->>" => return self.members(),
+            _ => {}
         }
         let scale = self.result_scale()?;
         let numbers = match (self.name, self.args) {
@@ -59,8 +69,6 @@ impl KernelCall<'_> {
 
     /// `collation_key(texts, number of the collation)`.
     fn sort_keys(&self) -> Option<ArrayRef> {
-        /// What takes more is made row by row, where it is limited.
-        const MOST_BYTES: usize = 16 << 20;
         let ([ColumnarValue::Array(texts), ColumnarValue::Scalar(number)], Some(kind)) =
             (self.args, self.types.first())
         else {
@@ -89,6 +97,35 @@ impl KernelCall<'_> {
             keys.append_value(&key);
         }
         Some(Arc::new(keys.finish()))
+    }
+
+    /// `json_extract(documents, path)` or `documents ->> path`, for one path of keys.
+    fn members(&self) -> Option<ArrayRef> {
+        let ([ColumnarValue::Array(documents), ColumnarValue::Scalar(path)], Some(kind)) =
+            (self.args, self.types.first())
+        else {
+            return None;
+        };
+        if kind.kind != SqlType::Json || *self.held != DataType::Utf8View {
+            return None;
+        }
+        let documents = documents.as_string_view_opt()?;
+        let path = Path::parse(path.try_as_str().flatten()?).ok().filter(Path::is_of_keys)?;
+        let mut members = StringViewBuilder::with_capacity(documents.len());
+        let mut bytes = 0;
+        for document in documents {
+            let found = document.and_then(|document| member(document, &path.steps));
+            let text = found.map(|found| match self.name {
+                "->>" => found.into_plain_text(),
+                _ => found.text(),
+            });
+            bytes += text.as_ref().map_or(0, String::len);
+            if bytes > MOST_BYTES {
+                return None;
+            }
+            members.append_option(text);
+        }
+        Some(Arc::new(members.finish()))
     }
 
     fn result_scale(&self) -> Option<u32> {
@@ -201,7 +238,7 @@ fn numbers_of(array: &ArrayRef, scale: u32) -> Option<Numbers> {
 #[cfg(test)]
 mod tests {
     use datafusion::{
-        arrow::datatypes::Field,
+        arrow::{array::StringViewArray, datatypes::Field},
         common::{ScalarValue, config::ConfigOptions},
         logical_expr::{ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF},
     };
@@ -287,6 +324,37 @@ mod tests {
                 let Some((whole, rows)) = both(name, &[x.clone(), y.clone()]) else { continue };
                 for (row, one) in rows.iter().enumerate() {
                     assert_eq!(&whole.slice(row, 1), one, "{name}, row {row}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn columns_of_documents_give_what_rows_give() {
+        let documents = [
+            Some(r#"{"a": "x", "b": {"c": [1, "y"]}}"#),
+            Some(r#"{"a": "\"q\" \u00e4", "b": 7}"#),
+            Some(r#"{"b": {"c": null}}"#),
+            Some(r#"[{"a": 1}]"#),
+            Some("1.50"),
+            None,
+            Some(r#"{"a": true, "A": 1, "b": {"c": "z"}}"#),
+        ];
+        let array: ArrayRef = Arc::new(StringViewArray::from(documents.to_vec()));
+        let text = |path: &str| {
+            let kind = ExprType::text(9, Collation::UTF8MB4_0900_AI_CI);
+            (ColumnarValue::Scalar(ScalarValue::Utf8View(Some(path.to_owned()))), kind)
+        };
+        for name in ["json_extract", "->>"] {
+            let udf = Function::udf(name, Dialect::default()).unwrap();
+            for path in ["$", "$.a", "$.b", "$.b.c", "$.b.c[1]", "$.*"] {
+                let column = (ColumnarValue::Array(Arc::clone(&array)), ExprType::json());
+                let whole = invoke(&udf, &[column, text(path)], array.len()).unwrap();
+                for row in 0..array.len() {
+                    let one = ScalarValue::try_from_array(&array, row).unwrap();
+                    let one = (ColumnarValue::Scalar(one), ExprType::json());
+                    let one = invoke(&udf, &[one, text(path)], 1).unwrap();
+                    assert_eq!(&whole.slice(row, 1), &one, "{name} {path}, row {row}");
                 }
             }
         }

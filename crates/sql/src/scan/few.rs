@@ -49,7 +49,7 @@ impl Most {
 /// Rows in a batch.
 const BATCH_ROWS: usize = 1_024;
 
-/// A scan that any cached plan or shape can run.
+/// A scan that any cached plan can run.
 #[derive(Debug)]
 pub(crate) struct FewScan {
     table: String,
@@ -127,29 +127,6 @@ impl FewScan {
             return Ok(None);
         };
         Ok(Some(FewRows { of: self, scan, zone }))
-    }
-
-    /// The same rows in one batch; also `None` if they exceed the limit of bytes.
-    pub(crate) fn read(
-        &self,
-        reader: &Reader,
-        filter: Option<Filter>,
-        limit: Option<u64>,
-        zone: &TimeZone,
-        most: Most,
-    ) -> PlanResult<Option<RecordBatch>> {
-        let read = self.batches(reader, filter, limit, zone.clone(), most)?;
-        let Some(read) = read else { return Ok(None) };
-        let (mut batches, mut bytes) = (Vec::new(), 0);
-        for batch in read {
-            let batch = batch?;
-            bytes += batch.get_array_memory_size();
-            if bytes > most.bytes {
-                return Ok(None);
-            }
-            batches.push(batch);
-        }
-        joined(&self.schema, batches).map(Some)
     }
 
     /// The first rows in an order that also satisfy `filter`, in one batch. If the key or an index has the order, no
@@ -301,6 +278,11 @@ impl FewScan {
             (Some(one), Some(other)) => Some(Filter::And(vec![one, other])),
             (one, other) => one.or(other),
         }
+    }
+
+    /// Whether it has no conditions of its own.
+    pub(crate) fn is_of_all(&self) -> bool {
+        self.filter.is_none() && self.limit.is_none()
     }
 
     /// The number of rows in the table.

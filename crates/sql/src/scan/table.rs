@@ -17,7 +17,6 @@ use remora_mysql::Collation;
 
 use super::{
     exec::{Batches, ScanExec, ScanShape},
-    few::FewScan,
     filter,
 };
 use crate::{
@@ -310,16 +309,6 @@ impl EngineTable {
             None => reader,
         };
         ScanExec::new(&Self { reader, ..self.clone() }, shape, batches)
-    }
-
-    /// A scan of these columns for few rows.
-    pub(crate) fn few_of(&self, positions: &[usize]) -> Option<FewScan> {
-        let place = |position: &usize| self.positions.iter().position(|other| other == position);
-        let projection = positions.iter().map(place).collect::<Option<Vec<usize>>>()?;
-        if self.reader.is_elsewhere(&self.engine_name) {
-            return None;
-        }
-        self.scan_of(projection, &[], None, &ConfigOptions::new()).ok()?.few()
     }
 }
 

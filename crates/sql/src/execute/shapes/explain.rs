@@ -119,7 +119,7 @@ fn of_one(
     let Some(asked) = ShapeRun::of(session, reader, plan, constants)? else { return Ok(None) };
     let access = match &plan.work {
         Work::Keys(work) => asked.explain_keys(work)?,
-        Work::Page(work) => asked.explain_page(session, work)?,
+        Work::Page(work) => asked.explain_page(work)?,
         Work::Count(tests) => asked.explain_count(tests)?,
         Work::Facet(work) => asked.explain_facet(work)?,
         Work::Ends(tests, ends) => {
@@ -188,10 +188,10 @@ impl ShapeRun<'_> {
         Ok(Some(access))
     }
 
-    fn explain_page(&self, session: &SessionState, work: &PageWork) -> Result<Option<Access>> {
+    fn explain_page(&self, work: &PageWork) -> Result<Option<Access>> {
         let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
         let has_condition = selection.filter.is_some();
-        if self.few(session, work, &selection)?.is_some() {
+        if self.few(work, &selection)?.is_some() {
             let mut path = self.reader.access(&selection).map_err(failed)?;
             let last = self.page.offset.saturating_add(self.page.limit);
             if !has_condition {

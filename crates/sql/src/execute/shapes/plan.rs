@@ -1,6 +1,5 @@
 //! A shape bound to a table: the engine request, with places for literals.
 
-use jiff::tz::TimeZone;
 use remora_engine::{ColumnType, SortBy, SortKey};
 use remora_mysql::Collation;
 
@@ -12,13 +11,7 @@ use super::{
     },
     table::Table,
 };
-use crate::{
-    Column,
-    catalog::Reader,
-    meaning::types::ExprType,
-    scan::{EngineTable, FewScan},
-    shared::InstanceState,
-};
+use crate::{Column, catalog::Reader, meaning::types::ExprType, shared::InstanceState};
 
 /// The most rows of a search that are collected before they are sent.
 pub(super) const MAX_PAGE_ROWS: u64 = 10_000;
@@ -92,8 +85,8 @@ pub(super) struct PageWork {
     pub sort: Vec<SortKey>,
     /// MATCHes in the select list or ORDER BY. Each must be the one of the condition.
     pub scores: Vec<Match>,
-    /// A scan by key, used if it reads few rows.
-    pub few: Option<FewScan>,
+    /// The positions of the columns if the page is in key order: it may be read by a scan that finds few rows.
+    pub few: Option<Vec<usize>>,
 }
 
 /// A selected value of a row.
@@ -185,7 +178,7 @@ impl Plan {
             items if select.group.is_some() => facet(select, items, &table)?,
             [Item::One(Value::CountRows | Value::CountValues(_), _), ..] => count(select, &table)?,
             [Item::One(Value::Least(_) | Value::Greatest(_), _), ..] => ends(select, &table)?,
-            _ => by_key(&table).or_else(|| page(select, &table, reader))?,
+            _ => by_key(&table).or_else(|| page(select, &table))?,
         };
         Some(Self { table, columns, work, limit: select.limit, offset: select.offset })
     }
@@ -278,7 +271,7 @@ fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<
     Some((Work::Keys(KeyWork { test, fields, branches, order: KeyOrder::AsAsked }), columns))
 }
 
-fn page(select: &Select, table: &Table, reader: &Reader) -> Option<(Work, Vec<Column>)> {
+fn page(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
     // Without condition and LIMIT all rows are wanted. They must be streamed, not collected.
     if select.limit.is_none() && select.condition.is_none() {
         return None;
@@ -331,7 +324,7 @@ fn page(select: &Select, table: &Table, reader: &Reader) -> Option<(Work, Vec<Co
         }
     }
     let by_key = tests.texts.is_empty() && scores.is_empty() && is_key_order(&sort, table);
-    let few = by_key.then(|| few(&page_fields, table, reader)).flatten();
+    let few = by_key.then(|| positions(&page_fields)).flatten();
     Some((Work::Page(PageWork { tests, fields: page_fields, sort, scores, few }), columns))
 }
 
@@ -350,16 +343,13 @@ fn is_key_order(sort: &[SortKey], table: &Table) -> bool {
     }
 }
 
-/// A scan of these columns that is used for few rows.
-fn few(fields: &[PageField], table: &Table, reader: &Reader) -> Option<FewScan> {
+/// The positions of these columns; `None` if one is a score.
+fn positions(fields: &[PageField]) -> Option<Vec<usize>> {
     let position = |field: &PageField| match field {
         PageField::Column(position) => Some(*position),
         PageField::Score | PageField::Weight => None,
     };
-    let positions = fields.iter().map(position).collect::<Option<Vec<usize>>>()?;
-    let (reader, name) = (reader.clone(), table.engine_name.clone());
-    let read = EngineTable::new(reader, &table.name, name, None, TimeZone::UTC).ok()?;
-    read.few_of(&positions)
+    fields.iter().map(position).collect()
 }
 
 fn count(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {

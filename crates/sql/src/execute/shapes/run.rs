@@ -1,9 +1,8 @@
 //! Sends a plan's request to the engine and the rows to the client.
 
-use datafusion::arrow::array::RecordBatch;
 use remora_engine::{
-    Error as EngineError, FacetRequest, Filter, Hit, KeyValues, QueryReport, SearchRequest,
-    Selection, SortBy, Value, ValueRow, ValuesRequest, compare,
+    ColumnBatch, Error as EngineError, FacetRequest, Filter, Hit, KeyValues, QueryReport,
+    ScanRequest, SearchRequest, Selection, SortBy, Value, ValueRow, ValuesRequest, compare,
 };
 
 use remora_mysql::Collation;
@@ -19,13 +18,8 @@ use super::{
     },
 };
 use crate::{
-    Cell, Outcome, Reply, Result,
-    catalog::Reader,
-    error::{from_engine, from_plan},
-    meaning::collation::push_key,
-    output,
-    scan::Most,
-    state::SessionState,
+    Cell, Outcome, Reply, Result, catalog::Reader, error::from_engine,
+    meaning::collation::push_key, scan::Most, state::SessionState,
 };
 
 /// Keys that are looked up before their rows are sent. That many rows stay in the CPU's cache.
@@ -259,13 +253,10 @@ impl ShapeRun<'_> {
         reply: &mut R,
     ) -> Sent {
         let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
-        if let Some(batch) = self.few(session, work, &selection)? {
-            let page = self.page.of(batch.num_rows());
-            let batch = batch.slice(page.start, page.len());
-            reply.columns(&self.plan.columns)?;
-            output::send(&batch, &self.plan.columns, reply)?;
+        if let Some(batches) = self.few(work, &selection)? {
+            let sent = self.send_few(session, &batches, reply)?;
             reply.drain().await?;
-            return Ok(Some(batch.num_rows() as u64));
+            return Ok(Some(sent));
         }
         let Some((request, is_page)) = self.search(work, selection)? else { return Ok(None) };
         let (hits, told) = match self.found(&request, is_page) {
@@ -278,11 +269,12 @@ impl ShapeRun<'_> {
         reply.columns(&self.plan.columns)?;
         let zone = session.variables.time_zone.zone.clone();
         let mut row = Vec::with_capacity(work.fields.len());
-        for hit in &hits {
+        let sent = hits.len() as u64;
+        for hit in hits {
             row.clear();
-            let mut values = hit.fields.iter();
+            let mut values = hit.fields.into_iter();
             row.extend(work.fields.iter().map(|field| match field {
-                PageField::Column(_) => values.next().cloned().unwrap_or(Value::Null),
+                PageField::Column(_) => values.next().unwrap_or(Value::Null),
                 PageField::Score => Value::Float(hit.score.unwrap_or(0.0)),
                 PageField::Weight => Value::Int(hit.score.unwrap_or(0.0) as i64),
             }));
@@ -293,7 +285,7 @@ impl ShapeRun<'_> {
             Some((report, None)) => session.note_best(&request.selection, &report),
             None => {}
         }
-        Ok(Some(hits.len() as u64))
+        Ok(Some(sent))
     }
 
     /// The rows of a search, with the search report and the total if it was counted. `None` if there may be more rows
@@ -354,18 +346,50 @@ impl ShapeRun<'_> {
     }
 
     /// The rows up to the end of the page, if a scan by key reads only few. They come without a search report.
-    pub fn few(
+    pub fn few(&self, work: &PageWork, selection: &Selection) -> Result<Option<Vec<ColumnBatch>>> {
+        let Some(columns) = &work.few else { return Ok(None) };
+        let Page { limit, offset } = self.page;
+        let request = ScanRequest {
+            table: selection.table.clone(),
+            filter: selection.filter.clone(),
+            columns: columns.clone(),
+            batch_rows: CHUNK,
+            in_key_order: true,
+            limit: self.plan.limit.is_some().then(|| offset.saturating_add(limit)),
+            ..ScanRequest::default()
+        };
+        let scan = self.reader.scan_few(request, Most::HERE.documents).map_err(failed)?;
+        let Some(scan) = scan else { return Ok(None) };
+        let (mut batches, mut bytes) = (Vec::new(), 0);
+        for batch in scan {
+            let batch = batch.map_err(failed)?;
+            bytes += batch.bytes();
+            if bytes > Most::HERE.bytes {
+                return Ok(None);
+            }
+            batches.push(batch);
+        }
+        Ok(Some(batches))
+    }
+
+    /// Sends the rows of the page and returns their number.
+    fn send_few<R: Reply>(
         &self,
         session: &SessionState,
-        work: &PageWork,
-        selection: &Selection,
-    ) -> Result<Option<RecordBatch>> {
-        let Some(few) = &work.few else { return Ok(None) };
-        let Page { limit, offset } = self.page;
-        let wanted = self.plan.limit.is_some().then(|| offset.saturating_add(limit));
+        batches: &[ColumnBatch],
+        reply: &mut R,
+    ) -> Result<u64> {
+        reply.columns(&self.plan.columns)?;
         let zone = &session.variables.time_zone.zone;
-        let read = few.read(self.reader, selection.filter.clone(), wanted, zone, Most::HERE);
-        read.map_err(from_plan)
+        let page = self.page.of(batches.iter().map(|batch| batch.rows).sum());
+        let rows = batches.iter().flat_map(|batch| (0..batch.rows).map(move |row| (batch, row)));
+        let mut values: Vec<Value> = Vec::with_capacity(self.plan.columns.len());
+        for (batch, row) in rows.skip(page.start).take(page.len()) {
+            values.clear();
+            values.extend(batch.columns.iter().map(|column| column.value(row)));
+            send(reply, &self.plan.columns, &values, zone)?;
+        }
+        Ok(page.len() as u64)
     }
 
     /// Whether the selected scores are those of the condition's MATCH.

@@ -137,6 +137,14 @@ impl Json {
         out
     }
 
+    /// Its text, without quotes if it is a string.
+    pub(crate) fn into_plain_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            value => value.text(),
+        }
+    }
+
     /// Its text over several lines.
     pub(crate) fn pretty(&self) -> String {
         let mut out = String::new();

@@ -1,10 +1,11 @@
 //! Functions over JSON documents.
 
+use datafusion::logical_expr::{Expr, expr::ScalarFunction};
 use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
     call::{Call, Typing},
-    function::{Definition, MANY},
+    function::{Definition, Dialect, Function, MANY},
     json::{self, ArrayCell, Json, MAX_DEPTH, Path, Step},
     types::{ExprType, UNBOUNDED, coercibility},
     value::V,
@@ -18,7 +19,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth(JSON_ROWS, 1, 1, rows),
     Definition::new("json_extract", 2, MANY, json_type, extract),
     Definition::new("->>", 2, 2, long_text, extract_unquoted),
-    Definition::new("json_unquote", 1, 1, unquote_type, unquote),
+    Definition::new("json_unquote", 1, 1, unquote_type, unquote).expanding(expand_unquote),
     Definition::new("json_quote", 1, 1, quote_type, quote),
     Definition::new("json_object", 0, MANY, json_type, object),
     Definition::new("json_array", 0, MANY, json_type, array),
@@ -137,15 +138,8 @@ fn extract<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(V::or_null(extract_json(args)?, |found| json::to_value(&found)))
 }
 
-fn plain_text(value: &Json) -> String {
-    match value {
-        Json::Text(text) => text.clone(),
-        value => value.text(),
-    }
-}
-
 fn extract_unquoted<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(extract_json(args)?, |found| V::text(plain_text(&found))))
+    Ok(V::or_null(extract_json(args)?, |found| V::text(found.into_plain_text())))
 }
 
 fn unquote<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
@@ -156,11 +150,22 @@ fn unquote<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             let text = value.string().unwrap_or_default();
             let quoted = text.len() > 1 && text.starts_with('"') && text.ends_with('"');
             match quoted {
-                true => V::text(plain_text(&json::parse_argument(&text, 1, "json_unquote")?)),
+                true => V::text(json::parse_argument(&text, 1, "json_unquote")?.into_plain_text()),
                 false => V::text(text.into_owned()),
             }
         }
     })
+}
+
+/// `JSON_UNQUOTE(JSON_EXTRACT(document, path))` is `document ->> path`, which makes no document of what it finds.
+fn expand_unquote(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    let [Expr::ScalarFunction(inner)] = args else { return Ok(None) };
+    if inner.name() != "json_extract" || inner.args.len() != 2 {
+        return Ok(None);
+    }
+    let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
+    let udf = Function::udf("->>", dialect);
+    Ok(udf.map(|udf| Expr::ScalarFunction(ScalarFunction::new_udf(udf, inner.args.clone()))))
 }
 
 fn quote<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {

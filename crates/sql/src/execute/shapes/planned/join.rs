@@ -1,10 +1,15 @@
 //! Joins of two batches.
 
+use std::hash::Hash;
+
 use datafusion::{
     arrow::{
-        array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array},
+        array::{
+            Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, UInt32Array,
+            UInt64Array,
+        },
         compute::take,
-        datatypes::DataType,
+        datatypes::{DataType, Int64Type, UInt64Type},
         row::{RowConverter, Rows, SortField},
     },
     common::{JoinSide, JoinType, exec_err},
@@ -71,40 +76,62 @@ fn pairs(
     (other_keys, other_rows): (&[ArrayRef], usize),
     most: usize,
 ) -> PlanResult<Option<(Vec<u32>, Vec<u32>)>> {
-    let (mut first, mut other) = (Vec::new(), Vec::new());
     if first_keys.is_empty() {
         if first_rows.saturating_mul(other_rows) > most {
             return Ok(None);
         }
+        let (mut first, mut other) = (Vec::new(), Vec::new());
         for row in 0..first_rows as u32 {
             first.extend(std::iter::repeat_n(row, other_rows));
             other.extend(0..other_rows as u32);
         }
         return Ok(Some((first, other)));
     }
+    if let ([of_first], [of_other]) = (first_keys, other_keys)
+        && of_first.data_type() == of_other.data_type()
+        && let (Some(sought), Some(held)) = (Integers::of(of_first), Integers::of(of_other))
+    {
+        let held = Held::new(other_rows, |row| held.get(row));
+        return Ok(held.pairs(first_rows, |row| sought.get(row), most));
+    }
     let fields = first_keys.iter().map(|key| SortField::new(key.data_type().clone()));
     let converter = RowConverter::new(fields.collect())?;
     let (sought, held) =
         (converter.convert_columns(first_keys)?, converter.convert_columns(other_keys)?);
-    let held = Held::new(&held, other_keys);
-    for row in 0..first_rows {
-        if first_keys.iter().any(|key| key.is_null(row)) {
-            continue;
-        }
-        for same in held.rows_of(sought.row(row).as_ref()) {
-            first.push(row as u32);
-            other.push(same);
-        }
-        if first.len() > most {
-            return Ok(None);
+    let held = Held::new(other_rows, |row| key(&held, other_keys, row));
+    Ok(held.pairs(first_rows, |row| key(&sought, first_keys, row), most))
+}
+
+/// The key of a row; `None` if a part of it is NULL.
+fn key<'r>(rows: &'r Rows, keys: &[ArrayRef], row: usize) -> Option<&'r [u8]> {
+    keys.iter().all(|key| key.is_valid(row)).then(|| rows.row(row).data())
+}
+
+/// A column of integers, or of what is held as such.
+pub(super) enum Integers<'a> {
+    Signed(&'a Int64Array),
+    Unsigned(&'a UInt64Array),
+}
+
+impl<'a> Integers<'a> {
+    /// The column; `None` if it holds something else.
+    pub(super) fn of(column: &'a ArrayRef) -> Option<Self> {
+        let signed = column.as_primitive_opt::<Int64Type>().map(Self::Signed);
+        signed.or_else(|| column.as_primitive_opt::<UInt64Type>().map(Self::Unsigned))
+    }
+
+    /// The bits of a row's number; `None` if it is NULL.
+    pub(super) fn get(&self, row: usize) -> Option<u64> {
+        match self {
+            Self::Signed(column) => column.is_valid(row).then(|| column.value(row).cast_unsigned()),
+            Self::Unsigned(column) => column.is_valid(row).then(|| column.value(row)),
         }
     }
-    Ok(Some((first, other)))
 }
 
 /// A hash table of one side: its rows by key.
-struct Held<'r> {
-    firsts: FxHashMap<&'r [u8], u32>,
+struct Held<K> {
+    firsts: FxHashMap<K, u32>,
     /// For each row, the next row with the same key.
     next: Vec<u32>,
 }
@@ -112,17 +139,14 @@ struct Held<'r> {
 /// Ends a chain of rows.
 const END: u32 = u32::MAX;
 
-impl<'r> Held<'r> {
-    fn new(rows: &'r Rows, keys: &[ArrayRef]) -> Self {
-        let count = rows.num_rows();
+impl<K: Eq + Hash> Held<K> {
+    /// The rows that have a key.
+    fn new(count: usize, key: impl Fn(usize) -> Option<K>) -> Self {
         let mut held = Self { firsts: FxHashMap::default(), next: vec![END; count] };
         held.firsts.reserve(count);
         // Backwards, so that the rows of each chain ascend.
         for row in (0..count).rev() {
-            if keys.iter().any(|key| key.is_null(row)) {
-                continue;
-            }
-            let after = held.firsts.insert(rows.row(row).data(), row as u32);
+            let after = key(row).and_then(|key| held.firsts.insert(key, row as u32));
             if let (Some(after), Some(next)) = (after, held.next.get_mut(row)) {
                 *next = after;
             }
@@ -130,11 +154,32 @@ impl<'r> Held<'r> {
         held
     }
 
-    fn rows_of(&self, key: &[u8]) -> impl Iterator<Item = u32> {
+    fn rows_of(&self, key: &K) -> impl Iterator<Item = u32> {
         let first = self.firsts.get(key).copied();
         std::iter::successors(first, |row| {
             self.next.get(*row as usize).copied().filter(|next| *next != END)
         })
+    }
+
+    /// Pairs of each of the `first` rows of the other side with the rows of the same key; `None` if there are too many.
+    fn pairs(
+        &self,
+        first: usize,
+        key: impl Fn(usize) -> Option<K>,
+        most: usize,
+    ) -> Option<(Vec<u32>, Vec<u32>)> {
+        let (mut firsts, mut others) = (Vec::new(), Vec::new());
+        for row in 0..first {
+            let Some(key) = key(row) else { continue };
+            for same in self.rows_of(&key) {
+                firsts.push(row as u32);
+                others.push(same);
+            }
+            if firsts.len() > most {
+                return None;
+            }
+        }
+        Some((firsts, others))
     }
 }
 

@@ -13,6 +13,7 @@ use super::{
     by_row::RowQuery,
     fixed,
     from::Tables,
+    likely::Likely,
     pure::is_pure,
     steps,
     taken::Taken,
@@ -101,6 +102,7 @@ pub(super) async fn plan(
         calls,
         columns,
         selects,
+        likely: Likely::default(),
         given_up: AtomicU32::new(0),
     })
 }

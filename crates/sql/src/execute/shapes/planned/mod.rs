@@ -13,6 +13,7 @@ mod by_row;
 mod from;
 mod group;
 mod join;
+mod likely;
 mod make;
 mod pure;
 mod read;
@@ -54,6 +55,7 @@ use crate::{
     state::SessionState,
 };
 use by_row::RowQuery;
+use likely::Likely;
 use taken::Sum;
 use tree::PlanNode;
 use views::NamedView;
@@ -99,6 +101,7 @@ pub(super) struct Plan {
     columns: Vec<Column>,
     /// The number of its SELECTs.
     selects: usize,
+    likely: Likely,
     /// How many runs in a row were abandoned because of too many rows.
     given_up: AtomicU32,
 }

@@ -15,7 +15,7 @@ use remora_engine::Filter;
 use rustc_hash::FxHashSet;
 
 use super::{
-    join::joined,
+    join::{Integers, joined},
     run::PlannedRun,
     steps::{Expression, Step, evaluated, of_columns, one_row},
     trace::{Keys, ReadRows},
@@ -37,8 +37,9 @@ pub(super) struct Reading<'a> {
 
 /// A scan with its own conditions only.
 struct Opened<'a> {
-    /// `None` if there are too many rows, or they were read already.
+    /// `None` if there are too many rows, if they were read already, or if it has no conditions.
     rows: Option<FewRows<'a>>,
+    /// The number of its rows; `u64::MAX` if there are too many.
     count: u64,
 }
 
@@ -64,11 +65,7 @@ impl<'a> Reading<'a> {
         for scan in of.scans() {
             let opened = match &this.given {
                 Some((given, _)) if *given == scan => Opened { rows: None, count: 0 },
-                _ => {
-                    let rows = this.open(scan, Vec::new())?;
-                    let count = rows.as_ref().map_or(u64::MAX, FewRows::rows);
-                    Opened { rows, count }
-                }
+                _ => this.opened(scan)?,
             };
             if let Some(place) = this.scans.get_mut(scan) {
                 *place = opened;
@@ -99,6 +96,22 @@ impl<'a> Reading<'a> {
             Of::Union(union) => self.united(union, &[]),
             Of::OneRow => one_row().map(Some),
         }
+    }
+
+    fn opened(&self, scan: usize) -> PlanResult<Opened<'a>> {
+        let has_own = self.asked.filters.get(scan).is_some_and(Option::is_some);
+        if let Some(read) = self.asked.plan.reads.get(scan)
+            && !has_own
+            && read.scan.is_of_all()
+        {
+            // Mostly it is read by keys of another table, so it is opened when these are known.
+            let rows = read.scan.row_count(&self.asked.reader)?;
+            let count = if rows > self.most.documents { u64::MAX } else { rows };
+            return Ok(Opened { rows: None, count });
+        }
+        let rows = self.open(scan, Vec::new())?;
+        let count = rows.as_ref().map_or(u64::MAX, FewRows::rows);
+        Ok(Opened { rows, count })
     }
 
     fn open(&self, scan: usize, more: Vec<Filter>) -> PlanResult<Option<FewRows<'a>>> {
@@ -332,11 +345,25 @@ impl SoughtValues {
 
 /// The distinct values, without NULL.
 fn distinct(values: &ArrayRef) -> PlanResult<ArrayRef> {
-    let fields = vec![SortField::new(values.data_type().clone())];
-    let rows = RowConverter::new(fields)?.convert_columns(std::slice::from_ref(values))?;
-    let mut known: FxHashSet<&[u8]> = FxHashSet::default();
-    let new =
-        |row: &u32| values.is_valid(*row as usize) && known.insert(rows.row(*row as usize).data());
-    let firsts: Vec<u32> = (0..values.len() as u32).filter(new).collect();
+    let firsts: Vec<u32> = match Integers::of(values) {
+        Some(integers) => {
+            let mut known: FxHashSet<u64> = FxHashSet::default();
+            let new = |row: &u32| integers.get(*row as usize).is_some_and(|it| known.insert(it));
+            (0..values.len() as u32).filter(new).collect()
+        }
+        None => {
+            let fields = vec![SortField::new(values.data_type().clone())];
+            let rows = RowConverter::new(fields)?.convert_columns(std::slice::from_ref(values))?;
+            let mut known: FxHashSet<&[u8]> = FxHashSet::default();
+            let new = |row: &u32| {
+                let row = *row as usize;
+                values.is_valid(row) && known.insert(rows.row(row).data())
+            };
+            (0..values.len() as u32).filter(new).collect()
+        }
+    };
+    if firsts.len() == values.len() {
+        return Ok(Arc::clone(values));
+    }
     Ok(take(values, &UInt32Array::from(firsts), None)?)
 }

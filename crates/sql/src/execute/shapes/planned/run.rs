@@ -19,6 +19,7 @@ use remora_engine::{Filter, SortKey};
 use super::{
     super::{explain::Explained, lift::Constants, plan::MAX_PAGE_ROWS},
     Plan, Read,
+    likely::more_rows,
     read::Reading,
     said,
     steps::{Expression, Step, evaluated, one_row},
@@ -368,7 +369,7 @@ impl PlannedRun {
             return Ok(Some(batch));
         }
         let Some(batch) = reading.all(of)? else { return Ok(None) };
-        self.finished(batch, 0, self.plan.cut())
+        self.finished(batch, 0, self.plan.cut(), false)
     }
 
     /// Whether the page is likely to be filled by fewer rows of the ordered scan than a join would read at least.
@@ -383,7 +384,7 @@ impl PlannedRun {
     /// The rows of a plan over several tables; `None` if that exceeds the limits.
     fn joined(&self, of: &Of, most: Most) -> PlanResult<Option<RecordBatch>> {
         let Some(batch) = Reading::new(self, of, most, None)?.all(of)? else { return Ok(None) };
-        self.finished(batch, 0, self.plan.cut())
+        self.finished(batch, 0, self.plan.cut(), false)
     }
 
     /// The rows of a plan over one table; `None` if that exceeds the limits.
@@ -429,22 +430,26 @@ impl PlannedRun {
         };
         // An empty batch has the scan's columns, so all steps must still be applied to it.
         let done = if batches.is_empty() { 0 } else { by_row };
-        self.finished(joined(&schema, batches)?, done, cut)
+        self.finished(joined(&schema, batches)?, done, cut, false)
     }
 
     /// Applies the steps after the first `done` ones and cuts the rows to the page before the step `cut`; `None` if
-    /// that exceeds the limits.
+    /// that exceeds the limits. Rows that are `in_order` already are not sorted.
     fn finished(
         &self,
         batch: RecordBatch,
         done: usize,
         cut: usize,
+        in_order: bool,
     ) -> PlanResult<Option<RecordBatch>> {
         let steps = &self.plan.root.steps;
         let mut batch = batch;
         for (at, step) in steps.iter().enumerate().skip(done) {
             if at == cut {
                 batch = self.page.of(&batch);
+            }
+            if in_order && matches!(step, Step::Sort(_)) {
+                continue;
             }
             self.check()?;
             let started = self.started();
@@ -464,8 +469,8 @@ impl PlannedRun {
         };
         let Some(read) = self.plan.reads.get(*scan) else { return Ok(None) };
         let each_is_shown = self.plan.each_is_shown();
-        let mut count = last;
-        for _ in 0..WALKS {
+        let mut count = if each_is_shown { last } else { self.plan.likely.rows(last) };
+        for walk in 0..WALKS {
             let filter = self.filters.get(*scan).cloned().flatten();
             let sort = (order.as_slice(), count as usize);
             let started = self.started();
@@ -480,12 +485,17 @@ impl PlannedRun {
                 of => Reading::new(self, of, Most::HERE, Some((*scan, first)))?.all(of)?,
             };
             let Some(batch) = batch else { return Ok(None) };
-            let finished = self.finished(batch, 0, self.plan.cut())?;
+            let finished = self.finished(batch, 0, self.plan.cut(), true)?;
             let Some(batch) = finished else { return Ok(None) };
-            if each_is_shown || is_all || batch.num_rows() as u64 == self.page.limit {
+            let found = batch.num_rows() as u64;
+            if each_is_shown || is_all || found == self.page.limit {
+                if walk == 0 {
+                    self.plan.likely.was_enough();
+                }
                 return Ok(Some(batch));
             }
-            count = more_rows(count, batch.num_rows() as u64, last);
+            self.plan.likely.was_too_few(count, found);
+            count = more_rows(count, found, last);
         }
         Ok(None)
     }
@@ -544,14 +554,6 @@ impl PlannedRun {
             false => Ok(()),
         }
     }
-}
-
-/// How many first rows to try next after `tried` rows gave only `found` result rows: about as many as fill a page if
-/// the share stays the same, and a quarter more.
-fn more_rows(tried: u64, found: u64, page: u64) -> u64 {
-    let likely = tried.saturating_mul(page) / found.max(1);
-    let likely = likely.saturating_add(likely / 4);
-    likely.clamp(tried.saturating_mul(2), tried.saturating_mul(2 * FEW_PAGES)).min(MAX_PAGE_ROWS)
 }
 
 /// The value of a scalar subquery's rows, or whether EXISTS has rows; `None` if a scalar subquery has several.

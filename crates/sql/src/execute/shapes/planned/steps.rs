@@ -164,6 +164,13 @@ impl Step {
         }
     }
 
+    /// Whether another step would sort again by the first keys that this one sorts by.
+    pub(super) fn sorts_as(&self, other: &Self) -> bool {
+        let (Self::Sort(keys), Self::Sort(others)) = (self, other) else { return false };
+        let mut pairs = keys.iter().zip(others);
+        others.len() <= keys.len() && pairs.all(|((_, mine), (_, other))| mine == other)
+    }
+
     /// Whether it gives exactly one row for each row, in the same order.
     pub(super) fn keeps_rows(&self) -> bool {
         matches!(self, Self::Project(..) | Self::Beside(_))
@@ -230,7 +237,8 @@ impl Step {
         // Nothing is evaluated for no rows: that might raise an error.
         let is_empty = batch.num_rows() == 0;
         match self {
-            Self::Filter(_) | Self::Sort(_) if is_empty => Ok(batch.clone()),
+            Self::Filter(_) if is_empty => Ok(batch.clone()),
+            Self::Sort(_) if batch.num_rows() <= 1 => Ok(batch.clone()),
             Self::Project(_, schema) if is_empty => Ok(RecordBatch::new_empty(Arc::clone(schema))),
             Self::Filter(predicate) => {
                 let kept = evaluated(predicate, batch, asked)?;
@@ -308,5 +316,9 @@ fn sorted(
     let rows = RowConverter::new(fields)?.convert_columns(&columns)?;
     let mut order: Vec<u32> = (0..batch.num_rows() as u32).collect();
     order.sort_by(|one, other| rows.row(*one as usize).cmp(&rows.row(*other as usize)));
+    if order.is_sorted() {
+        // They were in this order already.
+        return Ok(batch.clone());
+    }
     Ok(take_record_batch(batch, &UInt32Array::from(order))?)
 }

@@ -215,6 +215,10 @@ fn plans_are_kept_for_windows_and_queries_within() {
         "SELECT id, SUM(kind) OVER (ORDER BY id) AS s, AVG(kind * 2) OVER (PARTITION BY UPPER(body) ORDER BY id ROWS 2 PRECEDING) AS a FROM articles WHERE id > @ ORDER BY id",
         "SELECT s.o, s.n, SUM(s.price) OVER (ORDER BY s.w, s.d, s.o, s.n) AS so_far, MAX(CONCAT(s.item, 'x')) OVER (PARTITION BY s.w) AS m FROM shop.sold s WHERE s.d <> @ ORDER BY s.w, s.d, s.o, s.n",
         "SELECT id, kind, COUNT(*) OVER (), ROW_NUMBER() OVER (PARTITION BY kind ORDER BY id DESC) FROM articles WHERE id <> @",
+        "SELECT id, NTILE(3) OVER (PARTITION BY kind ORDER BY id), DENSE_RANK() OVER (PARTITION BY kind ORDER BY body), LEAD(body) OVER (PARTITION BY kind ORDER BY id) FROM articles WHERE id > @ ORDER BY id",
+        "SELECT id, PERCENT_RANK() OVER (ORDER BY kind), CUME_DIST() OVER (ORDER BY kind), FIRST_VALUE(id) OVER (PARTITION BY note ORDER BY id), NTH_VALUE(id, 2) OVER (PARTITION BY note ORDER BY id) FROM articles WHERE id <> @ ORDER BY id",
+        "SELECT id, LAST_VALUE(kind) OVER w, MIN(kind) OVER w, COUNT(*) OVER w FROM articles WHERE id > @ WINDOW w AS (PARTITION BY body ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) ORDER BY id",
+        "SELECT s.o, s.n, SUM(s.price) OVER (PARTITION BY s.w, s.d ORDER BY s.o) AS so_far, AVG(s.item) OVER (PARTITION BY s.w ORDER BY s.o RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) AS a FROM shop.sold s WHERE s.n <> @ ORDER BY s.w, s.d, s.o, s.n",
         "SELECT k.i, (SELECT COUNT(*) FROM shop.sold s WHERE s.item = k.i) AS n FROM shop.stock k WHERE k.w = @",
         "SELECT k.i, (SELECT MAX(s.price) FROM shop.sold s WHERE s.item = k.i AND s.n < 4) + 1 AS n FROM shop.stock k WHERE k.w = @",
         "SELECT t.b, t.n FROM (SELECT body AS b, COUNT(*) AS n FROM articles GROUP BY body) AS t JOIN articles a ON a.body = t.b WHERE a.id = @",
@@ -222,6 +226,22 @@ fn plans_are_kept_for_windows_and_queries_within() {
         let texts = ["1", "2", "3", "0", "77"].map(|literal| template.replace('@', literal));
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         fixture.kept(&texts, template.contains("LIMIT"));
+    }
+}
+
+#[test]
+fn pages_are_filled_however_many_first_rows_are_dropped() {
+    let mut fixture = fixture();
+    for template in [
+        "SELECT s.o, s.n, s.item FROM shop.sold s LEFT JOIN shop.stock k ON k.w = s.w AND k.i = s.item WHERE s.o <> @ AND k.q IS NULL ORDER BY s.w DESC, s.d DESC, s.o DESC, s.n DESC LIMIT 6",
+        "SELECT s.o, s.n, k.q FROM shop.sold s JOIN shop.stock k ON k.w = s.w AND k.i = s.item WHERE s.o > @ AND s.n + k.i > 9 ORDER BY s.w, s.d, s.o, s.n LIMIT 3, 8",
+        "SELECT id + 1 FROM articles WHERE id > @ AND UPPER(body) LIKE 'Q%' ORDER BY id LIMIT 5",
+    ] {
+        // A plan learns from each run.
+        let texts = (0..24).map(|literal| template.replace('@', &(literal % 9).to_string()));
+        let texts: Vec<String> = texts.collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        fixture.kept(&texts, true);
     }
 }
 

@@ -166,7 +166,9 @@ impl Reading {
             for expression in &step.expressions() {
                 self.examine(expression)?;
             }
-            part.steps.push(step);
+            if !part.steps.last().is_some_and(|last| last.sorts_as(&step)) {
+                part.steps.push(step);
+            }
         }
         Some(part)
     }

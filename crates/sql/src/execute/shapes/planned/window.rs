@@ -1,39 +1,46 @@
-//! Window functions over one batch, by DataFusion's operators.
+//! Window functions over one batch: DataFusion's functions, without its operators, whose set-up costs more than a few
+//! rows do.
 
-use std::sync::{Arc, LazyLock};
+use std::{any::Any, ops::Range, sync::Arc};
 
 use datafusion::{
-    arrow::array::RecordBatch,
-    common::exec_err,
-    datasource::{memory::MemorySourceConfig, source::DataSourceExec},
+    arrow::{
+        array::{Array, ArrayRef, RecordBatch},
+        compute::{SortColumn, concat},
+        datatypes::SchemaRef,
+    },
+    common::utils::evaluate_partition_ranges,
     error::Result as PlanResult,
-    execution::TaskContext,
     physical_expr::{LexOrdering, OrderingRequirements, PhysicalSortExpr, window::WindowExpr},
     physical_plan::{
-        ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions,
+        ExecutionPlan, InputOrderMode,
         windows::{BoundedWindowAggExec, WindowAggExec},
     },
 };
-use futures::{FutureExt, TryStreamExt};
 
 use super::steps::{Expression, of_columns};
 
-/// A task context for operators that need no session.
-static TASK: LazyLock<Arc<TaskContext>> = LazyLock::new(Arc::default);
-
-/// A window operator, and the order that its input must have.
+/// Window functions of the same partitions and order.
 pub(super) struct Window {
-    plan: Arc<dyn ExecutionPlan>,
+    functions: Vec<Arc<dyn WindowExpr>>,
+    /// The schema of the rows with the functions' values.
+    schema: SchemaRef,
+    /// The order that the rows must have.
     order: Option<LexOrdering>,
 }
 
 impl Window {
-    /// The window operator; `None` if the plan is another operator.
+    /// The window functions of an operator; `None` if the plan is another operator, or its rows are not in the order of
+    /// the partitions.
     pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Option<Self> {
-        let any: &dyn std::any::Any = plan.as_ref();
-        if !any.is::<WindowAggExec>() && !any.is::<BoundedWindowAggExec>() {
-            return None;
-        }
+        let any: &dyn Any = plan.as_ref();
+        let functions = match any.downcast_ref::<WindowAggExec>() {
+            Some(plan) => plan.window_expr(),
+            None => {
+                let plan = any.downcast_ref::<BoundedWindowAggExec>()?;
+                (plan.input_order_mode == InputOrderMode::Sorted).then(|| plan.window_expr())?
+            }
+        };
         let required = plan.required_input_ordering().pop().flatten();
         let required = required.map(OrderingRequirements::into_single);
         let order = required.and_then(|keys| {
@@ -42,7 +49,7 @@ impl Window {
                 PhysicalSortExpr { expr: key.expr, options }
             }))
         });
-        Some(Self { plan: Arc::clone(plan), order })
+        Some(Self { functions: functions.to_vec(), schema: plan.schema(), order })
     }
 
     /// The order that its input must have.
@@ -52,17 +59,12 @@ impl Window {
 
     /// The number of result columns.
     pub(super) fn width(&self) -> usize {
-        self.plan.schema().fields().len()
+        self.schema.fields().len()
     }
 
     pub(super) fn expressions(&self) -> Vec<Expression> {
-        let any: &dyn std::any::Any = self.plan.as_ref();
-        let functions: &[Arc<dyn WindowExpr>] = match any.downcast_ref::<WindowAggExec>() {
-            Some(plan) => plan.window_expr(),
-            None => any.downcast_ref::<BoundedWindowAggExec>().map_or(&[], |it| it.window_expr()),
-        };
         let mut expressions = Vec::new();
-        for function in functions {
+        for function in &self.functions {
             expressions.extend(function.expressions());
             expressions.extend(function.partition_by().iter().cloned());
             expressions.extend(function.order_by().iter().map(|key| Arc::clone(&key.expr)));
@@ -72,23 +74,43 @@ impl Window {
 
     /// The rows with the window functions' values appended. The rows must be in the operator's order.
     pub(super) fn apply(&self, batch: &RecordBatch) -> PlanResult<RecordBatch> {
-        let schema = self.plan.schema();
-        let [input] = self.plan.children()[..] else { return exec_err!("a window is of no rows") };
         if batch.num_rows() == 0 {
-            return Ok(RecordBatch::new_empty(schema));
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
         }
-        let held = input.schema();
-        let rows = of_columns(&held, batch.columns().to_vec(), batch.num_rows())?;
-        let source = MemorySourceConfig::try_new(&[vec![rows]], held, None)?;
-        let source = source.try_with_sort_information(self.order.iter().cloned().collect())?;
-        let source = DataSourceExec::from_data_source(source);
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        let plan = Arc::clone(&self.plan).replace_children(vec![source], options)?;
-        let made = plan.execute(0, Arc::clone(&TASK))?.try_collect::<Vec<_>>();
-        // All rows are in memory, so this future never waits.
-        let Some(made) = tokio::task::unconstrained(made).now_or_never() else {
-            return exec_err!("a window waits");
-        };
-        Ok(datafusion::arrow::compute::concat_batches(&schema, &made?)?)
+        let partitions = self.partitions(batch)?;
+        let mut columns = batch.columns().to_vec();
+        for function in &self.functions {
+            columns.push(values(function.as_ref(), batch, &partitions)?);
+        }
+        of_columns(&self.schema, columns, batch.num_rows())
     }
+
+    /// The rows of each partition.
+    fn partitions(&self, batch: &RecordBatch) -> PlanResult<Vec<Range<usize>>> {
+        let by = self.functions.first().map_or(&[][..], |function| function.partition_by());
+        let column = |key: &Expression| {
+            let values = key.evaluate(batch)?.into_array(batch.num_rows())?;
+            Ok(SortColumn { values, options: None })
+        };
+        let columns = by.iter().map(column).collect::<PlanResult<Vec<_>>>()?;
+        evaluate_partition_ranges(batch.num_rows(), &columns)
+    }
+}
+
+/// A function's values, partition by partition.
+fn values(
+    function: &dyn WindowExpr,
+    batch: &RecordBatch,
+    partitions: &[Range<usize>],
+) -> PlanResult<ArrayRef> {
+    let of_partition =
+        |rows: &Range<usize>| function.evaluate(&batch.slice(rows.start, rows.len()));
+    let mut parts = partitions.iter().map(of_partition).collect::<PlanResult<Vec<_>>>()?;
+    if parts.len() == 1
+        && let Some(only) = parts.pop()
+    {
+        return Ok(only);
+    }
+    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+    Ok(concat(&parts)?)
 }
