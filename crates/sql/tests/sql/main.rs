@@ -12,6 +12,7 @@ mod isolation;
 mod joins;
 mod json_table;
 mod metadata;
+mod modes;
 mod path_letters;
 mod positions;
 mod scores;
