@@ -470,6 +470,8 @@ error_codes! {
     JsonValueMissing = 3966 "22035",
     /// JSON_VALUE: there are several values.
     JsonValueSeveral = 3967 "22034",
+    /// A regular expression and what it is sought in have different character sets.
+    CharacterSetMismatch = 3995 "HY000",
     /// A table without columns.
     TableNeedsColumns = 4028 "HY000",
     /// The client was silent for too long.

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::{
     tokenizer::{Location, Span, Token as Out, TokenWithSpan, Word},
 };
 use remora_engine::Value;
-use remora_mysql::{Token, TokenKind, unquoted};
+use remora_mysql::{Charset, Token, TokenKind, unquoted};
 
 use super::{Source, Tokens, depth, dialect::MySql, groups, keywords, near, refused, sent_bytes};
 use crate::{Error, Result};
@@ -303,6 +303,13 @@ impl<'a> Converter<'a> {
             self.push(token, Out::HexStringLiteral(hex_digits(&plain)));
             return Ok(taken);
         }
+        // The client's bytes are meant to be of another character set than its own.
+        let is_other = |other: Charset| other != client && !(other.is_utf8() && client.is_utf8());
+        if !plain.is_ascii() && self.introduced(at).is_some_and(is_other) {
+            plain = sent_bytes(plain, self.source.mode);
+            self.push(token, Out::HexStringLiteral(hex_digits(&plain)));
+            return Ok(taken);
+        }
         let converted = match String::from_utf8(plain) {
             Ok(text) => Out::SingleQuotedString(text),
             Err(error) if self.is_binary(at) => {
@@ -317,6 +324,13 @@ impl<'a> Converter<'a> {
         };
         self.push(token, converted);
         Ok(taken)
+    }
+
+    /// The character set that stands before a text, as in `_latin1'x'`.
+    fn introduced(&self, at: usize) -> Option<Charset> {
+        let before = self.source.tokens.get(at.checked_sub(1)?)?;
+        let name = self.source.bytes(before).strip_prefix(b"_")?;
+        Charset::named(std::str::from_utf8(name).ok()?)
     }
 
     /// Whether `_binary` stands before.

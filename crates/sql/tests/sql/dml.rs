@@ -19,7 +19,7 @@ use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 
 /// The scripts.
-const SCRIPTS: [&str; 16] = [
+const SCRIPTS: [&str; 17] = [
     "insert",
     "derived",
     "duplicate",
@@ -36,6 +36,7 @@ const SCRIPTS: [&str; 16] = [
     "keys",
     "views",
     "modes",
+    "bytes",
 ];
 
 /// A statement, MySQL's result, and whether the result is known to differ.
@@ -273,4 +274,9 @@ async fn views() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_tables_keep_in_any_sql_mode() {
     check("modes").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_beside_texts() {
+    check("bytes").await;
 }
