@@ -69,6 +69,14 @@ pub(crate) fn value_where(condition: Expr, value: Expr) -> Expr {
     }
 }
 
+/// A truth whose value no rule of plans knows, so that what stands beside it is evaluated.
+pub(crate) fn undecided(truth: Expr) -> Expr {
+    match function::Function::udf("undecided", function::Dialect::default()) {
+        Some(undecided) => Expr::ScalarFunction(ScalarFunction::new_udf(undecided, vec![truth])),
+        None => truth,
+    }
+}
+
 /// What a plan goes through before DataFusion's own rules.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     vec![Arc::new(rules::Meaning)]

@@ -21,5 +21,6 @@ mod sets;
 mod statements;
 #[path = "../support/mod.rs"]
 mod support;
+mod variables;
 mod views;
 mod words;

@@ -56,6 +56,10 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("collation_key", 2, 2, bytes_type, collation_key),
     Definition::new("row_key", 1, MANY, bytes_type, row_key),
     Definition::new("json_order", 2, 2, order_type, json_order),
+    Definition::truth("undecided", 1, 1, |call, args| {
+        Ok(V::or_null(args.first().and_then(|truth| truth.is_true(call)), V::truth))
+    })
+    .volatile(),
     Definition::new("text_of_bytes", 2, 2, text_of_bytes_type, text_of_bytes),
     Definition::new("to_double", 1, 1, double_type, to_double).expanding(expand_double),
     Definition::new("to_moment", 2, 2, moment_type, to_moment),
