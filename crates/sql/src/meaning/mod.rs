@@ -23,6 +23,7 @@ mod declared;
 pub(crate) mod encoding;
 mod formatted;
 mod formula;
+mod frames;
 mod function;
 pub(crate) mod geometry;
 pub(crate) mod json;

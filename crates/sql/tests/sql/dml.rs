@@ -19,7 +19,7 @@ use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 
 /// The scripts.
-const SCRIPTS: [&str; 17] = [
+const SCRIPTS: [&str; 18] = [
     "insert",
     "derived",
     "duplicate",
@@ -37,6 +37,7 @@ const SCRIPTS: [&str; 17] = [
     "views",
     "modes",
     "bytes",
+    "frames",
 ];
 
 /// A statement, MySQL's result, and whether the result is known to differ.
@@ -279,4 +280,9 @@ async fn what_tables_keep_in_any_sql_mode() {
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_beside_texts() {
     check("bytes").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_of_windows_over_moments() {
+    check("frames").await;
 }
