@@ -404,6 +404,16 @@ error_codes! {
     KeyOption = 3238 "HY000",
     /// Another geometry than a function takes.
     UnexpectedGeometry = 3516 "22S01",
+    /// A bound of a window's frame is negative, NULL or no number.
+    WindowFrameIllegal = 3586 "HY000",
+    /// A window's frame goes by the distance of what is no number and no date or time.
+    WindowRangeOrder = 3587 "HY000",
+    /// A window's frame goes by a number over dates or times.
+    WindowRangeTemporal = 3588 "HY000",
+    /// A window's frame goes by an INTERVAL over numbers.
+    WindowRangeNumeric = 3589 "HY000",
+    /// A window's frame of rows has an INTERVAL.
+    WindowRowsInterval = 3596 "HY000",
     /// A longitude beyond half a turn.
     LongitudeOutOfRange = 3616 "22S02",
     /// A latitude beyond a pole.
@@ -470,6 +480,8 @@ error_codes! {
     JsonValueMissing = 3966 "22035",
     /// JSON_VALUE: there are several values.
     JsonValueSeveral = 3967 "22034",
+    /// A regular expression and what it is sought in have different character sets.
+    CharacterSetMismatch = 3995 "HY000",
     /// A table without columns.
     TableNeedsColumns = 4028 "HY000",
     /// The client was silent for too long.

@@ -46,7 +46,7 @@ pub struct Token {
     pub end: usize,
 }
 
-/// What a session's `sql_mode` makes of quotes.
+/// What a session's `sql_mode` makes of quotes and operators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LexMode {
     /// `"` quotes names.
@@ -55,6 +55,8 @@ pub struct LexMode {
     pub no_backslash_escapes: bool,
     /// `||` joins texts.
     pub pipes_as_concat: bool,
+    /// NOT binds as `!`.
+    pub high_not: bool,
     /// What the text was in before it came to be UTF-8: what `_binary` stands before is bytes of it.
     pub client: Charset,
     /// Which comments are read.
@@ -104,6 +106,7 @@ impl LexMode {
             ansi_quotes: mode.has(SqlMode::ANSI_QUOTES),
             no_backslash_escapes: mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
             pipes_as_concat: mode.has(SqlMode::PIPES_AS_CONCAT),
+            high_not: mode.has(SqlMode::HIGH_NOT_PRECEDENCE),
             client,
             comments,
         }

@@ -84,6 +84,20 @@ impl Charset {
         }
     }
 
+    /// How many bytes its shortest character has, of which every other has a multiple.
+    pub fn unit_bytes(&self) -> usize {
+        match self.form {
+            Form::Utf16 { .. } => 2,
+            Form::Utf32 => 4,
+            _ => 1,
+        }
+    }
+
+    /// Whether each of its characters has one byte.
+    pub fn is_single_byte(&self) -> bool {
+        matches!(self.form, Form::Ascii | Form::SingleByte(_) | Form::Swedish(_))
+    }
+
     /// Whether its texts are texts of UTF-8 as they are.
     pub fn is_utf8(&self) -> bool {
         matches!(self.form, Form::Utf8)

@@ -15,6 +15,7 @@ use remora_mysql::{Collation, TokenKind};
 use super::{
     key::{Check, parse_check_words, quoted_name},
     kind::{Charset, TypeSpec, check_length, parse_charset, parse_type, resolve_collation},
+    stored_text::{parenthesised, respelled},
 };
 use crate::{Column, Result, SqlType, parse::Tokens};
 
@@ -317,7 +318,7 @@ fn parse_key_word(tokens: &mut Tokens<'_>, extras: &mut ColumnExtras) -> Result<
             return Ok(false);
         }
         *tokens = ahead;
-        let expression = tokens.parenthesised()?;
+        let expression = parenthesised(tokens)?;
         let enforced = parse_check_words(tokens);
         let name = name.unwrap_or_default();
         extras.checks.push(Check { name, expression, enforced });
@@ -346,7 +347,7 @@ fn parse_storage_word(tokens: &mut Tokens<'_>) -> Result<bool> {
 
 fn parse_generated(tokens: &mut Tokens<'_>) -> Result<Generated> {
     tokens.expect("AS")?;
-    let expression = tokens.parenthesised()?;
+    let expression = parenthesised(tokens)?;
     let stored = tokens.accept_any(&["STORED", "PERSISTENT"]);
     if !stored {
         tokens.accept("VIRTUAL");
@@ -371,7 +372,7 @@ fn parse_default(tokens: &mut Tokens<'_>) -> Result<DefaultSpec> {
         return Ok(DefaultSpec::Constant(b"0".to_vec()));
     }
     if tokens.is("(") {
-        return Ok(DefaultSpec::Expression(tokens.parenthesised()?));
+        return Ok(DefaultSpec::Expression(parenthesised(tokens)?));
     }
     if accept_now(tokens)? {
         return Ok(DefaultSpec::Now);
@@ -413,7 +414,7 @@ fn parse_default_word(tokens: &mut Tokens<'_>) -> Result<DefaultSpec> {
         return Err(tokens.syntax_error());
     }
     tokens.parenthesised()?;
-    Ok(DefaultSpec::Expression(tokens.shown(start..tokens.place())))
+    Ok(DefaultSpec::Expression(respelled(tokens, start..tokens.place())?))
 }
 
 /// Consumes CURRENT_TIMESTAMP or a synonym.

@@ -11,6 +11,7 @@
 
 use remora_mysql::TokenKind;
 
+use super::stored_text::parenthesised;
 use crate::{Result, parse::Tokens};
 
 /// The kind of a key.
@@ -128,7 +129,7 @@ pub(crate) fn parse_line(tokens: &mut Tokens<'_>) -> Result<Option<Line>> {
     } else if ahead.accept_all("FOREIGN KEY") {
         parse_foreign(&mut ahead, constraint)?
     } else if ahead.accept("CHECK") {
-        let expression = ahead.parenthesised()?;
+        let expression = parenthesised(&mut ahead)?;
         let enforced = parse_check_words(&mut ahead);
         Line::Check(Check { name: constraint.unwrap_or_default(), expression, enforced })
     } else {
@@ -200,7 +201,7 @@ fn parse_parts(tokens: &mut Tokens<'_>) -> Result<Vec<KeyPart>> {
     loop {
         let mut prefix = None;
         let of = match tokens.is("(") {
-            true => PartOf::Expression(tokens.parenthesised()?),
+            true => PartOf::Expression(parenthesised(tokens)?),
             false => {
                 let name = tokens.name()?;
                 if tokens.take("(") {

@@ -9,6 +9,7 @@ mod kind;
 mod names;
 mod options;
 mod origin;
+mod stored_text;
 mod table;
 mod view;
 

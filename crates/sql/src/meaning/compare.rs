@@ -128,8 +128,10 @@ pub(crate) fn compare_values(
         Comparing::Int => Some(a.integer(call).cmp(&b.integer(call))),
         Comparing::Decimal => Some(a.decimal(call).cmp(&b.decimal(call))),
         Comparing::Double => a.double(call).partial_cmp(&b.double(call)),
+        Comparing::Text(Collation::BINARY) => Some(a.octets().cmp(&b.octets())),
         Comparing::Text(collation) => {
-            let (a, b) = (a.string().unwrap_or_default(), b.string().unwrap_or_default());
+            let (a, b) =
+                (collation::string_in(a, *collation)?, collation::string_in(b, *collation)?);
             Some(collation::key(&a, *collation).cmp(&collation::key(&b, *collation)))
         }
         Comparing::Bytes => Some(a.octets().cmp(&b.octets())),

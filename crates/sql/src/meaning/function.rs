@@ -296,7 +296,8 @@ impl ScalarUDFImpl for Function {
             );
             let mut value = (self.definition.eval)(&call, &values).map_err(external)?;
             if let (true, V::Bytes(bytes)) = (call.result.is_text(), &value) {
-                collation::text_of_bytes(bytes).map_err(external)?;
+                let text = collation::text_of_bytes(bytes, call.result.collation);
+                value = V::text(text.map_err(external)?);
             }
             if value.text_bytes() as u64 > call.longest_text().max(MAX_TEXT_BYTES) {
                 value = call.too_long(self.definition.name);

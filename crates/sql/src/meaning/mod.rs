@@ -23,6 +23,7 @@ mod declared;
 pub(crate) mod encoding;
 mod formatted;
 mod formula;
+mod frames;
 mod function;
 pub(crate) mod geometry;
 pub(crate) mod json;
@@ -66,6 +67,14 @@ pub(crate) fn value_where(condition: Expr, value: Expr) -> Expr {
     match function::Function::udf("case", function::Dialect::default()) {
         Some(case) => Expr::ScalarFunction(ScalarFunction::new_udf(case, vec![condition, value])),
         None => value,
+    }
+}
+
+/// A truth whose value no rule of plans knows, so that what stands beside it is evaluated.
+pub(crate) fn undecided(truth: Expr) -> Expr {
+    match function::Function::udf("undecided", function::Dialect::default()) {
+        Some(undecided) => Expr::ScalarFunction(ScalarFunction::new_udf(undecided, vec![truth])),
+        None => truth,
     }
 }
 

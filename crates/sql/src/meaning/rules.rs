@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use super::{
     call::Typing,
-    collation,
+    collation, frames,
     function::{Dialect, Function, argument_types, external},
     library::{check_sought, compared_sides, text_key},
     types::ExprType,
@@ -215,6 +215,9 @@ fn sorted_window(mut window: Box<WindowFunction>, schema: &DFSchema) -> Result<E
             cut_offset(&mut frame.end_bound, scale);
         }
     }
+    let params = &mut window.params;
+    let kind = |expr: &Expr| type_of(expr, schema);
+    frames::measure(&mut params.window_frame, &mut params.order_by, kind)?;
     for each in &mut window.params.order_by {
         check_ordered(&each.expr, schema)?;
         // Frames know ranges of texts, not of bytes; digits sort as their bytes do.

@@ -10,9 +10,9 @@ use datafusion::sql::sqlparser::{
     tokenizer::{Location, Span, Token as Out, TokenWithSpan, Word},
 };
 use remora_engine::Value;
-use remora_mysql::{Token, TokenKind, unquoted};
+use remora_mysql::{Charset, Token, TokenKind, unquoted};
 
-use super::{Source, depth, dialect::MySql, groups, keywords, near, refused, sent_bytes};
+use super::{Source, Tokens, depth, dialect::MySql, groups, keywords, near, refused, sent_bytes};
 use crate::{Error, Result};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
@@ -128,6 +128,9 @@ impl<'a> Converter<'a> {
         }
         let bytes = self.source.bytes(token);
         let converted = match token.kind {
+            TokenKind::Word if self.source.mode.high_not && self.is_high_not(at) => {
+                Out::ExclamationMark
+            }
             TokenKind::Word => Out::make_word(self.text(token, bytes)?, None),
             TokenKind::Quoted => {
                 let plain = unquoted(bytes, self.source.mode);
@@ -161,6 +164,12 @@ impl<'a> Converter<'a> {
         };
         self.push(token, converted);
         Ok(1)
+    }
+
+    /// Whether NOT begins an expression here.
+    fn is_high_not(&self, at: usize) -> bool {
+        let Source { text, tokens, mode, .. } = self.source;
+        Tokens::new(text, tokens, *mode).is_prefix_not(at)
     }
 
     /// Words that the parser knows by other words.
@@ -287,8 +296,16 @@ impl<'a> Converter<'a> {
             plain.extend(unquoted(self.source.bytes(next), self.source.mode));
             taken += 1;
         }
-        if self.is_binary(at) && !self.source.mode.client.is_utf8() {
+        let client = self.source.mode.client;
+        if self.is_binary(at) && !client.is_utf8() {
             self.out.pop();
+            plain = sent_bytes(plain, self.source.mode);
+            self.push(token, Out::HexStringLiteral(hex_digits(&plain)));
+            return Ok(taken);
+        }
+        // The client's bytes are meant to be of another character set than its own.
+        let is_other = |other: Charset| other != client && !(other.is_utf8() && client.is_utf8());
+        if !plain.is_ascii() && self.introduced(at).is_some_and(is_other) {
             plain = sent_bytes(plain, self.source.mode);
             self.push(token, Out::HexStringLiteral(hex_digits(&plain)));
             return Ok(taken);
@@ -307,6 +324,13 @@ impl<'a> Converter<'a> {
         };
         self.push(token, converted);
         Ok(taken)
+    }
+
+    /// The character set that stands before a text, as in `_latin1'x'`.
+    fn introduced(&self, at: usize) -> Option<Charset> {
+        let before = self.source.tokens.get(at.checked_sub(1)?)?;
+        let name = self.source.bytes(before).strip_prefix(b"_")?;
+        Charset::named(std::str::from_utf8(name).ok()?)
     }
 
     /// Whether `_binary` stands before.

@@ -154,6 +154,18 @@ impl<'t> Tokens<'t> {
         if self.take(operator) { Ok(()) } else { Err(self.syntax_error()) }
     }
 
+    /// Whether the token at this place is a NOT that begins an expression, not a part of an operator: it is what
+    /// HIGH_NOT_PRECEDENCE makes a `!` of. That of `NOT EXISTS` means the same in any mode.
+    pub(crate) fn is_prefix_not(&self, place: usize) -> bool {
+        let is = |place: usize, words: &[&str]| {
+            let token = self.tokens.get(place);
+            token.is_some_and(|token| words.iter().any(|word| token.is_word(self.text, word)))
+        };
+        is(place, &["NOT"])
+            && !is(place + 1, &["IN", "LIKE", "BETWEEN", "REGEXP", "RLIKE", "EXISTS"])
+            && !place.checked_sub(1).is_some_and(|before| is(before, &["IS"]))
+    }
+
     /// Whether nothing is left.
     pub(crate) fn at_end(&self) -> bool {
         self.peek().is_none()

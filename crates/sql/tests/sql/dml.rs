@@ -19,7 +19,7 @@ use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 
 /// The scripts.
-const SCRIPTS: [&str; 15] = [
+const SCRIPTS: [&str; 18] = [
     "insert",
     "derived",
     "duplicate",
@@ -35,6 +35,9 @@ const SCRIPTS: [&str; 15] = [
     "functions",
     "keys",
     "views",
+    "modes",
+    "bytes",
+    "frames",
 ];
 
 /// A statement, MySQL's result, and whether the result is known to differ.
@@ -267,4 +270,19 @@ async fn functions_over_documents_and_positions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn views() {
     check("views").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_tables_keep_in_any_sql_mode() {
+    check("modes").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_beside_texts() {
+    check("bytes").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_of_windows_over_moments() {
+    check("frames").await;
 }

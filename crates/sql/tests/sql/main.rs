@@ -12,6 +12,7 @@ mod isolation;
 mod joins;
 mod json_table;
 mod metadata;
+mod modes;
 mod path_letters;
 mod positions;
 mod scores;
@@ -20,5 +21,6 @@ mod sets;
 mod statements;
 #[path = "../support/mod.rs"]
 mod support;
+mod variables;
 mod views;
 mod words;

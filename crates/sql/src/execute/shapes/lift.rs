@@ -106,10 +106,12 @@ impl Lifted {
         self.literals.clear();
         self.ends.clear();
         self.has_key = true;
-        if has_index_hint(text) {
+        // Shapes know one precedence of NOT.
+        if mode.high_not || has_index_hint(text) {
             return false;
         }
-        self.key.push(u8::from(mode.ansi_quotes) | u8::from(mode.no_backslash_escapes) << 1);
+        let modes = [mode.ansi_quotes, mode.no_backslash_escapes, mode.pipes_as_concat];
+        self.key.push(modes.into_iter().fold(0, |bits, mode| bits << 1 | u8::from(mode)));
         self.key.extend_from_slice(database.unwrap_or("").as_bytes());
         self.key.push(0);
         let lexer = Lexer::new(text, mode);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::FieldRef;
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 use rustc_hash::FxHashSet;
 
 use super::super::{
@@ -267,8 +267,10 @@ impl Fold for Joined {
         let Some(value) = args.first() else { return Ok(()) };
         let Some(bytes) = value.octets() else { return Ok(()) };
         self.is_bytes = matches!(value, V::Bytes(_));
-        if let Some(separator) = args.get(1).and_then(V::octets) {
-            self.separator = separator.into_owned();
+        if let Some(separator) = args.get(1).filter(|separator| !separator.is_null()) {
+            let collation = call.type_of(0).filter(|kind| kind.is_text());
+            let collation = collation.map_or(Collation::BINARY, |kind| kind.collation);
+            self.separator = collation::octets_in(separator, collation)?.into_owned();
         }
         let mut key = Vec::new();
         for pair in args.get(2..).unwrap_or(&[]).chunks(2) {

@@ -5,9 +5,12 @@ mod table;
 
 use std::{borrow::Cow, ops::Bound, sync::LazyLock};
 
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Charset, Collation, ErrorCode};
 
-use super::types::{ExprType, coercibility};
+use super::{
+    types::{ExprType, coercibility},
+    value::V,
+};
 use crate::{Error, Result};
 use table::{GENERAL, Table, UCA_4, UCA_9};
 
@@ -263,12 +266,14 @@ fn takes(wide: &str, narrow: &str) -> bool {
     wide == "utf8mb4" || is_unicode(wide) && !is_unicode(narrow) || narrow == "ascii"
 }
 
-/// Bytes as the text that they are beside one whose collation counts; 3854 if they are none.
-pub(crate) fn text_of_bytes(bytes: &[u8]) -> Result<String> {
+/// Bytes as the text that they are in the character set of a collation, beside a text whose collation that is; 3854 if
+/// they are none.
+pub(crate) fn text_of_bytes(bytes: &[u8], collation: Collation) -> Result<String> {
     /// Most bytes that are shown.
     const SHOWN: usize = 64;
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return Ok(text.to_owned());
+    let charset = Charset::named(collation.charset()).unwrap_or_default();
+    if let Some(text) = text_in(bytes, charset) {
+        return Ok(text);
     }
     let shown = bytes.iter().take(SHOWN).map(|byte| match byte {
         b' '..=b'~' => char::from(*byte).to_string(),
@@ -276,8 +281,47 @@ pub(crate) fn text_of_bytes(bytes: &[u8]) -> Result<String> {
     });
     let more = if bytes.len() > SHOWN { "..." } else { "" };
     let shown: String = shown.collect();
-    let message = format!("Cannot convert string '{shown}{more}' from binary to utf8mb4");
+    let name = charset.name();
+    let message = format!("Cannot convert string '{shown}{more}' from binary to {name}");
     Err(Error::new(ErrorCode::CannotConvertString, message))
+}
+
+/// The text that bytes are in a character set; `None` if some of them are no character of it.
+fn text_in(bytes: &[u8], charset: Charset) -> Option<String> {
+    let marks = |text: &[u8]| text.iter().filter(|byte| **byte == b'?').count();
+    // A character's first bytes may be left out where they are zero.
+    let missing = bytes.len().next_multiple_of(charset.unit_bytes()) - bytes.len();
+    let padded: Cow<'_, [u8]> = match missing {
+        0 => Cow::Borrowed(bytes),
+        missing => {
+            let mut padded = vec![0; missing];
+            padded.extend_from_slice(bytes);
+            Cow::Owned(padded)
+        }
+    };
+    let text = charset.decode_exact(&padded)?;
+    // What stands for nothing was made a mark.
+    let is_whole = charset.unit_bytes() > 1 || marks(text.as_bytes()) == marks(bytes);
+    is_whole.then(|| text.into_owned())
+}
+
+/// What a value is as a part of a text of this collation: bytes of its character set as text, and of the binary one
+/// the bytes of a text; 3854 for bytes that are no text.
+pub(crate) fn octets_in<'v>(value: &'v V<'_>, collation: Collation) -> Result<Cow<'v, [u8]>> {
+    match value {
+        V::Bytes(bytes) if collation != Collation::BINARY => {
+            text_of_bytes(bytes, collation).map(|text| Cow::Owned(text.into_bytes()))
+        }
+        value => Ok(value.octets().unwrap_or_default()),
+    }
+}
+
+/// The same, as a text.
+pub(crate) fn string_in<'v>(value: &'v V<'_>, collation: Collation) -> Result<Cow<'v, str>> {
+    match value {
+        V::Bytes(bytes) => text_of_bytes(bytes, collation).map(Cow::Owned),
+        value => Ok(value.string().unwrap_or_default()),
+    }
 }
 
 /// 1267.

@@ -299,11 +299,7 @@ fn using<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let charset = call.result.collation.charset();
     if let V::Bytes(bytes) = value {
         // A character's first bytes may be left out where they are zero.
-        let width = match charset {
-            "utf16" | "ucs2" => 2,
-            "utf32" => 4,
-            _ => 1,
-        };
+        let width = Charset::named(charset).unwrap_or_default().unit_bytes();
         let missing = bytes.len().next_multiple_of(width) - bytes.len();
         let mut padded = vec![0; missing];
         padded.extend_from_slice(bytes);

@@ -56,7 +56,11 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("collation_key", 2, 2, bytes_type, collation_key),
     Definition::new("row_key", 1, MANY, bytes_type, row_key),
     Definition::new("json_order", 2, 2, order_type, json_order),
-    Definition::new("text_of_bytes", 1, 1, text_of_bytes_type, text_of_bytes),
+    Definition::truth("undecided", 1, 1, |call, args| {
+        Ok(V::or_null(args.first().and_then(|truth| truth.is_true(call)), V::truth))
+    })
+    .volatile(),
+    Definition::new("text_of_bytes", 2, 2, text_of_bytes_type, text_of_bytes),
     Definition::new("to_double", 1, 1, double_type, to_double).expanding(expand_double),
     Definition::new("to_moment", 2, 2, moment_type, to_moment),
     Definition::new("to_time", 1, 1, time_type, to_time),
@@ -207,7 +211,8 @@ fn prepared(
         Comparing::Double if kind.kind == SqlType::Double => expr,
         Comparing::Double => called("to_double", vec![expr], dialect),
         Comparing::Text(collation) if kind.is_string() && !kind.is_text() => {
-            let text = called("text_of_bytes", vec![expr], dialect);
+            let number = lit(i64::from(collation.0));
+            let text = called("text_of_bytes", vec![expr, number], dialect);
             if collation::is_bytes(collation) { text } else { text_key(text, collation, dialect) }
         }
         Comparing::Text(collation) if collation::is_bytes(collation) => expr,
@@ -637,16 +642,21 @@ fn text_of_bytes_type(typing: &Typing<'_>) -> Result<ExprType> {
 
 /// Bytes beside a text whose collation counts; 3854 if they are no text.
 fn text_of_bytes<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    match args.first() {
-        None | Some(V::Null) => Ok(V::Null),
-        Some(V::Bytes(bytes)) => Ok(V::text(collation::text_of_bytes(bytes)?)),
-        Some(value) => Ok(V::or_null(value.string(), |text| V::text(text.into_owned()))),
+    let [value, V::Int(number)] = args else { return Ok(V::Null) };
+    if value.is_null() {
+        return Ok(V::Null);
     }
+    let text = collation::string_in(value, collation_of_number(*number))?;
+    Ok(V::text(text.into_owned()))
+}
+
+fn collation_of_number(number: i64) -> Collation {
+    Collation(u16::try_from(number).unwrap_or(Collation::BINARY.0))
 }
 
 fn collation_key<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let [value, V::Int(number)] = args else { return Ok(V::Null) };
-    let collation = Collation(u16::try_from(*number).unwrap_or(Collation::BINARY.0));
+    let collation = collation_of_number(*number);
     Ok(V::or_null(value.string(), |text| V::bytes(collation::key(&text, collation).into_owned())))
 }
 

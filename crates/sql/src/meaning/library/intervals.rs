@@ -18,6 +18,7 @@ use crate::{Result, SqlType, parse::Unit};
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("date_add", 3, 3, add_type, |call, args| date_add(call, args, false)),
     Definition::new("date_sub", 3, 3, add_type, |call, args| date_add(call, args, true)),
+    Definition::new("linear_time", 1, 1, linear_type, linear),
     Definition::new("timestampadd", 3, 3, timestampadd_type, timestampadd),
     Definition::new("addtime", 2, 2, addtime_type, |call, args| addtime(call, args, 1)),
     Definition::new("subtime", 2, 2, addtime_type, |call, args| addtime(call, args, -1)),
@@ -84,6 +85,9 @@ fn interval(call: &Call<'_>, size: &V<'_>, unit: Unit) -> Option<Interval> {
     if size.is_null() {
         return None;
     }
+    if let V::Text(text) = size {
+        return interval_of_text(text, unit);
+    }
     if !unit.is_single() {
         let text = match size {
             V::Dec(number) => number.to_string().replace('.', " "),
@@ -92,18 +96,39 @@ fn interval(call: &Call<'_>, size: &V<'_>, unit: Unit) -> Option<Interval> {
         return Interval::of_text(&text, unit);
     }
     if unit == Unit::Second {
-        let exact = match size {
-            V::Text(text) => Dec::parse_prefix(text).0,
-            value => value.decimal(call),
-        };
-        let micros = exact.rescaled(6)?.units.to_i128()?;
+        let micros = size.decimal(call).rescaled(6)?.units.to_i128()?;
         return Some(Interval::of_micros(micros));
     }
-    let number = match size {
-        V::Text(text) => i64::try_from(super::super::number::integer_prefix(text).0).ok()?,
-        value => i64::try_from(value.integer(call)).ok()?,
-    };
+    Interval::of_number(i64::try_from(size.integer(call)).ok()?, unit)
+}
+
+/// The interval of a size that is a text; `None` if no calendar holds it.
+pub(crate) fn interval_of_text(text: &str, unit: Unit) -> Option<Interval> {
+    if !unit.is_single() {
+        return Interval::of_text(text, unit);
+    }
+    if unit == Unit::Second {
+        let micros = Dec::parse_prefix(text).0.rescaled(6)?.units.to_i128()?;
+        return Some(Interval::of_micros(micros));
+    }
+    let number = i64::try_from(super::super::number::integer_prefix(text).0).ok()?;
     Interval::of_number(number, unit)
+}
+
+fn linear_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(20))
+}
+
+/// A time, or a date and time since the year 0, in microseconds.
+fn linear<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let micros = match args.first() {
+        Some(V::Time(micros, _)) => Some(*micros),
+        Some(value) => {
+            value.moment(call).and_then(|moment| i64::try_from(moment.total_micros()).ok())
+        }
+        None => None,
+    };
+    Ok(V::or_null(micros, V::Int))
 }
 
 fn date_add<'a>(call: &Call<'_>, args: &[V<'a>], minus: bool) -> Result<V<'a>> {

@@ -1,12 +1,14 @@
 //! Literals that DataFusion would read differently, and functions that restore a lost type.
 
 use datafusion::{common::ScalarValue, logical_expr::Expr};
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::{Charset, Collation, ErrorCode};
 
 use super::super::{
     array::Building,
     call::{Call, Typing},
+    collation,
     decimal::Dec,
+    encoding,
     function::{Definition, Eval, TypeRule},
     number::double_prefix,
     temporal::{parse_moment, parse_time},
@@ -258,10 +260,37 @@ fn introduced<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let value = args.get(1).cloned().unwrap_or(V::Null);
     Ok(match value {
         V::Bytes(bytes) if call.result.is_text() => {
-            V::text(String::from_utf8_lossy(&bytes).into_owned())
+            let collation = call.result.collation;
+            let Ok(text) = collation::text_of_bytes(&bytes, collation) else {
+                let charset = Charset::named(collation.charset()).unwrap_or_default();
+                return no_text_of(call, &bytes, charset);
+            };
+            V::text(text)
         }
         value => value,
     })
+}
+
+/// Bytes of which some stand for no character of a character set: each is `?`, with a warning, in a set of single
+/// bytes, and an error in another.
+fn no_text_of<'a>(call: &Call<'_>, bytes: &[u8], charset: Charset) -> Result<V<'a>> {
+    /// Most bytes that are shown.
+    const SHOWN: usize = 3;
+    let stands_for_nothing =
+        |byte: &u8| *byte != b'?' && charset.decode(std::slice::from_ref(byte)) == "?";
+    let from = match std::str::from_utf8(bytes) {
+        _ if charset.is_single_byte() => bytes.iter().position(stands_for_nothing).unwrap_or(0),
+        Err(error) if charset.is_utf8() => error.valid_up_to(),
+        _ => 0,
+    };
+    let rest = bytes.get(from..).unwrap_or_default();
+    let shown = encoding::hex(rest.get(..SHOWN).unwrap_or(rest));
+    let message = format!("Invalid {} character string: '{shown}'", charset.name());
+    if !charset.is_single_byte() {
+        return Err(Error::new(ErrorCode::InvalidCharacters, message));
+    }
+    call.warn(ErrorCode::InvalidCharacters, || message);
+    Ok(V::text(charset.decode(bytes).into_owned()))
 }
 
 fn collate_type(typing: &Typing<'_>) -> Result<ExprType> {

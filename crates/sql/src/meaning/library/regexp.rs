@@ -1,9 +1,9 @@
 //! Regular expressions: MySQL's ICU syntax as far as the `regex` crate has it.
 
-use std::cell::RefCell;
+use std::{borrow::Cow, cell::RefCell};
 
 use regex::{Regex, RegexBuilder};
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
     call::{Call, Typing},
@@ -120,6 +120,32 @@ fn invalid(text: &str, error: &regex::Error) -> Error {
     Error::new(code, message)
 }
 
+/// 3995 where one of them is bytes and the other a text.
+fn check_charsets(call: &Call<'_>, name: &str) -> Result<()> {
+    let [text, pattern, ..] = call.types else { return Ok(()) };
+    if !text.is_string() || !pattern.is_string() || text.is_text() == pattern.is_text() {
+        return Ok(());
+    }
+    let (text, pattern) = (text.collation.name(), pattern.collation.name());
+    let message = format!(
+        "Character set '{text}' cannot be used in conjunction with '{pattern}' in call to {name}."
+    );
+    Err(Error::new(ErrorCode::CharacterSetMismatch, message))
+}
+
+/// What is searched, or is searched for: of bytes, one letter for each.
+fn letters<'v>(value: &'v V<'_>) -> Cow<'v, str> {
+    match value {
+        V::Bytes(bytes) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+        value => value.string().unwrap_or_default(),
+    }
+}
+
+/// A text that is taken apart; 3854 for bytes that are none.
+fn text_of<'v>(value: &'v V<'_>) -> Result<Cow<'v, str>> {
+    collation::string_in(value, Collation::UTF8MB4_BIN)
+}
+
 fn mode_of(args: &[V<'_>], index: usize) -> String {
     args.get(index).and_then(V::string).unwrap_or_default().into_owned()
 }
@@ -129,8 +155,9 @@ fn regexp_like<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         return Ok(V::Null);
     }
     let [text, wanted, ..] = args else { return Ok(V::Null) };
-    let regex = pattern(call, &wanted.string().unwrap_or_default(), &mode_of(args, 2))?;
-    Ok(V::truth(regex.is_match(&text.string().unwrap_or_default())))
+    check_charsets(call, "regexp_like")?;
+    let regex = pattern(call, &letters(wanted), &mode_of(args, 2))?;
+    Ok(V::truth(regex.is_match(&letters(text))))
 }
 
 /// Where to begin, in bytes; an error beyond the text.
@@ -174,8 +201,9 @@ fn regexp_instr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         return Ok(V::Null);
     }
     let [text, wanted, ..] = args else { return Ok(V::Null) };
-    let regex = pattern(call, &wanted.string().unwrap_or_default(), &mode_of(args, 5))?;
-    let text = text.string().unwrap_or_default();
+    check_charsets(call, "regexp_instr")?;
+    let regex = pattern(call, &letters(wanted), &mode_of(args, 5))?;
+    let text = letters(text);
     let from = start(&text, number(call, args, 2, 1))?;
     let found = nth(&regex, &text, from, number(call, args, 3, 1));
     let end = number(call, args, 4, 0) == 1;
@@ -191,8 +219,9 @@ fn regexp_substr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         return Ok(V::Null);
     }
     let [text, wanted, ..] = args else { return Ok(V::Null) };
-    let regex = pattern(call, &wanted.string().unwrap_or_default(), &mode_of(args, 4))?;
-    let text = text.string().unwrap_or_default();
+    check_charsets(call, "regexp_substr")?;
+    let regex = pattern(call, &text_of(wanted)?, &mode_of(args, 4))?;
+    let text = text_of(text)?;
     let from = start(&text, number(call, args, 2, 1))?;
     let found = nth(&regex, &text, from, number(call, args, 3, 1));
     Ok(V::or_null(found, |found| V::text(found.as_str())))
@@ -203,11 +232,12 @@ fn regexp_replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         return Ok(V::Null);
     }
     let [text, wanted, new, ..] = args else { return Ok(V::Null) };
-    let regex = pattern(call, &wanted.string().unwrap_or_default(), &mode_of(args, 5))?;
-    let text = text.string().unwrap_or_default();
+    check_charsets(call, "regexp_replace")?;
+    let regex = pattern(call, &text_of(wanted)?, &mode_of(args, 5))?;
+    let text = text_of(text)?;
     let from = start(&text, number(call, args, 3, 1))?;
     let only = number(call, args, 4, 0);
-    let new = replacement(&new.string().unwrap_or_default());
+    let new = replacement(&text_of(new)?);
     let (before, rest) = text.split_at(from);
     let most = usize::try_from(call.longest_text()).unwrap_or(usize::MAX);
     // One replacement is so long at most: each of its groups may be the whole text.

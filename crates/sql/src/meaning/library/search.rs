@@ -1,5 +1,7 @@
 //! Functions that look for a text in another: by the collation of both, or of the one that MySQL goes by.
 
+use std::borrow::Cow;
+
 use remora_mysql::Collation;
 
 use super::super::{
@@ -91,7 +93,10 @@ fn ascii<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(V::or_null(bytes, |bytes| V::Int(bytes.first().map_or(0, |byte| i64::from(*byte)))))
 }
 
-fn ord<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn ord<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    if matches!(args.first(), Some(V::Bytes(_))) {
+        return ascii(call, args);
+    }
     let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
     let Some(first) = text.chars().next() else { return Ok(V::Int(0)) };
     let mut buffer = [0; 4];
@@ -112,12 +117,13 @@ fn collation_at(call: &Call<'_>, at: usize) -> Collation {
 }
 
 /// The place of a text in another from some place on, in characters from 1; 0 if it is not there.
-fn place(part: &V<'_>, whole: &V<'_>, from: i64, collation: Collation) -> i64 {
+fn place(part: &V<'_>, whole: &V<'_>, from: i64, collation: Collation) -> Result<i64> {
     if matches!(whole, V::Bytes(_)) {
         let (part, whole) = (part.octets().unwrap_or_default(), whole.octets().unwrap_or_default());
-        return place_of(&part, &whole, from);
+        return Ok(place_of(&part, &whole, from));
     }
-    let (part, whole) = (part.string().unwrap_or_default(), whole.string().unwrap_or_default());
+    let part = collation::string_in(part, collation)?;
+    let whole = whole.string().unwrap_or_default();
     let exact = collation::is_exact(collation);
     let letters = |text: &str| -> Vec<Vec<u8>> {
         text.chars()
@@ -127,7 +133,7 @@ fn place(part: &V<'_>, whole: &V<'_>, from: i64, collation: Collation) -> i64 {
             })
             .collect()
     };
-    place_of(&letters(&part), &letters(&whole), from)
+    Ok(place_of(&letters(&part), &letters(&whole), from))
 }
 
 fn place_of<T: PartialEq>(part: &[T], whole: &[T], from: i64) -> i64 {
@@ -151,7 +157,7 @@ fn locate<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         return Ok(V::Null);
     }
     let from = rest.first().map_or(1, |from| from.count(call));
-    Ok(V::Int(place(part, whole, from, collation_at(call, 1))))
+    Ok(V::Int(place(part, whole, from, collation_at(call, 1))?))
 }
 
 fn instr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
@@ -159,7 +165,7 @@ fn instr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     if args.iter().any(V::is_null) {
         return Ok(V::Null);
     }
-    Ok(V::Int(place(part, whole, 1, collation_at(call, 0))))
+    Ok(V::Int(place(part, whole, 1, collation_at(call, 0))?))
 }
 
 /// A piece of a pattern of LIKE.
@@ -179,16 +185,26 @@ fn like<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         None => Some('\\'),
         Some(text) => text.chars().next(),
     };
-    let bytes = matches!(value, V::Bytes(_)) || matches!(pattern, V::Bytes(_));
-    let collation = if bytes { Collation::BINARY } else { collation_in(call)? };
+    let collation = collation_in(call)?;
     let key = |letter: char| match collation::is_exact(collation) {
         true => (letter as u32).to_be_bytes().to_vec(),
         false => collation::letter_key(letter, collation),
     };
-    let pattern = pattern.string().unwrap_or_default();
+    let (text, pattern) = (letters_of(value, collation)?, letters_of(pattern, collation)?);
     let pieces = pieces(&pattern, escape, key);
-    let text: Vec<Vec<u8>> = value.string().unwrap_or_default().chars().map(key).collect();
+    let text: Vec<Vec<u8>> = text.chars().map(key).collect();
     Ok(V::truth(matches(&text, &pieces)))
+}
+
+/// The letters of a text where this collation counts; of bytes, where it is that of bytes, one for each.
+fn letters_of<'v>(value: &'v V<'_>, collation: Collation) -> Result<Cow<'v, str>> {
+    match collation {
+        Collation::BINARY => {
+            let bytes = value.octets().unwrap_or_default();
+            Ok(bytes.iter().map(|byte| char::from(*byte)).collect())
+        }
+        collation => collation::string_in(value, collation),
+    }
 }
 
 /// Whether a text inside a document fits a pattern: by code points.
@@ -258,20 +274,24 @@ fn field<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let strings = call.types.iter().all(|kind| kind.is_string() || kind.is_null());
     let whole = call.types.iter().all(|kind| kind.is_integer() || kind.is_null());
     let collation = if strings { collation_at(call, 0) } else { Collation::BINARY };
-    let same = |value: &V<'_>| {
-        if value.is_null() {
+    for (value, place) in values.iter().zip(1..) {
+        let same = if value.is_null() {
             false
+        } else if strings && collation == Collation::BINARY {
+            wanted.octets() == value.octets()
         } else if strings {
-            let (a, b) = (wanted.string().unwrap_or_default(), value.string().unwrap_or_default());
-            collation::equal(&a, &b, collation)
+            let a = collation::string_in(wanted, collation)?;
+            collation::equal(&a, &collation::string_in(value, collation)?, collation)
         } else if whole {
             wanted.integer(call) == value.integer(call)
         } else {
             wanted.double(call) == value.double(call)
+        };
+        if same {
+            return Ok(V::Int(place));
         }
-    };
-    let found = values.iter().position(same).map_or(0, |at| at + 1);
-    Ok(V::Int(i64::try_from(found).unwrap_or(0)))
+    }
+    Ok(V::Int(0))
 }
 
 fn find_in_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
@@ -286,11 +306,14 @@ fn find_in_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         let place = place.filter(|_| chosen.split(',').any(|word| word == wanted.as_ref()));
         return Ok(V::Int(place.map_or(0, |at| i64::try_from(at + 1).unwrap_or(0))));
     }
-    let (wanted, set) = (wanted.string().unwrap_or_default(), set.string().unwrap_or_default());
+    let collation = collation_in(call)?;
+    // Bytes that are no text are in no set of texts, which is no error here.
+    let (Ok(wanted), Ok(set)) = (letters_of(wanted, collation), letters_of(set, collation)) else {
+        return Ok(V::Int(0));
+    };
     if set.is_empty() || wanted.contains(',') {
         return Ok(V::Int(0));
     }
-    let collation = collation_in(call)?;
     let found = set.split(',').position(|word| collation::equal(&wanted, word, collation));
     Ok(V::Int(found.map_or(0, |at| i64::try_from(at + 1).unwrap_or(0))))
 }
@@ -315,6 +338,9 @@ fn weight_string<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let (Some(value), Some(kind)) = (args.first(), call.type_of(0)) else { return Ok(V::Null) };
     if !kind.is_string() {
         return Ok(V::Null);
+    }
+    if let V::Bytes(bytes) = value {
+        return Ok(V::Bytes(bytes.clone()));
     }
     Ok(V::or_null(value.string(), |text| {
         V::bytes(collation::key(&text, kind.collation).into_owned())

@@ -1,11 +1,14 @@
 //! Functions over texts.
 
+use std::borrow::Cow;
+
 use remora_mysql::ErrorCode;
 
 use super::{
     super::{
         aggregate::MAX_CONCAT_BYTES,
         call::{Call, Typing},
+        collation,
         decimal::Dec,
         encoding,
         function::{Definition, MANY},
@@ -28,12 +31,8 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("substring_index", 3, 3, same_text, substring_index),
     Definition::new("lpad", 3, 3, pad_type, |call, args| pad(call, args, true)),
     Definition::new("rpad", 3, 3, pad_type, |call, args| pad(call, args, false)),
-    Definition::new("ltrim", 1, 1, same_text, |_, args| {
-        mapped(args, |text| text.trim_start_matches(' ').to_owned())
-    }),
-    Definition::new("rtrim", 1, 1, same_text, |_, args| {
-        mapped(args, |text| text.trim_end_matches(' ').to_owned())
-    }),
+    Definition::new("ltrim", 1, 1, same_text, |call, args| trimmed(call, args, true, false)),
+    Definition::new("rtrim", 1, 1, same_text, |call, args| trimmed(call, args, false, true)),
     Definition::new("trim", 2, 3, trim_type, trim),
     Definition::new("replace", 3, 3, replace_type, replace),
     Definition::new("repeat", 2, 2, repeat_type, repeat),
@@ -62,13 +61,16 @@ fn made<'a>(call: &Call<'_>, name: &str, bytes: Vec<u8>) -> V<'a> {
     if bytes.len() as u64 > call.longest_text() {
         return call.too_long(name);
     }
-    if call.result.is_text() {
-        return match String::from_utf8(bytes) {
-            Ok(text) => V::text(text),
-            Err(error) => V::text(String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        };
+    if !call.result.is_text() {
+        return V::bytes(bytes);
     }
-    V::bytes(bytes)
+    // What is no text is refused where the value goes.
+    String::from_utf8(bytes).map_or_else(|error| V::bytes(error.into_bytes()), V::text)
+}
+
+/// An argument as a part of the result.
+fn part_of<'v>(call: &Call<'_>, value: &'v V<'_>) -> Result<Cow<'v, [u8]>> {
+    collation::octets_in(value, call.result.collation)
 }
 
 fn mapped<'a>(args: &[V<'a>], map: fn(&str) -> String) -> Result<V<'a>> {
@@ -115,25 +117,24 @@ fn same_text(typing: &Typing<'_>) -> Result<ExprType> {
 }
 
 fn concat<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    if !all_present(args) {
+        return Ok(V::Null);
+    }
     let mut whole = Vec::new();
     for value in args {
-        if let V::Bytes(bytes) = value
-            && call.result.is_text()
-        {
-            super::super::collation::text_of_bytes(bytes)?;
-        }
-        match value.octets() {
-            Some(bytes) => whole.extend_from_slice(&bytes),
-            None => return Ok(V::Null),
-        }
+        whole.extend_from_slice(&part_of(call, value)?);
     }
     Ok(made(call, "concat", whole))
 }
 
 fn concat_ws<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let Some((separator, values)) = args.split_first() else { return Ok(V::Null) };
-    let Some(separator) = separator.octets() else { return Ok(V::Null) };
-    let parts: Vec<_> = values.iter().filter_map(V::octets).collect();
+    if separator.is_null() {
+        return Ok(V::Null);
+    }
+    let separator = part_of(call, separator)?;
+    let present = values.iter().filter(|value| !value.is_null());
+    let parts: Vec<_> = present.map(|value| part_of(call, value)).collect::<Result<_>>()?;
     Ok(made(call, "concat_ws", parts.join(separator.as_ref())))
 }
 
@@ -150,7 +151,7 @@ fn reverse<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 /// Units of a text: its characters, or its bytes where it is of bytes.
 enum Units<'v> {
     Letters(Vec<char>),
-    Bytes(std::borrow::Cow<'v, [u8]>),
+    Bytes(Cow<'v, [u8]>),
 }
 
 impl Units<'_> {
@@ -159,6 +160,28 @@ impl Units<'_> {
             V::Bytes(_) => Units::Bytes(value.octets()?),
             value => Units::Letters(value.string()?.chars().collect()),
         })
+    }
+
+    /// Those of a part of a result.
+    fn within<'v>(call: &Call<'_>, value: &'v V<'_>) -> Result<Units<'v>> {
+        Ok(match call.result.is_text() {
+            true => {
+                let text = collation::string_in(value, call.result.collation)?;
+                Units::Letters(text.chars().collect())
+            }
+            false => Units::Bytes(value.octets().unwrap_or_default()),
+        })
+    }
+
+    /// Adds the bytes of those between two places to a text.
+    fn push_to(&self, from: usize, to: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Letters(letters) => {
+                let text: String = letters.get(from..to).unwrap_or(&[]).iter().collect();
+                out.extend_from_slice(text.as_bytes());
+            }
+            Self::Bytes(bytes) => out.extend_from_slice(bytes.get(from..to).unwrap_or(&[])),
+        }
     }
 
     fn len(&self) -> usize {
@@ -241,30 +264,29 @@ fn substring_index<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     if !all_present(args) {
         return Ok(V::Null);
     }
-    let (text, separator) =
-        (value.string().unwrap_or_default(), separator.string().unwrap_or_default());
+    let (text, separator) = (part_of(call, value)?, part_of(call, separator)?);
     let count = count.count(call);
     if separator.is_empty() || count == 0 {
-        return Ok(V::text(""));
+        return Ok(made(call, "substring_index", Vec::new()));
     }
-    let places: Vec<usize> = text.match_indices(separator.as_ref()).map(|(at, _)| at).collect();
+    let places: Vec<usize> = memchr::memmem::find_iter(&text, &*separator).collect();
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     let part = if count > 0 {
-        places.get(wanted - 1).map_or(text.as_ref(), |at| text.get(..*at).unwrap_or(""))
+        places.get(wanted - 1).map_or(&*text, |at| text.get(..*at).unwrap_or_default())
     } else {
         match places.len().checked_sub(wanted).and_then(|index| places.get(index)) {
-            Some(at) => text.get(at + separator.len()..).unwrap_or(""),
-            None => text.as_ref(),
+            Some(at) => text.get(at + separator.len()..).unwrap_or_default(),
+            None => &*text,
         }
     };
-    Ok(V::text(part))
+    Ok(made(call, "substring_index", part.to_vec()))
 }
 
 fn pad_type(typing: &Typing<'_>) -> Result<ExprType> {
     let length = typing
         .constant(1)
         .map_or(UNBOUNDED, |length| u32::try_from(length.max(0)).unwrap_or(UNBOUNDED));
-    let kind = first_type(typing, &[0, 2], length)?;
+    let kind = text_type(typing, &[0], length)?;
     Ok(ExprType { not_null: false, ..kind })
 }
 
@@ -278,57 +300,72 @@ fn pad<'a>(call: &Call<'_>, args: &[V<'a>], at_left: bool) -> Result<V<'a>> {
     if length as u64 > call.longest_text() {
         return Ok(call.too_long(if at_left { "lpad" } else { "rpad" }));
     }
-    let letters: Vec<char> = value.string().unwrap_or_default().chars().collect();
-    if letters.len() >= length {
-        return Ok(V::text(letters.iter().take(length).collect::<String>()));
+    let name = if at_left { "lpad" } else { "rpad" };
+    let (units, with) = (Units::within(call, value)?, Units::within(call, with)?);
+    let mut whole = Vec::new();
+    if units.len() >= length {
+        units.push_to(0, length, &mut whole);
+        return Ok(made(call, name, whole));
     }
-    let with: Vec<char> = with.string().unwrap_or_default().chars().collect();
-    if with.is_empty() {
+    if with.len() == 0 {
         return Ok(value.clone());
     }
-    let padding = with.iter().cycle().take(length - letters.len());
-    let whole: String = match at_left {
-        true => padding.chain(letters.iter()).collect(),
-        false => letters.iter().chain(padding).collect(),
-    };
-    Ok(made(call, if at_left { "lpad" } else { "rpad" }, whole.into_bytes()))
+    if !at_left {
+        units.push_to(0, units.len(), &mut whole);
+    }
+    let missing = length - units.len();
+    let mut padding = Vec::new();
+    with.push_to(0, with.len(), &mut padding);
+    whole.extend_from_slice(&padding.repeat(missing / with.len()));
+    with.push_to(0, missing % with.len(), &mut whole);
+    if at_left {
+        units.push_to(0, units.len(), &mut whole);
+    }
+    Ok(made(call, name, whole))
 }
 
 fn trim_type(typing: &Typing<'_>) -> Result<ExprType> {
-    let of: &[usize] = if typing.types.len() > 2 { &[1, 2] } else { &[1] };
-    first_type(typing, of, typing.get(1).characters())
+    text_type(typing, &[1], typing.get(1).characters())
 }
 
-fn trim<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+fn trim<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let [side, value, rest @ ..] = args else { return Ok(V::Null) };
     if !all_present(args) {
         return Ok(V::Null);
     }
-    let (side, text) = (side.string().unwrap_or_default(), value.string().unwrap_or_default());
-    let what = rest.first().and_then(V::string);
-    let what = what.as_deref().unwrap_or(" ");
+    let side = side.string().unwrap_or_default();
+    let what = rest.first().map(|what| part_of(call, what)).transpose()?;
+    let (starts, ends) = (side != "TRAILING", side != "LEADING");
+    without(call, value, what.as_deref().unwrap_or(b" "), starts, ends)
+}
+
+fn trimmed<'a>(call: &Call<'_>, args: &[V<'a>], starts: bool, ends: bool) -> Result<V<'a>> {
+    match args.first() {
+        None | Some(V::Null) => Ok(V::Null),
+        Some(value) => without(call, value, b" ", starts, ends),
+    }
+}
+
+/// A value without what it may begin and end with, once or more.
+fn without<'a>(
+    call: &Call<'_>,
+    value: &V<'a>,
+    what: &[u8],
+    starts: bool,
+    ends: bool,
+) -> Result<V<'a>> {
+    let whole = part_of(call, value)?;
     if what.is_empty() {
         return Ok(value.clone());
     }
-    let mut text = text.as_ref();
-    if side != "TRAILING" {
-        text = text.trim_start_matches(what);
+    let mut rest = whole.as_ref();
+    while let Some(behind) = rest.strip_prefix(what).filter(|_| starts) {
+        rest = behind;
     }
-    if side != "LEADING" {
-        text = text.trim_end_matches(what);
+    while let Some(before) = rest.strip_suffix(what).filter(|_| ends) {
+        rest = before;
     }
-    Ok(V::text(text))
-}
-
-/// A text that parts of others are put into: the first one's, as MySQL 9.7 has it. Bytes among them make
-/// it bytes.
-fn first_type(typing: &Typing<'_>, of: &[usize], length: u32) -> Result<ExprType> {
-    let is_bytes = |at: &&usize| {
-        let kind = typing.get(**at);
-        kind.is_string() && !kind.is_text()
-    };
-    let of = if of.iter().any(|at| is_bytes(&at)) { of } else { of.get(..1).unwrap_or(of) };
-    text_type(typing, of, length)
+    Ok(made(call, "trim", rest.to_vec()))
 }
 
 fn replace_type(typing: &Typing<'_>) -> Result<ExprType> {
@@ -341,7 +378,7 @@ fn replace_type(typing: &Typing<'_>) -> Result<ExprType> {
             whole.characters().saturating_add(most.saturating_mul(growth))
         }
     };
-    first_type(typing, &[0, 1, 2], length)
+    text_type(typing, &[0], length)
 }
 
 fn replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
@@ -349,18 +386,25 @@ fn replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     if !all_present(args) {
         return Ok(V::Null);
     }
-    let from = from.string().unwrap_or_default();
+    let (whole, from, to) = (part_of(call, value)?, part_of(call, from)?, part_of(call, to)?);
     if from.is_empty() {
         return Ok(value.clone());
     }
-    let text = value.string().unwrap_or_default();
-    let to = to.string().unwrap_or_default();
-    let found = memchr::memmem::find_iter(text.as_bytes(), from.as_bytes()).count();
-    let kept = text.len().saturating_sub(found.saturating_mul(from.len()));
-    if found.saturating_mul(to.len()).saturating_add(kept) as u64 > call.longest_text() {
+    let found = memchr::memmem::find_iter(&whole, &*from);
+    let count = found.clone().count();
+    let kept = whole.len().saturating_sub(count.saturating_mul(from.len()));
+    let length = count.saturating_mul(to.len()).saturating_add(kept);
+    if length as u64 > call.longest_text() {
         return Ok(call.too_long("replace"));
     }
-    Ok(made(call, "replace", text.replace(from.as_ref(), &to).into_bytes()))
+    let (mut out, mut behind) = (Vec::with_capacity(length), 0);
+    for at in found {
+        out.extend_from_slice(whole.get(behind..at).unwrap_or_default());
+        out.extend_from_slice(&to);
+        behind = at + from.len();
+    }
+    out.extend_from_slice(whole.get(behind..).unwrap_or_default());
+    Ok(made(call, "replace", out))
 }
 
 fn repeat_type(typing: &Typing<'_>) -> Result<ExprType> {
@@ -401,7 +445,7 @@ fn space<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 
 fn insert_type(typing: &Typing<'_>) -> Result<ExprType> {
     let length = typing.get(0).characters().saturating_add(typing.get(3).characters());
-    first_type(typing, &[0, 3], length)
+    text_type(typing, &[0], length)
 }
 
 fn insert<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
@@ -409,17 +453,18 @@ fn insert<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     if !all_present(args) {
         return Ok(V::Null);
     }
-    let letters: Vec<char> = value.string().unwrap_or_default().chars().collect();
+    let (units, new) = (Units::within(call, value)?, part_of(call, new)?);
     let start = usize::try_from(place.count(call).saturating_sub(1)).unwrap_or(usize::MAX);
-    if start >= letters.len() {
+    if start >= units.len() {
         return Ok(value.clone());
     }
     let wanted = usize::try_from(length.count(call)).unwrap_or(usize::MAX);
-    let end = start.saturating_add(wanted).min(letters.len());
-    let mut whole: String = letters.iter().take(start).collect();
-    whole.push_str(&new.string().unwrap_or_default());
-    whole.extend(letters.iter().skip(end));
-    Ok(made(call, "insert", whole.into_bytes()))
+    let end = start.saturating_add(wanted).min(units.len());
+    let mut whole = Vec::new();
+    units.push_to(0, start, &mut whole);
+    whole.extend_from_slice(&new);
+    units.push_to(end, units.len(), &mut whole);
+    Ok(made(call, "insert", whole))
 }
 
 fn elt_type(typing: &Typing<'_>) -> Result<ExprType> {
@@ -439,14 +484,16 @@ fn elt<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 
 fn quote_type(typing: &Typing<'_>) -> Result<ExprType> {
     let length = typing.get(0).characters().saturating_mul(2).saturating_add(2);
-    if typing.get(0).is_null() {
-        return Ok(ExprType::text(length, typing.collation));
-    }
-    text_type(typing, &[0], length)
+    let kind = text_type(typing, &[0], length)?;
+    // Of bytes it is a text, too.
+    Ok(if kind.is_text() { kind } else { ExprType::text(length, typing.collation) })
 }
 
-fn quote<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(text) = args.first().and_then(V::string) else { return Ok(V::text("NULL")) };
+fn quote<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(value) = args.first().filter(|value| !value.is_null()) else {
+        return Ok(V::text("NULL"));
+    };
+    let text = collation::string_in(value, call.result.collation)?;
     let mut whole = String::from("'");
     for letter in text.chars() {
         match letter {
@@ -513,8 +560,9 @@ fn make_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     }
     let bits = bits.integer(call);
     let chosen = words.iter().take(64).enumerate().filter(|(place, _)| bits >> place & 1 == 1);
-    let chosen: Vec<_> = chosen.filter_map(|(_, word)| word.string()).collect();
-    Ok(V::text(chosen.join(",")))
+    let chosen = chosen.map(|(_, word)| word).filter(|word| !word.is_null());
+    let chosen: Vec<_> = chosen.map(|word| part_of(call, word)).collect::<Result<_>>()?;
+    Ok(made(call, "make_set", chosen.join(b",".as_slice())))
 }
 
 fn export_set_type(typing: &Typing<'_>) -> Result<ExprType> {
@@ -529,18 +577,18 @@ fn export_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         return Ok(V::Null);
     }
     let bits = bits.integer(call);
-    let separator = rest.first().and_then(V::string);
-    let separator = separator.as_deref().unwrap_or(",");
+    let separator = rest.first().map(|separator| part_of(call, separator)).transpose()?;
+    let separator = separator.as_deref().unwrap_or(b",");
     let count = rest.get(1).map_or(64, |count| count.count(call));
     let count = if (0..=64).contains(&count) { count } else { 64 };
-    let (on, off) = (on.string().unwrap_or_default(), off.string().unwrap_or_default());
-    let words: Vec<&str> =
+    let (on, off) = (part_of(call, on)?, part_of(call, off)?);
+    let words: Vec<&[u8]> =
         (0..count).map(|place| if bits >> place & 1 == 1 { &*on } else { &*off }).collect();
     let length: usize = words.iter().map(|word| word.len() + separator.len()).sum();
     if length as u64 > call.longest_text() {
         return Ok(call.too_long("export_set"));
     }
-    Ok(V::text(words.join(separator)))
+    Ok(made(call, "export_set", words.join(separator)))
 }
 
 fn soundex_type(typing: &Typing<'_>) -> Result<ExprType> {
@@ -548,7 +596,14 @@ fn soundex_type(typing: &Typing<'_>) -> Result<ExprType> {
 }
 
 fn soundex<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
+    let Some(value) = args.first().filter(|value| !value.is_null()) else { return Ok(V::Null) };
+    let text = match value {
+        // Bytes that are not of ASCII are no letters.
+        V::Bytes(bytes) => {
+            bytes.iter().filter(|byte| byte.is_ascii()).map(|byte| char::from(*byte)).collect()
+        }
+        value => value.string().unwrap_or_default(),
+    };
     let code = |letter: char| match letter.to_ascii_uppercase() {
         'B' | 'F' | 'P' | 'V' => Some('1'),
         'C' | 'G' | 'J' | 'K' | 'Q' | 'S' | 'X' | 'Z' => Some('2'),
@@ -635,7 +690,11 @@ fn unhex<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let bytes = encoding::from_hex(&text);
     if bytes.is_none() {
         call.warn(ErrorCode::WrongValueForFunction, || {
-            format!("Incorrect string value: ''{text}'' for function unhex")
+            let shown = match args.first() {
+                Some(V::Bytes(bytes)) => format!("'0x{}'", encoding::hex(bytes).to_lowercase()),
+                _ => format!("''{text}''"),
+            };
+            format!("Incorrect string value: {shown} for function unhex")
         });
     }
     Ok(V::or_null(bytes, V::bytes))

@@ -69,7 +69,7 @@ fn is_window(name: &str) -> bool {
 
 impl Rewriter<'_> {
     pub(super) fn function(&self, mut function: Function) -> Result<Expr> {
-        frames::plain_offsets(&mut function);
+        frames::plain_offsets(&mut function)?;
         let Some(name) = name_of(&function) else {
             return Err(self.missing(&function.name.to_string()));
         };

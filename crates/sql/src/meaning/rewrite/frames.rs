@@ -1,43 +1,58 @@
-//! Frames of windows: their offsets are literals, as the planner wants them.
+//! Frames of windows: their offsets are literals, as the planner wants them. `INTERVAL 1 DAY` becomes a text, which is
+//! read when the type of what is sorted by is known (`meaning/frames.rs`).
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, NamedWindowDefinition, NamedWindowExpr, Value, WindowFrameBound, WindowSpec,
-    WindowType,
+    Expr, Function, Interval, NamedWindowDefinition, NamedWindowExpr, Value, WindowFrameBound,
+    WindowFrameUnits, WindowSpec, WindowType,
 };
+use remora_mysql::ErrorCode;
 
-use super::{literal, special};
+use super::{super::frames::SPAN, literal, special};
+use crate::{Error, Result};
 
 /// Makes the offsets of a call's window literals again.
-pub(super) fn plain_offsets(function: &mut Function) {
-    if let Some(WindowType::WindowSpec(window)) = &mut function.over {
-        of_window(window);
+pub(super) fn plain_offsets(function: &mut Function) -> Result<()> {
+    match &mut function.over {
+        Some(WindowType::WindowSpec(window)) => of_window(window),
+        _ => Ok(()),
     }
 }
 
 /// The same for a window that has a name.
-pub(super) fn plain_offsets_of(named: &mut NamedWindowDefinition) {
-    if let NamedWindowExpr::WindowSpec(window) = &mut named.1 {
-        of_window(window);
+pub(super) fn plain_offsets_of(named: &mut NamedWindowDefinition) -> Result<()> {
+    match &mut named.1 {
+        NamedWindowExpr::WindowSpec(window) => of_window(window),
+        NamedWindowExpr::NamedWindow(_) => Ok(()),
     }
 }
 
-fn of_window(window: &mut WindowSpec) {
-    let Some(frame) = &mut window.window_frame else { return };
+fn of_window(window: &mut WindowSpec) -> Result<()> {
+    let Some(frame) = &mut window.window_frame else { return Ok(()) };
     for bound in std::iter::once(&mut frame.start_bound).chain(&mut frame.end_bound) {
-        if let WindowFrameBound::Preceding(Some(offset)) | WindowFrameBound::Following(Some(offset)) =
+        let (WindowFrameBound::Preceding(Some(offset)) | WindowFrameBound::Following(Some(offset))) =
             bound
-            && let Some(digits) = digits_of(offset)
-        {
+        else {
+            continue;
+        };
+        if let Some(digits) = digits_of(offset) {
             **offset = literal(Value::Number(digits, false));
+        } else if is_interval(offset) {
+            if frame.units != WindowFrameUnits::Range {
+                let message =
+                    "Window '<unnamed window>': INTERVAL can only be used with RANGE frames.";
+                return Err(Error::new(ErrorCode::WindowRowsInterval, message));
+            }
+            **offset = span_of(offset)?;
         }
     }
+    Ok(())
 }
 
 /// The digits of a number that became a call.
 fn digits_of(offset: &Expr) -> Option<String> {
     let Expr::Function(function) = offset else { return None };
-    let is_number =
-        ["decimal_literal", "double_literal"].iter().any(|name| special::is_named(function, name));
+    let literals = ["decimal_literal", "double_literal", "integer_literal"];
+    let is_number = literals.iter().any(|name| special::is_named(function, name));
     if !is_number {
         return None;
     }
@@ -48,4 +63,41 @@ fn digits_of(offset: &Expr) -> Option<String> {
         },
         _ => None,
     }
+}
+
+fn is_interval(offset: &Expr) -> bool {
+    matches!(offset, Expr::Function(function) if special::is_named(function, "interval"))
+}
+
+/// An interval that became a call as the text of a literal.
+fn span_of(offset: &Expr) -> Result<Expr> {
+    let illegal = || {
+        let message = "Window '<unnamed window>': frame start or end is negative, NULL or of \
+                       non-integral type";
+        Error::new(ErrorCode::WindowFrameIllegal, message)
+    };
+    let Expr::Function(function) = offset else { return Err(illegal()) };
+    let plain = |expr: &Expr| match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) | Value::Number(text, _) => Some(text.clone()),
+            _ => None,
+        },
+        other => digits_of(other),
+    };
+    let args = special::arguments(function);
+    let [size, unit] = args.as_slice() else { return Err(illegal()) };
+    let (Some(size), Some(unit)) = (plain(size), plain(unit)) else {
+        return Err(match size {
+            Expr::Value(_) | Expr::UnaryOp { .. } => illegal(),
+            _ => Error::unsupported("a frame of an INTERVAL whose size is no literal"),
+        });
+    };
+    let value = Box::new(literal(Value::SingleQuotedString(format!("{SPAN}{unit} {size}"))));
+    Ok(Expr::Interval(Interval {
+        value,
+        leading_field: None,
+        leading_precision: None,
+        last_field: None,
+        fractional_seconds_precision: None,
+    }))
 }

@@ -94,7 +94,9 @@ impl VisitorMut for Rewriter<'_> {
         if select.projection.iter().any(is_row) {
             return ControlFlow::Break(operand_columns(1));
         }
-        select.named_window.iter_mut().for_each(frames::plain_offsets_of);
+        if let Err(error) = select.named_window.iter_mut().try_for_each(frames::plain_offsets_of) {
+            return ControlFlow::Break(error);
+        }
         conditions_of(select);
         literals_of(select);
         ControlFlow::Continue(())

@@ -23,7 +23,7 @@ use datafusion::{
     },
     error::Result,
     logical_expr::{
-        Expr, Extension, LogicalPlan, Projection, UserDefinedLogicalNodeCore,
+        BinaryExpr, Expr, Extension, LogicalPlan, Operator, Projection, UserDefinedLogicalNodeCore,
         physical_planning_context::PhysicalPlanningContext,
     },
     optimizer::AnalyzerRule,
@@ -31,7 +31,7 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 
-use crate::meaning::{ASSIGN_VARIABLE, READ_VARIABLE};
+use crate::meaning::{ASSIGN_VARIABLE, READ_VARIABLE, undecided};
 use rows::InTurnExec;
 
 /// The rule that puts in what evaluates row by row.
@@ -54,6 +54,7 @@ impl AnalyzerRule for Turns {
             LogicalPlan::Projection(projection) if asks_in(&projection)? => {
                 let Projection { expr, input, .. } = projection;
                 let exprs = types::told(expr, input.schema())?;
+                let exprs = exprs.into_iter().map(undecided_sides).collect::<Result<_>>()?;
                 let node = Arc::new(InTurn::new(exprs, Arc::unwrap_or_clone(input))?);
                 Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
             }
@@ -81,6 +82,24 @@ fn asks(expr: &Expr) -> Result<bool> {
     expr.exists(|each| {
         Ok(call_of(each, READ_VARIABLE).is_some() || call_of(each, ASSIGN_VARIABLE).is_some())
     })
+}
+
+/// Hides the sides of AND and OR that ask no variable. Rules of plans would drop the other side of one that decides,
+/// with what it assigns.
+fn undecided_sides(expr: Expr) -> Result<Expr> {
+    let side = |side: Box<Expr>| -> Result<Box<Expr>> {
+        Ok(if asks(&side)? { side } else { Box::new(undecided(*side)) })
+    };
+    let made = expr.transform_up(|each| match each {
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right })
+            if asks(&left)? || asks(&right)? =>
+        {
+            let both = BinaryExpr::new(side(left)?, op, side(right)?);
+            Ok(Transformed::yes(Expr::BinaryExpr(both)))
+        }
+        each => Ok(Transformed::no(each)),
+    })?;
+    Ok(made.data)
 }
 
 /// What a function of this name is called with.

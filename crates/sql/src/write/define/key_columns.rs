@@ -179,7 +179,7 @@ async fn types(
         quoted_name(&name.table)
     );
     let hidden = session.transaction.put_temporary(rows.clone(), empty);
-    let found = Query::new(&query).table(session).await;
+    let found = Query::stored(&query).table(session).await;
     match hidden {
         Some(table) => _ = session.transaction.put_temporary(rows, table),
         None => _ = session.transaction.take_temporary(&rows),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value};
-use remora_mysql::{ErrorCode, LexMode};
+use remora_mysql::ErrorCode;
 
 use super::{Query, RowMaker, TargetTable};
 use crate::{
@@ -263,7 +263,7 @@ async fn hold(
     session.check_interrupted()?;
     let each: Vec<String> =
         conditions.iter().map(|condition| format!("(({condition}) IS TRUE)")).collect();
-    let query = Query::new(&format!(
+    let query = Query::stored(&format!(
         "SELECT {} FROM {}.{} AS {} ORDER BY {} LIMIT {}",
         each.join(","),
         quoted_name(&target.name.database),
@@ -272,7 +272,7 @@ async fn hold(
         quoted_name(ROW_NUMBER),
         rows.max(1)
     ));
-    let found = query.read_in(LexMode::default()).rows(session).await?;
+    let found = query.rows(session).await?;
     if found.len() != rows {
         let message = "a condition must have a value for each row: it has an aggregate".to_owned();
         return Err(Error::new(ErrorCode::ParseError, message));

@@ -31,14 +31,14 @@ impl Query {
         Self { text: text.as_bytes().to_vec(), ..Self::default() }
     }
 
-    /// What is stored with a table.
-    pub(crate) fn kept(text: &str) -> Self {
-        Self { is_kept: true, ..Self::new(text) }
+    /// What is stored: it is read in the default mode, in which it was written and checked, whatever the session's is.
+    pub(crate) fn stored(text: &str) -> Self {
+        Self { mode: Some(LexMode::default()), ..Self::new(text) }
     }
 
-    /// Reads it in this mode: a stored text must be read in the mode in which it was checked.
-    pub(super) fn read_in(self, mode: LexMode) -> Self {
-        Self { mode: Some(mode), ..self }
+    /// What is stored with a table, maybe by an earlier version.
+    pub(crate) fn kept(text: &str) -> Self {
+        Self { is_kept: true, ..Self::stored(text) }
     }
 
     /// Appends a text.
@@ -59,11 +59,13 @@ impl Query {
         self.parameters.extend_from_slice(parameters.within(range));
     }
 
-    /// Appends another query.
+    /// Appends another query, in whose mode all is read then: what stands before and behind it must be the same in any
+    /// mode.
     pub(crate) fn push_query(&mut self, other: &Self) {
         self.text.extend_from_slice(&other.text);
         self.parameters.extend_from_slice(&other.parameters);
         self.is_kept |= other.is_kept;
+        self.mode = self.mode.or(other.mode);
     }
 
     /// Appends values of `?`.

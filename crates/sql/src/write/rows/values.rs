@@ -121,7 +121,7 @@ impl RowMaker {
             while values.len() < count {
                 let wanted = (count - values.len()).min(EXPRESSIONS_AT_ONCE);
                 let query =
-                    Query::new(&format!("SELECT {}", vec![text.as_str(); wanted].join(",")));
+                    Query::stored(&format!("SELECT {}", vec![text.as_str(); wanted].join(",")));
                 for value in query.rows(session).await?.into_iter().flatten() {
                     values.push(self.converter.fit(slot, value)?);
                 }
@@ -359,7 +359,7 @@ pub(crate) async fn default_value(
         },
         DefaultSpec::Now => return converter.now(slot).map(Some),
         DefaultSpec::Bits(text) | DefaultSpec::Expression(text) => {
-            let query = Query::new(&format!("SELECT {text}"));
+            let query = Query::stored(&format!("SELECT {text}"));
             let rows = query.rows(session).await?;
             rows.into_iter().next().and_then(|row| row.into_iter().next()).unwrap_or(Value::Null)
         }

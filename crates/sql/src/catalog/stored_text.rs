@@ -1,0 +1,149 @@
+//! Expressions as they are kept with a table. The default `sql_mode` reads the text as the session's mode read what was
+//! written, so that it means the same to whoever uses the table, in any mode and after a restart.
+
+use std::ops::Range;
+
+use remora_mysql::{Token, TokenKind};
+
+use super::{column::quoted_text, key::quoted_name};
+use crate::{Error, Result, parse::Tokens};
+
+/// Takes `( … )` and gives the expression between.
+pub(super) fn parenthesised(tokens: &mut Tokens<'_>) -> Result<String> {
+    tokens.need("(")?;
+    let range = tokens.skip_until(|tokens| tokens.is(")"))?;
+    tokens.need(")")?;
+    respelled(tokens, range)
+}
+
+/// The text of some tokens as the default mode reads them. Texts are in single quotes, which no mode takes for a name.
+pub(super) fn respelled(tokens: &Tokens<'_>, range: Range<usize>) -> Result<String> {
+    let mut ahead = tokens.within(range.clone());
+    let mut out = String::new();
+    let mut before = Spelled::Other;
+    while let Some(token) = ahead.peek() {
+        let place = ahead.place();
+        let gap = if place > range.start { tokens.gap_before(place) } else { String::new() };
+        let (spelled, word) = spelled(&ahead, token, before)?;
+        let is_blank = gap.bytes().all(|byte| byte.is_ascii_whitespace());
+        match (is_blank, gap.is_empty()) {
+            // Two texts side by side would be one with a quote in it, and OR would be a part of a name.
+            (_, true) if before.needs_space(spelled) => out.push(' '),
+            (true, _) => out.push_str(&gap),
+            // What is read of a comment is read without it.
+            (false, _) => out.push(' '),
+        }
+        out.push_str(&word);
+        before = spelled;
+        ahead.next();
+    }
+    Ok(out)
+}
+
+/// What stands before or behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spelled {
+    Text,
+    /// `_utf8mb4` and the like.
+    Introducer,
+    /// A word for what was an operator.
+    Word,
+    Other,
+}
+
+impl Spelled {
+    /// Whether a space must separate it from what follows.
+    fn needs_space(self, next: Self) -> bool {
+        self == Self::Word || next == Self::Word || self == Self::Text && next == Self::Text
+    }
+}
+
+/// How the default mode spells a token.
+fn spelled(at: &Tokens<'_>, token: &Token, before: Spelled) -> Result<(Spelled, String)> {
+    let mode = at.mode();
+    let refused =
+        |what: &str| Err(Error::unsupported(format!("{what} in what is stored with a table")));
+    let bytes = at.bytes(token);
+    match token.kind {
+        TokenKind::Quoted => {
+            let name = at.text_of(token);
+            let Ok(name) = String::from_utf8(name) else {
+                return refused("a name that is no text");
+            };
+            Ok((Spelled::Other, quoted_name(&name)))
+        }
+        TokenKind::Text if before == Spelled::Introducer && !mode.client.is_utf8() => {
+            refused("a text with a character set, of a client whose own is not UTF-8,")
+        }
+        TokenKind::Text | TokenKind::National => {
+            let Ok(text) = String::from_utf8(at.text_of(token)) else {
+                return refused("bytes in quotes that are no text, which x'…' can have,");
+            };
+            let prefix = if token.kind == TokenKind::National { "N" } else { "" };
+            Ok((Spelled::Text, format!("{prefix}{}", quoted_text(&text))))
+        }
+        TokenKind::Operator if at.is("||") && mode.pipes_as_concat => {
+            refused("|| under PIPES_AS_CONCAT, for which CONCAT can be written,")
+        }
+        TokenKind::Operator if at.is("||") => Ok((Spelled::Word, "OR".to_owned())),
+        TokenKind::Word if mode.high_not && at.is_prefix_not(at.place()) => {
+            Ok((Spelled::Other, "!".to_owned()))
+        }
+        _ => {
+            let Ok(word) = std::str::from_utf8(bytes) else {
+                return refused("a name that is no text");
+            };
+            let is_introducer = token.kind == TokenKind::Word && word.starts_with('_');
+            let spelled = if is_introducer { Spelled::Introducer } else { Spelled::Other };
+            Ok((spelled, word.to_owned()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use remora_mysql::{Comments, LexMode, SqlMode};
+
+    use super::*;
+    use crate::parse::tokens;
+
+    fn kept(mode: &str, expression: &str) -> String {
+        let mode = SqlMode::parse(mode).unwrap();
+        let mode = LexMode::of_sql_mode(mode, LexMode::default().client, Comments::default());
+        let all = tokens(expression.as_bytes(), mode).unwrap();
+        let made = parenthesised(&mut Tokens::new(expression.as_bytes(), &all, mode));
+        made.unwrap_or_else(|error| error.message)
+    }
+
+    #[test]
+    fn what_the_default_mode_reads_alike_stays_as_it_is_written() {
+        for expression in
+            ["a > 1  and `b``c` <> 'it''s'", "lower(`n`)", "_utf8mb4'x' = N'y'", "not a"]
+        {
+            assert_eq!(kept("", &format!("({expression})")), expression);
+        }
+    }
+
+    #[test]
+    fn what_depends_on_the_mode_is_spelled_for_the_default_one() {
+        for (mode, expression, expected) in [
+            ("", r#"(a = "it's" or b = "\\")"#, r"a = 'it''s' or b = '\\'"),
+            ("", "(a||b)", "a OR b"),
+            ("", r#"(a = 'x'"y" 'z')"#, "a = 'x' 'y' 'z'"),
+            ("", "(a /* 'x' */ > 1 /*!80000 and b > 2 */)", "a > 1 and b > 2"),
+            ("ANSI_QUOTES", r#"("a`b""c" = 'x"y')"#, r#"`a``b"c` = 'x"y'"#),
+            ("NO_BACKSLASH_ESCAPES", r"(a = '\' or b = 'c\n')", r"a = '\\' or b = 'c\\n'"),
+            ("NO_BACKSLASH_ESCAPES", r#"(a = "\""")"#, r#"a = '\\"'"#),
+            ("HIGH_NOT_PRECEDENCE", "(not a between 1 and 2)", "! a between 1 and 2"),
+            (
+                "HIGH_NOT_PRECEDENCE",
+                "(a not in (1) and b is not null)",
+                "a not in (1) and b is not null",
+            ),
+        ] {
+            assert_eq!(kept(mode, expression), expected, "{mode}: {expression}");
+        }
+        let refused = kept("PIPES_AS_CONCAT", "(a || b)");
+        assert!(refused.contains("CONCAT can be written"), "{refused}");
+    }
+}
