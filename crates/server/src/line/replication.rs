@@ -13,7 +13,7 @@ use crate::{
     report::storage_error,
     requests::{Answer, blocking},
     settings::Dialect,
-    sources::NotReached,
+    sources::WaitFailure,
 };
 
 impl Session {
@@ -134,14 +134,16 @@ impl Session {
     }
 }
 
-fn not_reached(why: NotReached, timeout: Duration) -> LineError {
+fn not_reached(why: WaitFailure, timeout: Duration) -> LineError {
     match why {
-        NotReached::Late => {
+        WaitFailure::Timeout => {
             let message = format!("These transactions were not applied within {timeout:?}");
             LineError::new(code::TIMEOUT, message)
         }
-        NotReached::Crowded => LineError::server_busy("too many requests wait for a position"),
-        NotReached::Stopping => LineError::new(code::SHUTTING_DOWN, "The server is stopping"),
+        WaitFailure::TooManyWaiting => {
+            LineError::server_busy("too many requests wait for a position")
+        }
+        WaitFailure::Stopping => LineError::new(code::SHUTTING_DOWN, "The server is stopping"),
     }
 }
 

@@ -370,5 +370,7 @@ fn words_that_no_table_can_have_are_refused_by_name() {
     }
     // The source may be given on the command line.
     let alone = toml("[tables.articles.words]\ncolumns = [\"title\"]").unwrap();
-    assert!(message(alone.refuse_words_of_nobody().map(|()| alone)).contains("no [mysql] follows"));
+    assert!(
+        message(alone.refuse_words_of_unfollowed().map(|()| alone)).contains("no [mysql] follows")
+    );
 }

@@ -22,16 +22,16 @@ impl Sources {
     /// The combined status of all sources; `None` without any.
     pub(crate) fn replication(&self) -> Option<(ReplicationStatus, Availability)> {
         let statuses = self.statuses();
-        (!statuses.is_empty()).then(|| (together(&statuses), availability(&statuses)))
+        (!statuses.is_empty()).then(|| (combine(&statuses), availability(&statuses)))
     }
 
     /// REPLICATION STATUS: all sources combined and, with `lines`, a line for each source and table.
     pub(crate) fn replication_status(&self, lines: bool) -> Option<ReplicationStatus> {
-        let statuses = if lines { self.whole_statuses() } else { self.statuses() };
+        let statuses = if lines { self.full_statuses() } else { self.statuses() };
         if statuses.is_empty() {
             return None;
         }
-        let mut status = together(&statuses);
+        let mut status = combine(&statuses);
         if lines {
             status.sources = statuses.iter().flat_map(lines_of).collect();
         }
@@ -50,7 +50,7 @@ impl Sources {
         let (added, removed) =
             (sum(|status| status.updates_added), sum(|status| status.updates_removed));
         let updates = sum(|status| status.updates);
-        let running = together(&statuses).state == ReplicationState::Running;
+        let running = combine(&statuses).state == ReplicationState::Running;
         ReplicationInfo {
             status: if running { "running" } else { "stopped" },
             gtid: shown_gtid(&statuses),
@@ -195,7 +195,7 @@ fn availability(statuses: &[Status<'_>]) -> Availability {
     }
 }
 
-fn together(statuses: &[Status<'_>]) -> ReplicationStatus {
+fn combine(statuses: &[Status<'_>]) -> ReplicationStatus {
     let sum = |figure: fn(&FollowerStatus) -> u64| {
         statuses.iter().map(|(_, status)| figure(status)).sum::<u64>()
     };

@@ -9,7 +9,7 @@ use std::{
 use remora_engine::{Change, ChangeBatch, Database, TableChanges, Value};
 use remora_source::mysql::{Copied, State, TableState};
 
-use super::{Followed, fake::running};
+use super::{FollowedSource, fake::running};
 use crate::{line::LocalSession, settings::Settings, shared::ServerState};
 
 const GTIDS: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5";
@@ -41,7 +41,9 @@ impl Following {
             ],
         );
         let status = Arc::clone(&source.status);
-        shared.sources.set(vec![Followed { name: "mysql".to_owned(), source: Box::new(source) }]);
+        shared
+            .sources
+            .set(vec![FollowedSource { name: "mysql".to_owned(), source: Box::new(source) }]);
         let this = Self { _directory: directory, shared, status };
         let definition = r#"{"name":"d.live","primary_key":["id"],"columns":[{"name":"id","type":"int64"},
             {"name":"body","type":"text"}],"texts":[{"columns":["body"]}]}"#;

@@ -92,11 +92,11 @@ impl Parameters {
             };
             return Err(Refusal::wrong(text));
         }
-        let Some(given) = self.body.take() else { return Ok(()) };
+        let Some(credentials) = self.body.take() else { return Ok(()) };
         let Some(name) = body else {
             return Err(Refusal::wrong("This takes no body of JSON: use parameters."));
         };
-        if self.values.insert(name.to_owned(), given).is_some_and(|value| !value.is_empty()) {
+        if self.values.insert(name.to_owned(), credentials).is_some_and(|value| !value.is_empty()) {
             let text = format!("Parameter '{name}' is given twice: by its name and as the body.");
             return Err(Refusal::wrong(text));
         }
@@ -127,7 +127,7 @@ fn unread(problem: &BodyProblem, settings: &Http) -> Refusal {
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("The body takes more than {most} bytes, the limit of http.max_body_bytes."),
         ),
-        BodyProblem::Late => Refusal::new(
+        BodyProblem::Timeout => Refusal::new(
             StatusCode::REQUEST_TIMEOUT,
             format!("The body did not come within {patience} s."),
         ),
@@ -178,8 +178,11 @@ mod tests {
         assert_eq!(read.require("col").unwrap(), "a b&c");
         assert_eq!(read.require("doc").unwrap(), r#"{"a": 1}"#);
         for missing in ["x", "id"] {
-            let told = read.require(missing).unwrap_err().text;
-            assert_eq!(told, format!("Please pass POST/PUT/GET parameter value of '{missing}'."));
+            let message = read.require(missing).unwrap_err().text;
+            assert_eq!(
+                message,
+                format!("Please pass POST/PUT/GET parameter value of '{missing}'.")
+            );
         }
     }
 
@@ -198,17 +201,17 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        let told = |query: &str, body: &str| read(query, FORM, body).unwrap_err().text;
+        let message_of = |query: &str, body: &str| read(query, FORM, body).unwrap_err().text;
         for query in ["a=%", "a=%4", "a=%zz", "%ff=1", "a=%c3%28"] {
-            assert!(told(query, "").contains("no percent-encoded UTF-8"), "{query}");
+            assert!(message_of(query, "").contains("no percent-encoded UTF-8"), "{query}");
         }
-        assert_eq!(told("col=a", "col=b"), "Parameter 'col' is given twice.");
+        assert_eq!(message_of("col=a", "col=b"), "Parameter 'col' is given twice.");
         let many: Vec<String> = (0..40).map(|number| format!("p{number}=1")).collect();
-        assert!(told(&many.join("&"), "").contains("more than 32 parameters"));
+        assert!(message_of(&many.join("&"), "").contains("more than 32 parameters"));
         assert!(read("", "multipart/form-data; boundary=x", "--x").is_err());
         let mut unknown = read("col=a&colour=b", FORM, "").unwrap();
-        let told = unknown.check(&["col", "id"], None).unwrap_err().text;
-        assert_eq!(told, "Unknown parameter 'colour': known here are col, id.");
+        let message = unknown.check(&["col", "id"], None).unwrap_err().text;
+        assert_eq!(message, "Unknown parameter 'colour': known here are col, id.");
         assert_eq!(token("a=b&access_token=x%2By").unwrap(), b"x+y");
         assert_eq!(token("a=b&my_access_token=x"), None);
     }

@@ -7,7 +7,7 @@ use axum::{
 use remora::Error;
 use remora_protocol::line::{LineError, code};
 
-use crate::web::NotHeard;
+use crate::web::TooManyFailures;
 
 /// The most characters of a client's input that a reply repeats.
 const SHOWN_CHARS: usize = 200;
@@ -108,8 +108,8 @@ impl From<Error> for Refusal {
     }
 }
 
-impl From<NotHeard> for Refusal {
-    fn from(_: NotHeard) -> Self {
+impl From<TooManyFailures> for Refusal {
+    fn from(_: TooManyFailures) -> Self {
         let text = "Too many failed logins, try again later";
         Self::new(StatusCode::TOO_MANY_REQUESTS, text)
     }

@@ -67,7 +67,7 @@ impl Listener for HttpListener {
                 Ok((stream, address)) => {
                     let Some(place) = self.place() else {
                         self.shared.counters.deny(counters::Denial::Connections, true);
-                        tokio::spawn(turn_away(stream));
+                        tokio::spawn(refuse_connection(stream));
                         continue;
                     };
                     // Responses are written as a whole; joining them would only cause delay.
@@ -93,7 +93,7 @@ impl Listener for HttpListener {
     }
 }
 
-async fn turn_away(mut stream: TcpStream) {
+async fn refuse_connection(mut stream: TcpStream) {
     let reply = async {
         stream.write_all(BUSY).await?;
         stream.shutdown().await

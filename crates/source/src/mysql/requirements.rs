@@ -35,7 +35,7 @@ fn check_all(connection: &mut Connection, settings: &MysqlSettings, begun: bool)
     check_variables(connection, settings)?;
     match check_grants(connection, settings, begun) {
         Err(Error::AccessDenied { address, user, message, .. }) => {
-            let mend = grants(settings, &account_there(connection, settings)?);
+            let mend = grants(settings, &current_account(connection, settings)?);
             Err(Error::AccessDenied { address, user, message, mend })
         }
         checked => checked,
@@ -43,7 +43,7 @@ fn check_all(connection: &mut Connection, settings: &MysqlSettings, begun: bool)
 }
 
 /// The account that we are logged in as, in the source's spelling.
-fn account_there(connection: &mut Connection, settings: &MysqlSettings) -> Result<String> {
+fn current_account(connection: &mut Connection, settings: &MysqlSettings) -> Result<String> {
     let account_name: Option<String> = connection.first("SELECT CURRENT_USER()")?;
     let account_name = account_name.unwrap_or_default();
     let (user, host) = account_name.rsplit_once('@').unwrap_or((&settings.user, "%"));
@@ -110,7 +110,7 @@ fn check_grants(connection: &mut Connection, settings: &MysqlSettings, begun: bo
     connection.binlog_end()?;
     let executed = connection.executed()?;
     drop(SourceStream::open(settings, &executed)?);
-    let tables = one_table_of_each(connection, settings, begun)?;
+    let tables = one_table_per_database(connection, settings, begun)?;
     // A locked table must not delay the check.
     connection.first::<u8>("SET SESSION lock_wait_timeout = 1")?;
     for (database, table) in &tables {
@@ -142,7 +142,7 @@ fn check_filters<'a>(
     })
 }
 
-fn one_table_of_each(
+fn one_table_per_database(
     connection: &mut Connection,
     settings: &MysqlSettings,
     begun: bool,

@@ -1,7 +1,7 @@
 //! Decides whether stored rows stay valid after a schema change of the source.
 //!
 //! They stay valid if the source certainly did not change them: columns were renamed, dropped, widened, made nullable,
-//! or added with a known value. In every other case, and in doubt, the rows are copied again.
+//! or added with a known value. In every other case the rows are copied again.
 
 use remora_engine::Value;
 
@@ -90,7 +90,7 @@ fn stay(
     }
     check_together(alterations, old, new)?;
     check_computed(alterations, old, new)?;
-    let alteration = Alteration::together(alterations);
+    let alteration = Alteration::combined(alterations);
     let renamed: Vec<_> = alteration
         .renamed
         .iter()
@@ -158,7 +158,7 @@ fn added_columns(
             return Err(format!("column {:?} numbers the rows that were there", column.name));
         }
         // A generated column that row images omit is not stored here until it stops being generated.
-        if !alteration.makes(&column.name) {
+        if !alteration.creates_column(&column.name) {
             return Err(format!("column {:?} came without being added", column.name));
         }
         added.push((column.name.clone(), value_of_old_rows(column)?));
@@ -203,7 +203,7 @@ fn check_together(
     if alterations.len() < 2 {
         return Ok(());
     }
-    if alterations.iter().any(|alteration| alteration.names("CONVERT")) {
+    if alterations.iter().any(|alteration| alteration.mentions("CONVERT")) {
         return Err("it was changed several times at once, all columns among them".to_owned());
     }
     let names = old.columns.iter().chain(&new.columns).map(|column| column.name.as_str());
@@ -225,7 +225,7 @@ fn check_computed(
     new: &SourceTable,
 ) -> Result<(), String> {
     let is_computed = |column: &&SourceColumn| column.generation != Generation::None;
-    let named = |column: &&SourceColumn| alterations.iter().any(|one| one.names(&column.name));
+    let named = |column: &&SourceColumn| alterations.iter().any(|one| one.mentions(&column.name));
     let Some(computed) = new.columns.iter().find(is_computed) else { return Ok(()) };
     if let Some(changed) = new.columns.iter().filter(is_computed).find(named) {
         return Err(format!("column {:?} is computed", changed.name));
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn every_doubt_is_a_copy() {
+    fn unclear_changes_are_copied() {
         let with = |place: usize, column: SourceColumn| {
             let mut columns = old().columns;
             columns[place] = column;

@@ -6,9 +6,9 @@ use remora_words::settings::{Files, Settings};
 use super::{
     IndexKind, SphinxConf,
     columns::{self, Column, ID},
-    command::Running,
+    command::RunningCommand,
     docset,
-    documents::Taker,
+    documents::DocumentSink,
     index_kind,
     keys::{self, Meaning, SectionKind},
     query::Query,
@@ -74,20 +74,20 @@ impl Plan {
 
 impl Source {
     /// Reads all documents.
-    pub fn read(&self, taker: &mut dyn Taker) -> Result<()> {
+    pub fn read(&self, sink: &mut dyn DocumentSink) -> Result<()> {
         let name = &self.name;
         match &self.origin {
             Origin::Separated { command, form, columns } => {
-                let (running, mut output) = Running::start(name, command)?;
-                let read = separated::read(name, &mut output, *form, columns, taker);
+                let (running, mut output) = RunningCommand::start(name, command)?;
+                let read = separated::read(name, &mut output, *form, columns, sink);
                 running.finish(name, output, read)
             }
             Origin::Docset { command, columns } => {
-                let (running, mut output) = Running::start(name, command)?;
-                let read = docset::read(name, &mut output, columns.clone(), taker);
+                let (running, mut output) = RunningCommand::start(name, command)?;
+                let read = docset::read(name, &mut output, columns.clone(), sink);
                 running.finish(name, output, read)
             }
-            Origin::Query(query) => query.read(name, taker),
+            Origin::Query(query) => query.read(name, sink),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     columns::Column,
-    documents::{Document, Taker},
+    documents::{Document, DocumentSink},
     *,
 };
 
@@ -15,7 +15,7 @@ pub(super) struct Kept {
     pub warnings: Vec<String>,
 }
 
-impl Taker for Kept {
+impl DocumentSink for Kept {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
         self.columns = columns.to_vec();
         Ok(())

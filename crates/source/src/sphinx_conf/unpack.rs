@@ -6,7 +6,7 @@ use std::{fs::File, io::Read};
 use flate2::read::ZlibDecoder;
 
 use super::{
-    documents::{Document, Taker},
+    documents::{Document, DocumentSink},
     text::{Section, Setting},
     wrong,
 };
@@ -122,7 +122,7 @@ impl Unpacking {
         source: &str,
         places: &[UnpackedColumn],
         document: &mut Document,
-        taker: &mut dyn Taker,
+        sink: &mut dyn DocumentSink,
     ) -> Result<bool> {
         for UnpackedColumn { at, step } in places {
             let Some(cell) = document.cells.get_mut(*at).filter(|cell| !cell.is_empty()) else {
@@ -145,11 +145,11 @@ impl Unpacking {
             match self.on_error {
                 OnError::Fail if *step == Step::File => return Err(Error::format(source, message)),
                 OnError::Skip if *step == Step::File => {
-                    taker.warning(message);
+                    sink.warning(message);
                     return Ok(false);
                 }
                 // As in Sphinx: the text stays empty.
-                _ => taker.warning(message),
+                _ => sink.warning(message),
             }
         }
         Ok(true)
@@ -265,9 +265,9 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct TakenTexts(Vec<String>);
+    struct CollectedTexts(Vec<String>);
 
-    impl Taker for TakenTexts {
+    impl DocumentSink for CollectedTexts {
         fn columns(&mut self, _: &[Column]) -> Result<()> {
             Ok(())
         }
@@ -288,7 +288,7 @@ mod tests {
         let places = unpacking.places("source 's'", &names).unwrap();
         let cells = cells.iter().map(|cell| cell.to_vec()).collect();
         let mut document = Document { place: "document 7".to_owned(), number: Vec::new(), cells };
-        let mut told = TakenTexts::default();
+        let mut told = CollectedTexts::default();
         let kept = unpacking.apply("source 's'", &places, &mut document, &mut told)?;
         Ok((document.cells, kept, told.0))
     }

@@ -80,7 +80,7 @@ impl<'c> Reader<'c> {
             },
             &mut tell,
         )?;
-        records.unseen(&mut tell)
+        records.report_unread(&mut tell)
     }
 
     /// Why tiedot would not find an id at its place.

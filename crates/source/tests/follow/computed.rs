@@ -62,7 +62,7 @@ fn copies(pair: &Pair, name: &str) -> (u64, Option<String>) {
     let full = format!("shop.{name}");
     // Who only asks what is followed does not pay for it.
     assert!(pair.status().tables.iter().all(|table| table.keys_missing.is_none()));
-    let status = pair.follower().whole_status();
+    let status = pair.follower().full_status();
     let table = status.tables.into_iter().find(|table| table.table == full).unwrap();
     (table.copied.map_or(0, |copied| copied.times), table.keys_missing)
 }

@@ -93,7 +93,7 @@ impl Results {
             return Err(self.wrong(&format!("the line is no JSON object; {FORM}")));
         }
         let mut answer: Answer = serde_json::from_slice(&self.line)
-            .map_err(|error| self.wrong(&format!("{}; {FORM}", said(&error))))?;
+            .map_err(|error| self.wrong(&format!("{}; {FORM}", json_message(&error))))?;
         answer.sent = answer.rows.len();
         answer.rows.truncate(MAX_ROWS);
         let mut seen = BTreeSet::new();
@@ -111,7 +111,7 @@ impl Results {
 }
 
 /// The JSON parser's message without its line number, which is always 1.
-fn said(error: &serde_json::Error) -> String {
+fn json_message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let sentence = text.rsplit_once(" at line ").map_or(text.as_str(), |(sentence, _)| sentence);
     format!("{sentence} in column {}", error.column())
@@ -185,10 +185,10 @@ mod tests {
             ("{\"query\":\"a\",\"total_found\":1,\"rows\":[]} x", "trailing characters in column"),
             ("{\"query\":[[[[[[[[", "r:2: "),
         ] {
-            let said = error(format!("{good}{bad}").as_bytes());
-            assert!(said.contains(message), "{bad}: {said}");
-            assert!(said.contains("r:2: ") && said.contains("each line is {"), "{bad}: {said}");
-            assert!(!said.contains(" at line "), "{bad}: {said}");
+            let text = error(format!("{good}{bad}").as_bytes());
+            assert!(text.contains(message), "{bad}: {text}");
+            assert!(text.contains("r:2: ") && text.contains("each line is {"), "{bad}: {text}");
+            assert!(!text.contains(" at line "), "{bad}: {text}");
         }
         assert!(error(b"{\"query\":\"\xFF\",\"total_found\":1,\"rows\":[]}").contains("r:1: "));
     }

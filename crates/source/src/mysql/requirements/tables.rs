@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::account_there;
+use super::current_account;
 use crate::{
     Error, Result,
     mysql::{
@@ -78,7 +78,7 @@ fn missing(
     let statement = format!("SELECT 1 FROM {}.{} LIMIT 0", quoted(database), quoted(table));
     match connection.first::<u8>(&statement) {
         Err(Error::AccessDenied { address, user, message, .. }) => {
-            let mend = grant_on_table(database, table, &account_there(connection, settings)?);
+            let mend = grant_on_table(database, table, &current_account(connection, settings)?);
             Ok(Error::AccessDenied { address, user, message, mend })
         }
         Err(error @ Error::Unreachable { .. }) => Err(error),
@@ -128,7 +128,7 @@ fn check_readable(
         unreadable.into_iter().filter(|name| wanted(name) && is_table(name)).collect();
     unreadable.sort();
     let Some((database, table)) = unreadable.first() else { return Ok(()) };
-    let account = account_there(connection, settings)?;
+    let account = current_account(connection, settings)?;
     let names = unreadable.iter().take(MOST_NAMED);
     let names: Vec<_> = names.map(|(database, table)| format!("{database}.{table}")).collect();
     let mend = match unreadable.len() {

@@ -151,7 +151,7 @@ fn updates_of_mariadb_are_read() {
 fn of_rows_that_are_no_more_only_some_columns_are_read() {
     let map = TableMap::parse(&bytes(MARIADB_MAP), &FormatDescription::default()).unwrap();
     let mut decoder = RowDecoder::new(&mixed(), &map).unwrap();
-    decoder.look_back(&[2, 13]);
+    decoder.require_before_columns(&[2, 13]);
     let mut changes = Vec::new();
     let update = bytes(MARIADB_UPDATE);
     let visited = decoder.decode(RowsKind::Update, RowsVersion::V1, &update, &mut |change| {
