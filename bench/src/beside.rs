@@ -36,10 +36,10 @@ const MAX_WAIT: Duration = Duration::from_secs(120);
 /// Which servers.
 #[derive(clap::Args, Debug)]
 pub struct BesideOptions {
-    /// Remora and the MariaDB it follows alone.
+    /// Measure only Remora and the MariaDB that it replicates from, without MySQL.
     #[arg(long)]
     without_mysql: bool,
-    /// The program that is measured [default: the one beside this, built first].
+    /// The remora program to measure. Default: the one next to this program, which is built first.
     #[arg(long, value_name = "FILE")]
     remora: Option<PathBuf>,
 }

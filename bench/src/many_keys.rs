@@ -31,20 +31,19 @@ const KEYS_PER_INSERT: usize = 1_000;
 /// Options of `many-keys`.
 #[derive(clap::Args, Debug)]
 pub struct ManyKeysOptions {
-    /// Rows of the table.
+    /// Number of rows in the table.
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
-    /// Most keys.
+    /// The largest number of keys in a list.
     #[arg(long, default_value_t = 1_000_000)]
     keys: usize,
-    /// A statement that is silent for longer is ended; a way that takes longer is not asked for
-    /// more keys.
+    /// Timeout of a statement in seconds. A form that takes longer is not measured with more keys.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     limit: u64,
-    /// In process alone: no server is started.
+    /// Measure only the library in this process. No server is started.
     #[arg(long)]
     only_in_process: bool,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-many-keys.json")]
     json: PathBuf,
 }

@@ -28,35 +28,35 @@ const RIVAL_BUDGET: Duration = Duration::from_secs(5);
 /// Options of `search`.
 #[derive(clap::Args, Debug)]
 pub struct SearchOptions {
-    /// Rows to load: fewer than the data has, or more (then rows are generated). All if not given.
+    /// Number of rows to load. If the data has fewer, the rest is generated. Default: all rows of the data.
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
-    /// Directory of JSON Lines files, plain or zstd [default: REMORA_BENCH_DATA, or shared/data
-    /// beside the work tree].
+    /// Directory with JSON Lines files, plain or compressed with zstd. Default: the environment variable
+    /// REMORA_BENCH_DATA, or shared/data next to the work tree.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Measure the rivals too (needs --features rivals).
+    /// Also measure rival search engines. Needs a build with --features rivals.
     #[arg(long)]
     rivals: bool,
-    /// Which rivals; all if not given.
+    /// Measure only these rivals, separated by commas. Default: all.
     #[arg(long, value_enum, value_delimiter = ',', requires = "rivals")]
     only: Vec<Rival>,
-    /// Measure a running MygramDB that holds the same rows under the same ids.
+    /// Also measure a running MygramDB at this address. It must have the same rows with the same ids.
     #[arg(long, value_name = "HOST:PORT")]
     mygramdb: Option<String>,
-    /// MygramDB's table, where it has several.
+    /// The table of that MygramDB. Needed if it has several.
     #[arg(long, value_name = "NAME", requires = "mygramdb")]
     mygramdb_table: Option<String>,
-    /// The sets of queries.
+    /// The query sets for Remora, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["eleven", "game", "drawn"])]
     queries: Vec<QuerySet>,
-    /// The sets that rivals are asked: some of them take a second a query.
+    /// The query sets for rivals, separated by commas. Some rivals need a second for each query.
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["eleven"])]
     rival_queries: Vec<QuerySet>,
-    /// Leave Remora out: rivals alone.
+    /// Measure only the rivals, without Remora.
     #[arg(long)]
     without_remora: bool,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-search.json")]
     json: PathBuf,
 }

@@ -34,27 +34,27 @@ const COMPARED: usize = 20;
 /// Options of `sysbench`.
 #[derive(clap::Args, Debug)]
 pub struct SysbenchOptions {
-    /// Workloads; all if not given.
+    /// Run only these workloads, separated by commas. Default: all.
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = WORKLOADS.map(|one| one.0))]
     only: Vec<String>,
-    /// Clients at once.
+    /// Numbers of clients that send statements at the same time, separated by commas.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 8, 32])]
     threads: Vec<u32>,
-    /// How long each server is asked in each round.
+    /// Time in seconds to measure each server in each round.
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     seconds: u64,
-    /// Rounds, in each of which all servers are asked.
+    /// Number of rounds. Each round measures all servers.
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
-    /// Tables.
+    /// Number of tables.
     #[arg(long, value_name = "N", default_value_t = 4)]
     tables: usize,
-    /// Rows of each table.
+    /// Number of rows in each table.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     rows: u64,
     #[command(flatten)]
     beside: BesideOptions,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-sysbench.json")]
     json: PathBuf,
 }

@@ -46,42 +46,43 @@ const MEMORY: f64 = 0.8;
 /// Options of `app`.
 #[derive(clap::Args, Debug)]
 pub struct AppOptions {
-    /// How much there is: 1 are 50,000 users with 500,000 orders.
+    /// Size of the data: 1 is 50,000 users with 500,000 orders.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
-    /// What the literals are drawn by.
+    /// Seed of the random literals.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Prepared statements instead of texts.
+    /// Send prepared statements instead of statement texts.
     #[arg(long)]
     prepared: bool,
-    /// The same literals in all runs of a statement: what costs more without is planned each time.
+    /// Use the same literals in all runs of a statement. A statement that is slower without this option is planned
+    /// in each run.
     #[arg(long)]
     same_literals: bool,
-    /// Which parts; all if not given.
+    /// Run only these parts, separated by commas. Default: all.
     #[arg(long, value_enum, value_delimiter = ',')]
     part: Vec<Part>,
-    /// Statements whose name holds this alone.
+    /// Run only statements whose names contain this text.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Answers of each statement that are compared before times are taken.
+    /// Number of answers of each statement to compare before it is timed.
     #[arg(long, value_name = "N", default_value_t = 6)]
     compared: usize,
-    /// Most runs of each statement.
+    /// The most timed runs of each statement.
     #[arg(long, value_name = "N", default_value_t = 100)]
     runs: usize,
-    /// How long a statement is measured; a few runs are always made.
+    /// Time in seconds to measure a statement. It runs a few times even if that takes longer.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     seconds: f64,
-    /// A statement that is silent for longer is ended and has failed.
+    /// Timeout of a statement in seconds. It then counts as failed.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     limit: u64,
-    /// The servers wait so long at the end, to be looked at by other tools.
+    /// Time in seconds that the servers keep running at the end, for other tools.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     linger: u64,
     #[command(flatten)]
     beside: BesideOptions,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-app.json")]
     json: PathBuf,
 }

@@ -31,32 +31,33 @@ const OPENINGS: usize = 11;
 /// Options of `documents`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct DocumentOptions {
-    /// Documents of each phase, and other operations.
+    /// Number of documents, and of operations, in each phase.
     #[arg(long, default_value_t = 100_000)]
     count: u64,
-    /// Threads that work at once; writes of several share a sync.
+    /// Number of threads. Their concurrent writes share a sync.
     #[arg(long, default_value_t = 32)]
     threads: usize,
-    /// How often all is measured; the median counts.
+    /// Number of runs. Medians are reported.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-documents.json")]
     json: PathBuf,
-    /// Measure this instead: documents with a text of `--body-bytes`, in a process with all memory and in one within so
-    /// many MiB, page cache included. All answers are checked. The group is made by systemd, or in `--cgroup`.
+    /// Measure with limited memory instead: documents with a text of `--body-bytes`, in one process without a limit and
+    /// in one with this limit in MiB, page cache included. All answers are checked. systemd creates the control group,
+    /// unless `--cgroup` is given.
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u64>,
-    /// A directory of the memory controller, version 1 or 2, in which the group is made.
+    /// The directory of a memory controller (cgroup version 1 or 2) in which to create the control group.
     #[arg(long, value_name = "DIR", requires = "memory_mib")]
     cgroup: Option<PathBuf>,
-    /// Bytes of the text that no index has in each document of that measurement.
+    /// Size in bytes of the unindexed text of each document, for --memory-mib.
     #[arg(long, default_value_t = 4_000)]
     body_bytes: u64,
-    /// What such a process is started with: where it works.
+    /// Internal: the working directory of a process with limited memory.
     #[arg(long, hide = true)]
     work: Option<PathBuf>,
-    /// The group that it joins.
+    /// Internal: the control group that it joins.
     #[arg(long, hide = true)]
     join: Option<PathBuf>,
 }

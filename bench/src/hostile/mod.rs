@@ -32,25 +32,25 @@ use crate::{
 /// Options of `hostile`.
 #[derive(clap::Args, Debug)]
 pub struct HostileOptions {
-    /// The largest size of a statement, in pieces.
+    /// The largest size of a statement, in repeated parts.
     #[arg(long, value_name = "N", default_value_t = 65_536)]
     largest: usize,
-    /// Shapes whose names hold this text alone.
+    /// Send only statement shapes whose names contain this text.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Shapes that are drawn, instead of those that are listed.
+    /// Send this number of random shapes instead of the listed ones.
     #[arg(long, value_name = "N")]
     drawn: Option<usize>,
-    /// What they are drawn by.
+    /// Seed for --drawn.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Rows of the table that the other connection asks.
+    /// Number of rows in the table that the other connection reads.
     #[arg(long, default_value_t = 200_000)]
     rows: u64,
-    /// Leave out the statements that are ended.
+    /// Skip the statements that run until they are killed.
     #[arg(long)]
     without_ended: bool,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-hostile.json")]
     json: PathBuf,
 }

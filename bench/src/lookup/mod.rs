@@ -29,32 +29,32 @@ use crate::{random::SplitMix64, suite::WorkDirectory, table::Table};
 /// Options of `lookup`.
 #[derive(clap::Args, Debug)]
 pub struct LookupOptions {
-    /// Rows of the table.
+    /// Number of rows in the table.
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
-    /// Clients that ask at once.
+    /// Number of clients that send queries at the same time.
     #[arg(long, default_value_t = 100)]
     clients: usize,
-    /// How long each way is measured.
+    /// Time in seconds to measure each access method.
     #[arg(long, value_name = "SECONDS", default_value_t = 8)]
     seconds: u64,
-    /// Remora alone.
+    /// Measure only Remora.
     #[arg(long)]
     without_peers: bool,
-    /// In process alone: no server is started.
+    /// Measure only the library in this process. No server is started.
     #[arg(long)]
     only_in_process: bool,
-    /// Wiki rows that are asked for a part of their text; 0 leaves that out.
+    /// Number of wiki rows for queries with LIKE. 0 skips them.
     #[arg(long, value_name = "N", default_value_t = 301_450)]
     like_rows: usize,
-    /// Directory of JSON Lines files, plain or zstd [default: REMORA_BENCH_DATA, or shared/data
-    /// beside the work tree].
+    /// Directory with JSON Lines files, plain or compressed with zstd. Default: the environment variable
+    /// REMORA_BENCH_DATA, or shared/data next to the work tree.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// LIKE alone: no row is looked up by its key.
+    /// Measure only LIKE, no lookups by key.
     #[arg(long)]
     only_like: bool,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-lookup.json")]
     json: PathBuf,
 }

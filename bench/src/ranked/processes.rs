@@ -18,7 +18,7 @@ const TIMEOUT_MS: u32 = 60_000;
 
 /// What is asked, and where answers are written.
 pub struct Asked<'a> {
-    /// The ways to ask for words.
+    /// The query kinds: how words are combined. Separated by commas.
     pub kinds: &'a [Kind],
     /// The queries.
     pub queries: &'a [Query],

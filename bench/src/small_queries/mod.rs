@@ -26,16 +26,16 @@ use crate::{
 /// Options of `small-queries`.
 #[derive(clap::Args, Debug)]
 pub struct SmallQueryOptions {
-    /// Queries.
+    /// Number of queries.
     #[arg(long, default_value_t = 10_000)]
     queries: usize,
-    /// What the queries are drawn by.
+    /// Seed of the random queries.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Remora alone: nothing is compared.
+    /// Measure only Remora. Answers are not compared.
     #[arg(long)]
     without_peers: bool,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-small-queries.json")]
     json: PathBuf,
 }

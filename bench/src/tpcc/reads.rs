@@ -41,22 +41,22 @@ const CUSTOMER: &str = "SELECT c_discount, c_last, c_credit, w_tax FROM customer
 /// Options of `tpcc-reads`.
 #[derive(clap::Args, Debug)]
 pub struct ReadsOptions {
-    /// Warehouses.
+    /// Number of warehouses.
     #[arg(long, default_value_t = 4)]
     warehouses: u32,
-    /// Items; 100,000 in TPC-C.
+    /// Number of items. TPC-C has 100,000.
     #[arg(long, default_value_t = 100_000)]
     items: u32,
-    /// Customers of a district; 3,000 in TPC-C.
+    /// Number of customers per district. TPC-C has 3,000.
     #[arg(long, default_value_t = 3_000)]
     customers: u32,
-    /// Remora alone.
+    /// Measure only Remora.
     #[arg(long)]
     without_peers: bool,
-    /// Remora waits so long when it has been measured, to be looked at by other tools.
+    /// Time in seconds that Remora keeps running after its measurement, for other tools.
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     linger: u64,
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this JSON file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-tpcc-reads.json")]
     json: PathBuf,
 }
