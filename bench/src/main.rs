@@ -22,7 +22,6 @@
 
 mod answer;
 mod app;
-mod beside;
 mod corpus;
 mod documents;
 mod extend;
@@ -38,6 +37,7 @@ mod ranked;
 mod remora;
 mod replication;
 mod report;
+mod server_group;
 mod small_queries;
 mod suite;
 mod sysbench;

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use self::{
-    answers::{Agreement, Side},
+    answers::{Agreement, SearchTarget},
     histogram::{CLASSES, Spread},
     queries::{Kind, Query, statement},
     servers::{Files, REMORA, SHARDED, SPHINX, Server, TABLE},
@@ -208,7 +208,7 @@ fn compare(
     servers: &Servers,
     report: &mut Report,
 ) -> Result<()> {
-    let side = |server, index, more: &str, label| Side {
+    let side = |server, index, more: &str, label| SearchTarget {
         server,
         index,
         options: format!("ranker={}{more}", options.ranker),
@@ -242,7 +242,7 @@ fn distribute(
     report: &mut Report,
 ) -> Result<()> {
     let (Some(whole), 1..) = (servers.running.first(), options.distributed) else { return Ok(()) };
-    let asked = processes::Asked {
+    let asked = processes::ComparisonSettings {
         kinds: &options.kinds,
         queries: queries.get(..options.distributed).unwrap_or(queries),
         ranker: &options.ranker,
