@@ -153,7 +153,7 @@ fn ask_everything(segment: Segment) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
     #[test]
-    fn damage_is_refused_or_answered_and_never_panics(
+    fn damaged_segments_never_panic(
         section: usize,
         changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6),
         cut in prop_oneof![3 => Just(0usize), 1 => any::<usize>()],
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_lists_of_neighbours_are_refused_or_answered(
+    fn damaged_neighbour_lists_never_panic(
         section: usize,
         changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 0..4),
         cut in prop_oneof![3 => Just(0usize), 1 => any::<usize>()],

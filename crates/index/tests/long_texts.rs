@@ -160,7 +160,7 @@ fn check(segment: &Segment, texts: &[String], piece: &str) {
 }
 
 #[test]
-fn long_texts_are_found_as_by_reading() {
+fn long_text_searches_match_a_scan() {
     let mut random = Random::seeded();
     let mut texts: Vec<(u64, String)> = Vec::new();
     for (shape, pieces) in (0..).zip(SHAPES) {

@@ -153,7 +153,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn patterns_are_found_as_by_reading(
+    fn pattern_searches_match_a_scan(
         rows in rows(60),
         seeds in proptest::collection::vec(any::<u64>(), 12),
         others in proptest::collection::vec(text(), 4),
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn a_merge_is_what_a_builder_makes(
+    fn merge_equals_new_build(
         rows in rows(120),
         parts in 1usize..5,
         deleted in proptest::collection::vec(any::<bool>(), 120),
@@ -224,7 +224,7 @@ fn many_rows() -> Rows {
 }
 
 #[test]
-fn a_large_segment_answers_alike() {
+fn large_segment_gives_equal_answers() {
     let rows = many_rows();
     let segment = from_file(&build(&rows));
     assert!(segment.memory_bytes() < segment.byte_count());
@@ -242,7 +242,7 @@ fn a_large_segment_answers_alike() {
 }
 
 #[test]
-fn similar_words_are_those_within_the_distance() {
+fn similar_words_are_within_the_edit_distance() {
     let rows = many_rows();
     let segment = build(&rows);
     for (word, distance) in [("band1", 1), ("thx5", 1), ("xand1", 2), ("q", 1), ("the12345", 2)] {
@@ -414,7 +414,7 @@ fn check_words(segment: &Segment, rows: &Rows, words: &str) {
 }
 
 #[test]
-fn frequent_neighbours_are_found_as_by_reading() {
+fn frequent_neighbours_match_a_scan() {
     let random = &mut Random::seeded();
     let rows = neighbouring_rows(random);
     let built = build(&rows);
@@ -443,7 +443,7 @@ fn frequent_neighbours_are_found_as_by_reading() {
 }
 
 #[test]
-fn frequent_words_that_stand_nowhere_behind_each_other_are_known() {
+fn frequent_words_that_are_never_adjacent_are_recorded() {
     let random = &mut Random::seeded();
     let rows = neighbouring_rows(random);
     let built = build(&rows);
@@ -460,7 +460,7 @@ fn frequent_words_that_stand_nowhere_behind_each_other_are_known() {
 }
 
 #[test]
-fn changed_lists_of_neighbours_are_noticed() {
+fn changed_neighbour_lists_are_detected() {
     let random = &mut Random::seeded();
     let built = build(&neighbouring_rows(random));
     assert!(from_file(&built).text(2).unwrap().has_right_neighbours().unwrap());
@@ -482,7 +482,7 @@ fn changed_lists_of_neighbours_are_noticed() {
 
 /// Segments of before the lists answer, and get them when they are merged.
 #[test]
-fn lists_of_neighbours_are_the_same_however_they_came_about() {
+fn neighbour_lists_of_merges_and_builds_are_equal() {
     let random = &mut Random::seeded();
     let rows = neighbouring_rows(random);
     let mut old = SegmentBuilder::new(&spec());

@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn a_merge_gives_what_building_gives(rows in rows(), cut in 0u64..400, gone in 1u64..9) {
+    fn merged_segment_equals_built_segment(rows in rows(), cut in 0u64..400, gone in 1u64..9) {
         let analyzer = analyzer();
         let (low, high): (Rows, Rows) = rows.clone().into_iter().partition(|(key, _)| *key < cut);
         let inputs = [low, high].into_iter().filter(|rows| !rows.is_empty()).map(|rows| {

@@ -5,7 +5,7 @@ mod support;
 use remora_protocol::line::{ParseLimits, parse, reply};
 
 #[test]
-fn requests_are_read_as_the_scripts_say() {
+fn requests_parse_as_recorded() {
     for script in support::scripts("line") {
         let mut limits = ParseLimits::default();
         for setting in &script.settings {

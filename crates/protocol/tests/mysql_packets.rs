@@ -68,14 +68,14 @@ fn messages(bytes: &[u8], algorithm: Option<Algorithm>) -> Vec<Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_are_parsed(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         for algorithm in [None, Some(Algorithm::Zlib), Some(Algorithm::Zstd(3))] {
             messages(&bytes, algorithm).iter().for_each(|message| read(message));
         }
     }
 
     #[test]
-    fn commands_travel(commands in prop::collection::vec(command(), 0..12)) {
+    fn commands_round_trip(commands in prop::collection::vec(command(), 0..12)) {
         let mut writer = PacketWriter::default();
         for command in &commands {
             writer.set_sequence(0);
@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn no_answer_but_the_right_one_proves_a_password(
+    fn only_the_correct_response_verifies_a_password(
         answer in prop::collection::vec(any::<u8>(), 0..40),
         nonce in any::<[u8; NONCE_BYTES]>(),
     ) {

@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_of_a_reply_can_be_asked_for(keys in prop::collection::vec(text(), 1..4)) {
+    fn keys_of_a_reply_can_be_requested(keys in prop::collection::vec(text(), 1..4)) {
         let hits = keys.iter().map(|key| Hit {
             key: std::iter::once(Value::Text(key.as_str().into())).collect(),
             fields: Vec::new(),
@@ -295,7 +295,7 @@ fn first_token(line: &str) -> &str {
 }
 
 #[test]
-fn errors_of_the_engine_are_one_line() {
+fn engine_errors_are_one_line() {
     let error = remora_engine::Error::Io("a\r\nb".to_owned());
     let mut out = Vec::new();
     reply::write_error(&mut out, &LineError::from(error));

@@ -67,7 +67,7 @@ fn excerpts_are_those_of_sphinx() {
 
 /// What made a row match is marked in each of its fields, as far as it is sought there.
 #[test]
-fn what_a_search_found_is_marked_in_each_field() {
+fn matches_are_marked_in_each_field() {
     let (analyzer, fields) = (analyzer(""), ["title".to_owned(), "body".to_owned()]);
     let made = |query: &str, field, text: &str| {
         let options = options("allow_empty=1").unwrap();
@@ -98,7 +98,7 @@ fn what_a_search_found_is_marked_in_each_field() {
 
 /// Within one text it is asked again and again whether to go on, and nothing is made of what was ended.
 #[test]
-fn an_excerpt_ends_when_it_is_told_to() {
+fn excerpt_generation_is_interruptible() {
     let (analyzer, text) = (analyzer(""), "the reef fish and a sea ".repeat(10_000));
     for (given, query) in [
         ("", "reef fish"),

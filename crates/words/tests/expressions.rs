@@ -106,7 +106,7 @@ fn hit(position: u32, query_position: u32) -> Hit {
 }
 
 #[test]
-fn no_expression_panics() {
+fn expressions_never_panic() {
     let mut random = Random(20_261_125);
     let hits: Vec<Hit> = (1..9).map(|position| hit(position, 1 + position % 4)).collect();
     let mut understood = 0;
@@ -129,7 +129,7 @@ fn no_expression_panics() {
 const EXPRESSIONS: &str = include_str!("answers/expressions.txt");
 
 #[test]
-fn no_expression_with_a_slip_panics() {
+fn mutated_expressions_never_panic() {
     let mut random = Random(20_261_126);
     let hits: Vec<Hit> = (1..9).map(|position| hit(position, 1 + position % 4)).collect();
     let lines = EXPRESSIONS.lines().filter(|line| !line.starts_with(['#', '[', '=']));
@@ -158,7 +158,7 @@ fn no_expression_with_a_slip_panics() {
 }
 
 #[test]
-fn what_is_too_deep_or_too_long_is_refused() {
+fn too_deep_and_too_long_expressions_are_refused() {
     let deep = 10_000;
     for text in [
         "(".repeat(deep) + "1" + &")".repeat(deep),
@@ -184,7 +184,7 @@ fn what_is_too_deep_or_too_long_is_refused() {
 }
 
 #[test]
-fn nested_as_deep_as_allowed_is_computed() {
+fn deepest_allowed_nesting_is_computed() {
     let depth = MAX_EXPRESSION_DEPTH - 1;
     let text = "1".to_owned() + &"+bm25".repeat(depth);
     let expression = Expression::parse(&text, &()).unwrap();

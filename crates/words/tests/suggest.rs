@@ -60,7 +60,7 @@ fn the_nearest_come_first_then_those_of_most_documents_then_by_the_word() {
 }
 
 #[test]
-fn few_that_are_kept_are_the_best_of_all() {
+fn bounded_suggestions_are_the_best() {
     let letters = ["a", "b", "c", "é"];
     let mut words = vec![String::new()];
     for _ in 0..5 {
@@ -103,7 +103,7 @@ fn options_that_are_not_understood_are_refused() {
 }
 
 #[test]
-fn the_first_or_the_last_word_is_looked_for() {
+fn first_or_last_word_is_suggested() {
     let analyzer = Analyzer::new(&Settings::default(), &Files::none()).unwrap();
     assert_eq!(word("Alpha, beta!", Which::First, &analyzer).as_deref(), Some("alpha"));
     assert_eq!(word("Alpha, beta!", Which::Last, &analyzer).as_deref(), Some("beta"));

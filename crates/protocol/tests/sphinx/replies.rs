@@ -64,7 +64,7 @@ fn rewritten(sent: &Sent<'_>, reply: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn results_of_all_captured_replies_are_written_as_they_came() {
+fn captured_replies_are_reproduced() {
     let mut compared = 0;
     for exchange in exchanges() {
         let sent = exchange.sent();
@@ -96,7 +96,7 @@ fn answers(name: &str) -> Vec<Answer> {
 
 /// One search that was sent in the form of many versions: its result in each is that of the newest.
 #[test]
-fn one_result_in_the_form_of_every_version() {
+fn one_result_is_encoded_for_every_version() {
     let mut answers = answers("raw_11f");
     for version in 0x100..=0x11F {
         let exchange = exchange(&format!("raw_{version:x}"));
@@ -195,7 +195,7 @@ fn rows() -> Vec<Match> {
 }
 
 #[test]
-fn a_result_that_is_written_out_by_hand_is_the_captured_one() {
+fn hand_written_result_equals_the_captured_one() {
     let found = Found {
         fields: vec!["title".to_owned(), "body".to_owned()],
         attributes: attributes(),
@@ -229,7 +229,7 @@ fn errors_and_warnings_of_a_batch() {
 }
 
 #[test]
-fn requests_that_searchd_refuses_are_refused_in_its_words() {
+fn refusals_have_the_messages_of_searchd() {
     for name in ["raw_newer", "raw_unknown", "perl_11e_update_mva"] {
         let exchange = exchange(name);
         let sent = exchange.sent().remove(0);

@@ -191,7 +191,7 @@ fn filters() {
 }
 
 #[test]
-fn a_filter_of_the_weight_stands_a_level_above_it() {
+fn weight_filter_is_in_an_outer_query() {
     let filter = Filter {
         attribute: "@weight".into(),
         test: FilterTest::Range(10, 20),
@@ -344,7 +344,7 @@ fn select_lists() {
 
 /// Where MySQL has NULL, as for a quotient by zero, Sphinx has 0 and computes on with it.
 #[test]
-fn what_has_no_value_is_zero() {
+fn null_results_become_zero() {
     let select = |list: &str| {
         let statement = rows(&Query { select: list.to_owned().into(), ..query("") });
         let values = statement.strip_prefix("SELECT `book``id`, WEIGHT(), ").unwrap();
@@ -389,7 +389,7 @@ fn what_has_no_value_is_zero() {
 }
 
 #[test]
-fn places_outer_orders_and_weights() {
+fn outer_orders_and_weights_are_placed_in_the_outer_query() {
     let anchor = Anchor {
         latitude_column: "lat".into(),
         longitude_column: "lon".into(),
@@ -450,7 +450,7 @@ fn places_outer_orders_and_weights() {
 }
 
 #[test]
-fn what_a_client_of_everything_asks() {
+fn perl_client_with_all_options_is_translated() {
     let everything = exchange("perl_11e_everything");
     let sent = everything.only();
     let Request::Search(request) = sent.parse().unwrap() else { panic!("no search") };

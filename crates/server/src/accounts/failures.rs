@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn guesses_wait_their_turn_and_then_are_refused() {
+    fn failed_logins_are_delayed_and_then_refused() {
         let failures = Failures::default();
         let start = Instant::now();
         let mut waits = Vec::new();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_come_together_wait_one_behind_the_other() {
+    fn concurrent_logins_wait_in_turn() {
         let failures = Failures::default();
         let now = Instant::now();
         (0..=FREE).for_each(|_| failures.begin_attempt(address(1), now).unwrap().failed(now));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn logins_that_are_right_never_wait() {
+    fn successful_logins_are_not_delayed() {
         let failures = Failures::default();
         let now = Instant::now();
         for _ in 0..1000 {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_networks_and_few_are_remembered() {
+    fn failed_addresses_are_counted_by_network_and_bounded() {
         let of = |text: &str| network_of(Some(text.parse().unwrap()));
         assert_eq!(of("2001:db8::1"), of("2001:db8::2:3"));
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));

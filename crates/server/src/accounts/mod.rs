@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_of_those_who_come() {
+    fn login_policies_match_the_settings() {
         let user = "[[users]]\nname = 'anna'\npassword = 'x'\n";
         let token = "[auth]\nadmin_token = 's3cret'\n";
         let of = |text: &str| LoginPolicy::of(&settings(text));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_any_names_password() {
+    fn token_is_the_password_of_any_user() {
         let logins = Logins::default();
         let one = settings("[auth]\nadmin_token = 's3cret'\n");
         let prove = |password: &[u8]| logins.verify_password(&one, "anyone", password, None);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_asked_for_in_one_way() {
+    fn unknown_user_always_gets_the_same_plugin() {
         let logins = Logins::default();
         let native = "password_native = '*462366917EEDD1970A48E87D8EF59EB67D2CA26F'";
         let text = format!(

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_its_user_until_the_password_changes() {
+    fn web_token_is_valid_until_the_password_changes() {
         let (logins, settings) = (Logins::default(), users("a"));
         let token = logins.web_token(&settings, "anna", HERE).unwrap();
         let prove = |logins: &Logins, settings: &Settings, token: &str| {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_of_ours_proves_nothing() {
+    fn foreign_web_tokens_are_refused() {
         let (logins, settings) = (Logins::default(), users("a"));
         let prove = |token: &str| logins.verify_web_token(&settings, token.as_bytes(), HERE);
         let token = logins.web_token(&settings, "anna", HERE).unwrap();

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_session_says_what_is_told() {
+    fn session_track_variables_select_the_reports() {
         let mut tracking = Tracking::default();
         assert!(tracking.is_tracked("autocommit") && !tracking.is_tracked("sql_mode"));
         tracking.note_variable("session_track_system_variables", "sql_mode, Transaction_Isolation");

@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_limited_listed_and_given_back() {
+    fn connection_slots_are_limited_listed_and_released() {
         let processes = Arc::new(Processes::default());
         let first = processes.connect(2).unwrap();
         let second = processes.connect(2).unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn kill_interrupts_and_a_connections_end_is_seen() {
+    fn kill_interrupts_and_disconnects_are_detected() {
         let processes = Arc::new(Processes::default());
         let slot = processes.connect(1).unwrap();
         let interrupter = Arc::new(AtomicBool::new(false));

@@ -74,7 +74,7 @@ fn on_runtime(test: impl FnOnce()) {
 }
 
 #[test]
-fn a_table_that_is_copied_first_is_not_there_yet() {
+fn table_in_its_first_copy_is_not_visible() {
     on_runtime(|| {
         let server = Following::start();
         let waits = "ERROR 6029 Table 'd.new' is synchronizing, please try again later".to_owned();
@@ -93,7 +93,7 @@ fn a_table_that_is_copied_first_is_not_there_yet() {
 }
 
 #[test]
-fn the_state_of_the_source_is_told() {
+fn replication_state_is_reported() {
     on_runtime(|| {
         let server = Following::start();
         let status = server.ask("REPLICATION STATUS");
@@ -139,7 +139,7 @@ fn the_state_of_the_source_is_told() {
 }
 
 #[test]
-fn following_is_stopped_and_started() {
+fn replication_stop_and_start() {
     on_runtime(|| {
         let server = Following::start();
         assert_eq!(server.ask("REPLICATION START"), "ERROR 9 Replication is already running");
@@ -165,7 +165,7 @@ fn following_is_stopped_and_started() {
 }
 
 #[test]
-fn copies_are_begun_shown_and_ended() {
+fn sync_is_started_reported_and_cancelled() {
     on_runtime(|| {
         let server = Following::start();
         let running = "ERROR 4011 SYNC already in progress for table 'd.new'";
@@ -219,7 +219,7 @@ fn a_reader_waits_for_transactions() {
 }
 
 #[test]
-fn replies_name_the_position_if_asked() {
+fn replies_have_the_position_if_requested() {
     on_runtime(|| {
         let server = Following::start();
         let mut session = server.session();

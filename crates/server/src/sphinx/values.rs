@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_values_of_their_attribute() {
+    fn cells_become_values_of_their_attribute() {
         let number = |cell| value(AttributeKind::Number, cell);
         assert_eq!(number(Cell::Int(-1)), Value::Number(u32::MAX));
         assert_eq!(number(Cell::Text("7")), Value::Number(7));

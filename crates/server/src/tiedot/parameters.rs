@@ -172,7 +172,7 @@ mod tests {
     const FORM: &str = "application/x-www-form-urlencoded";
 
     #[test]
-    fn parameters_come_by_the_query_string_and_by_forms() {
+    fn parameters_are_read_from_query_string_and_forms() {
         let mut read = read("col=a%20b%26c&x", FORM, "doc=%7b%22a%22%3A+1}&col=a+b%26c").unwrap();
         assert!(read.check(&["col", "doc", "x"], None).is_ok());
         assert_eq!(read.require("col").unwrap(), "a b&c");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_a_body_whatever_it_is_said_to_be() {
+    fn json_body_is_recognized_with_any_content_type() {
         for kind in [FORM, "application/json", "text/plain", "multipart/form-data", "x", ""] {
             let mut read = read("col=a", kind, " {\"a\":\"b&c=%zz\"}").unwrap();
             assert!(read.check(&["col", "doc"], Some("doc")).is_ok(), "{kind}");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_input_has_messages() {
         let message_of = |query: &str, body: &str| read(query, FORM, body).unwrap_err().text;
         for query in ["a=%", "a=%4", "a=%zz", "%ff=1", "a=%c3%28"] {
             assert!(message_of(query, "").contains("no percent-encoded UTF-8"), "{query}");

@@ -292,7 +292,7 @@ mod tests {
     use super::BUSY;
 
     #[test]
-    fn the_length_of_the_busy_answer_is_true() {
+    fn busy_reply_has_the_right_content_length() {
         let text = std::str::from_utf8(BUSY).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_elsewhere_may_not_embed() {
+    fn cross_origin_pages_cannot_embed() {
         let is_refused = |headers: &[(&str, &str)]| {
             let mut request =
                 Request::builder().uri("/drop?col=a").header("host", "localhost:8080");

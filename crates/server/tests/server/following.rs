@@ -129,7 +129,7 @@ fn a_copy_is_made_while_following_is_stopped_too() {
 
 /// A table without a key: SEARCH gives the hidden one's values, and GET takes what SEARCH gave.
 #[test]
-fn rows_without_a_key_are_got_by_what_a_search_gave() {
+fn rows_without_key_are_fetched_by_search_results() {
     for kind in [Kind::MariaDb1011, Kind::MySql97] {
         let source = Peer::start(kind, &[]).unwrap();
         let mut conn = source.connect().unwrap();

@@ -234,7 +234,7 @@ fn every_form_of_query() {
 }
 
 #[test]
-fn limits_of_ranges_take_what_is_nearest_to_their_beginning() {
+fn limited_ranges_return_documents_nearest_to_the_start() {
     let server = start("");
     assert_eq!(get(&server, "/create?col=f").status, 201);
     assert_eq!(get(&server, "/index?col=f&path=y").status, 201);
@@ -296,7 +296,7 @@ fn documents_are_found_by_their_ids_alone() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_in_the_words_of_tiedot() {
+fn errors_have_the_messages_of_tiedot() {
     let server = start("");
     assert_eq!(get(&server, "/create?col=a").status, 201);
     assert_eq!(get(&server, "/create?col=b").status, 201);
@@ -348,7 +348,7 @@ fn what_is_wrong_is_refused_in_the_words_of_tiedot() {
 }
 
 #[test]
-fn what_is_too_large_or_too_deep_is_refused() {
+fn too_large_and_too_deep_requests_are_refused() {
     let toml =
         "[http]\nmax_body_bytes = 20000\nread_timeout_s = 1\n[limits]\nwrite_queue_bytes = 8192\n";
     let server = start(toml);
@@ -380,7 +380,7 @@ fn what_is_too_large_or_too_deep_is_refused() {
 }
 
 #[test]
-fn pages_of_elsewhere_may_not_ask_where_nothing_is_proved() {
+fn cross_origin_pages_are_refused_without_login() {
     let server = start("");
     let ask = |headers: &str| request(&server, "GET /create?col=a", headers, "").status;
     for foreign in [
@@ -408,7 +408,7 @@ fn pages_of_elsewhere_may_not_ask_where_nothing_is_proved() {
 }
 
 #[test]
-fn the_token_opens_the_door_and_stops_the_server() {
+fn token_is_required_and_permits_shutdown() {
     let server = start("[auth]\nadmin_token = 's3cret'\n");
     for open in ["/", "/version", "/memstats"] {
         assert_eq!(get(&server, open).status, 200, "{open}");
@@ -440,7 +440,7 @@ fn the_token_opens_the_door_and_stops_the_server() {
 }
 
 #[test]
-fn users_have_their_rights_here_as_well() {
+fn users_rights_apply_to_http() {
     let users = "[[users]]\nname = 'reader'\npassword = 'r'\nread = ['remora.a']\n\
                  [[users]]\nname = 'all'\npassword = 'a'\n";
     let server = start(users);

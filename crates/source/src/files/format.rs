@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_told_apart() {
+    fn file_formats_are_detected() {
         let cases = [
             ("x", "{\"id\":1}\n", Format::JsonLines),
             ("x.csv", "\u{feff}  {\"id\":1}", Format::JsonLines),

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_library_names_its_pages() {
+    fn error_messages_have_no_links_of_libraries() {
         let error = std::io::Error::other(
             "peer closed connection without sending TLS close_notify: \
              https://docs.rs/rustls/latest/rustls/manual/_03_howto/index.html#unexpected-eof",

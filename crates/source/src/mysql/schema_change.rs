@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_no_row_is_nothing() {
+    fn definition_without_row_changes_needs_nothing() {
         let mut new = old();
         new.columns[1] = column("a", text("utf8mb4", 20));
         new.columns.swap(1, 2);
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rename_is_believed_where_the_statement_says_so() {
+    fn column_rename_is_recognized_by_its_statement() {
         let new =
             table(&[column("id", int(32)), column("z", text("latin1", 10)), column("b", int(16))]);
         assert_eq!(reason(&new, None), "columns were dropped and added at once");
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn several_statements_are_seen_through_where_each_has_its_own_columns() {
+    fn several_statements_on_different_columns_are_combined() {
         let added = |default: &str| {
             let default = ColumnDefault::Constant(default.to_owned());
             let mut columns = old().columns;
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn what_touches_a_computed_column_is_a_copy() {
+    fn changes_of_generated_columns_are_copied() {
         let computed = SourceColumn { generation: Generation::Stored, ..column("c", int(32)) };
         let before = table(&[column("id", int(32)), column("a", SourceType::Time(0)), computed]);
         let between = |new: &SourceTable, statement: &str| {
@@ -633,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_the_source_gives_its_rows_are_copied() {
+    fn added_auto_increment_columns_are_copied() {
         let words = |of_b: &str| {
             let text = format!("CREATE TABLE `t` (\n  `id` int,\n  `b` {of_b}\n) ENGINE=InnoDB");
             Words::of(&text)

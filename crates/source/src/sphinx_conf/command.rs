@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_gives_its_output_and_its_end() {
+    fn command_output_and_exit_status_are_returned() {
         let (text, end) = run("printf 'a\\n'; echo b | tr b c");
         assert_eq!(text, "a\nc\n");
         end.unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_is_told() {
+    fn first_failure_is_reported() {
         let read = || Err(Error::format("s", "the stream ends"));
         let (running, output) =
             RunningCommand::start("s", "echo no such table >&2; exit 3").unwrap();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_nobody_waits_for_is_ended_with_its_children() {
+    fn dropped_command_is_killed_with_its_children() {
         let begin = Instant::now();
         let (running, output) = RunningCommand::start("s", "sleep 60 & echo $!; wait").unwrap();
         let mut output = BufReader::new(output);

@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_line() {
+    fn errors_have_a_line() {
         let deep = format!("<sphinx:document id='1'><subject>{}", "<b>".repeat(300));
         let cases = [
             ("<sphinx:killlist>", "line 9: <sphinx:killlist>: rows are not taken out of"),

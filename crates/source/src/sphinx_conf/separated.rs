@@ -229,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_do_not_depend_on_the_pieces_they_come_in(
+        fn lines_do_not_depend_on_read_boundaries(
             text in "([12],|[a\",\\\\\n\r\t]){0,40}",
             size in 1_usize..5,
         ) {

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn declarations_say_where_numbers_come_from() {
+    fn multi_value_declarations_name_their_source() {
         let field = set("uint Tags from field").unwrap();
         assert_eq!((field.column.name.as_str(), field.column.kind), ("tags", Kind::Multi));
         assert!(field.is_of_field());
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_a_document_stand_together() {
+    fn numbers_of_a_document_are_grouped() {
         let mut found = Sets::new();
         for (document, number) in [("7", "3"), ("8", "1"), ("7", "-5"), ("x", "1"), ("0", "1")] {
             add(&mut found, &[document.as_bytes().to_vec(), number.as_bytes().to_vec()]);

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_unpacked_is_told() {
+    fn texts_that_cannot_be_unpacked_are_reported() {
         let long = compressed(&[b'x'; 1_001]);
         let mut lying = compressed(b"deep sea");
         lying[0] = 3;

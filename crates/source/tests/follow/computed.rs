@@ -95,7 +95,7 @@ fn check(pair: &mut Pair, name: &str) {
 }
 
 #[test]
-fn rows_of_followed_tables_have_what_keys_are_over() {
+fn followed_rows_have_key_expression_columns() {
     register_computing(Computing { complete, computation });
     let mut pair = Pair::start(
         Kind::MySql97,
@@ -157,7 +157,7 @@ fn rows_of_followed_tables_have_what_keys_are_over() {
 }
 
 #[test]
-fn an_interrupted_copy_of_a_table_without_a_key_begins_anew() {
+fn interrupted_copy_of_a_table_without_key_restarts() {
     register_computing(Computing { complete, computation });
     let mut pair = Pair::start(
         Kind::MySql97,
@@ -190,7 +190,7 @@ fn an_interrupted_copy_of_a_table_without_a_key_begins_anew() {
 }
 
 #[test]
-fn a_row_of_which_a_key_cannot_be_computed_stops_the_key_alone() {
+fn row_with_failing_key_expression_drops_only_the_key() {
     register_computing(Computing { complete, computation });
     let mut pair = Pair::start(
         Kind::MySql97,

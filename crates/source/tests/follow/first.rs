@@ -120,7 +120,7 @@ fn mysql_5_6_names_what_is_not_there() {
 
 /// Two replicas of one id throw each other out for ever.
 #[test]
-fn a_clash_of_server_ids_names_the_setting() {
+fn duplicate_server_id_error_names_the_setting() {
     let first = First::start(Kind::MariaDb1011);
     let url = format!("{}?server-id=77", first.server.follower_url("shop"));
     let follow = |database: &Database| {
@@ -143,7 +143,7 @@ fn a_clash_of_server_ids_names_the_setting() {
 
 /// Stopping answers when it has stopped, so that what is sent behind it finds it so.
 #[test]
-fn a_stop_has_stopped() {
+fn no_writes_after_stop_returns() {
     let first = First::start(Kind::MariaDb1011);
     let follower = first.follow(false, "*").unwrap();
     for _ in 0..20 {

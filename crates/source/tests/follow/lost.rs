@@ -90,7 +90,7 @@ fn mysql_5_6_is_reset() {
 }
 
 /// After the reset the source counts beyond what was followed, or not so far.
-fn a_reset_while_down(kind: Kind) {
+fn source_reset_while_stopped(kind: Kind) {
     for inserts in [0, 40] {
         a_reset_while_down_and(kind, inserts);
     }
@@ -117,22 +117,22 @@ fn a_reset_while_down_and(kind: Kind, inserts: u32) {
 
 #[test]
 fn mariadb_10_11_is_reset_while_down() {
-    a_reset_while_down(Kind::MariaDb1011);
+    source_reset_while_stopped(Kind::MariaDb1011);
 }
 
 #[test]
 fn mariadb_11_8_is_reset_while_down() {
-    a_reset_while_down(Kind::MariaDb118);
+    source_reset_while_stopped(Kind::MariaDb118);
 }
 
 #[test]
 fn mysql_9_7_is_reset_while_down() {
-    a_reset_while_down(Kind::MySql97);
+    source_reset_while_stopped(Kind::MySql97);
 }
 
 #[test]
 fn mysql_5_6_is_reset_while_down() {
-    a_reset_while_down(Kind::MySql56);
+    source_reset_while_stopped(Kind::MySql56);
 }
 
 fn copy_directory(from: &Path, to: &Path) {
@@ -203,7 +203,7 @@ fn mysql_9_7_is_another_server() {
 }
 
 /// Where nothing is to be copied by itself, following stops and says so; any SYNC copies all.
-fn nothing_is_copied_by_itself(kind: Kind) {
+fn lost_position_with_stop_copies_nothing(kind: Kind) {
     let stop = |settings: &mut remora_source::mysql::MysqlSettings| {
         settings.on_lost_position = OnLostPosition::Stop;
     };
@@ -234,10 +234,10 @@ fn nothing_is_copied_by_itself(kind: Kind) {
 
 #[test]
 fn mariadb_10_11_stops() {
-    nothing_is_copied_by_itself(Kind::MariaDb1011);
+    lost_position_with_stop_copies_nothing(Kind::MariaDb1011);
 }
 
 #[test]
 fn mysql_9_7_stops() {
-    nothing_is_copied_by_itself(Kind::MySql97);
+    lost_position_with_stop_copies_nothing(Kind::MySql97);
 }

@@ -107,7 +107,7 @@ fn mysql_5_6_meanwhile() {
 /// A column that stands elsewhere here than at the source is no other definition.
 /// What was dropped while nobody looked is no reason not to look.
 #[test]
-fn a_database_is_dropped_while_nobody_follows() {
+fn database_dropped_while_stopped_is_dropped_here() {
     let mut pair = Pair::start(Kind::MariaDb1011, &["CREATE TABLE t (id INT PRIMARY KEY)"]);
     pair.run("INSERT INTO t VALUES (1)");
     pair.compare();
@@ -124,7 +124,7 @@ fn a_database_is_dropped_while_nobody_follows() {
 }
 
 #[test]
-fn a_restart_copies_nothing_again() {
+fn restart_copies_no_table_again() {
     let mut pair = Pair::start(Kind::MySql97, &GOODS);
     pair.compare();
     pair.run("ALTER TABLE goods ADD COLUMN front INT FIRST");

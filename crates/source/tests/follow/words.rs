@@ -166,7 +166,7 @@ fn words_by_settings_follow_a_mysql() {
 }
 
 #[test]
-fn other_settings_index_what_is_here() {
+fn changed_settings_reindex_existing_rows() {
     let mut pair = Pair::start(Kind::MariaDb1011, &ARTICLES);
     pair.compare();
     assert_eq!(fields(&pair, "articles"), None);
@@ -287,11 +287,11 @@ fn settings_count_before(pair: &mut Pair) {
 }
 
 #[test]
-fn owners_declare_words_beside_a_mariadb() {
+fn ranked_search_is_declared_locally_for_a_mariadb() {
     owners_declare_words(Kind::MariaDb1011);
 }
 
 #[test]
-fn owners_declare_words_beside_a_mysql() {
+fn ranked_search_is_declared_locally_for_a_mysql() {
     owners_declare_words(Kind::MySql97);
 }

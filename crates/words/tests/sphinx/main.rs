@@ -170,7 +170,7 @@ fn altered(query: &str, found: &mut Found) {
 }
 
 #[test]
-fn an_altered_weight_is_found_and_made_small() {
+fn fuzzer_finds_and_shrinks_an_altered_weight() {
     let corpora = |random: &mut Random| vec![Corpus::random(random, Vocabulary::Tiny, &[])];
     let ask = |random: &mut Random, corpus: &Corpus| {
         let query = queries::query(random, corpus, QueryStyle::Distinct);

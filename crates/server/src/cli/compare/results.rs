@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_a_line_whose_last_needs_no_end() {
+    fn answers_are_lines_and_the_last_may_be_unterminated() {
         let text = b"{\"query\":\"a\",\"total_found\":7,\"rows\":[[3,-1],[18446744073709551615,4294967295]]}\n\
                      { \"rows\": [], \"total_found\": 0, \"query\": \"\" }";
         let rows = vec![(3, -1), (18_446_744_073_709_551_615, 4_294_967_295)];
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_named_with_its_line() {
+    fn invalid_answer_lines_are_reported() {
         let good = "{\"query\":\"a\",\"total_found\":1,\"rows\":[[1,2]]}\n";
         for (bad, message) in [
             ("\n", "r:2: the line is no JSON object"),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_refused_before_it_is_read() {
+    fn unterminated_line_is_refused_at_the_limit() {
         let mut text = b"{\"query\":\"".to_vec();
         text.resize(3 * MAX_LINE_BYTES, b'x');
         assert!(error(&text).contains("r:1: the line is longer than 1048576 bytes"));

@@ -431,7 +431,7 @@ fn keys_are_validated_together() {
 }
 
 #[test]
-fn old_places_of_keys_are_read() {
+fn old_key_positions_are_accepted() {
     let settings = validated(&with("server", json!({"host": "::1", "port": 4000}))).unwrap();
     assert_eq!(settings.listen.line, "[::1]:4000");
     let mut file = with("server", json!({"host": "::1", "port": 4000}));
@@ -444,7 +444,7 @@ fn old_places_of_keys_are_read() {
 }
 
 #[test]
-fn zero_means_no_limit_where_mygramdb_has_it_so() {
+fn zero_means_no_limit_like_in_mygramdb() {
     let settings = validated(&with("api.tcp.recv_timeout_sec", json!(0))).unwrap();
     assert_eq!(settings.request_timeout(), settings.idle_timeout());
     let settings = validated(&with("api.http.max_body_bytes", json!(0))).unwrap();
@@ -452,7 +452,7 @@ fn zero_means_no_limit_where_mygramdb_has_it_so() {
 }
 
 #[test]
-fn a_socket_stands_in_the_place_of_tcp() {
+fn unix_socket_replaces_tcp() {
     let mut file = with("api.unix_socket.path", json!("/run/mygram.sock"));
     file["api"]["tcp"] = json!({"bind": "0.0.0.0"});
     let listen = validated(&file).unwrap().listen;

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_mean_results_from_where_a_range_begins() {
+    fn range_limits_count_from_the_start_of_the_range() {
         let database = Database::in_memory().unwrap();
         let collection = database.collection("a").unwrap();
         collection.index("y").unwrap();

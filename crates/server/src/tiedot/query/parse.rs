@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_query_is_told_in_the_words_of_tiedot() {
+    fn invalid_queries_have_the_messages_of_tiedot() {
         for (text, why) in [
             ("{", "'{' is not valid JSON."),
             ("5", "Query 5 is none"),

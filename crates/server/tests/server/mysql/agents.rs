@@ -306,7 +306,7 @@ fn fake(answer: Option<&'static [u8]>) -> SocketAddr {
 }
 
 #[test]
-fn servers_that_do_not_answer_rightly_are_errors_of_the_statement() {
+fn wrong_agent_answers_are_statement_errors() {
     let shard = TestServer::start_empty("");
     let closed = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -353,7 +353,7 @@ fn servers_that_do_not_answer_rightly_are_errors_of_the_statement() {
 }
 
 #[test]
-fn waiting_for_a_silent_server_is_ended_by_kill_and_by_time() {
+fn waits_for_a_silent_agent_end_by_kill_and_timeout() {
     let silent = fake(None);
     let server = head(&[silent], "");
     let (mut conn, mut other) = (connect(&server), connect(&server));
@@ -374,7 +374,7 @@ fn waiting_for_a_silent_server_is_ended_by_kill_and_by_time() {
 }
 
 #[test]
-fn only_servers_that_are_named_are_asked_and_as_whom_the_settings_say() {
+fn agents_are_limited_to_configured_hosts_and_users() {
     let users = "[agents]\nserves = [\"reader\"]\n\
                  [[users]]\nname = \"reader\"\npassword = \"secret\"\nread = [\"remora.t\"]\n\
                  [[users]]\nname = \"owner\"\npassword = \"owner\"\n";

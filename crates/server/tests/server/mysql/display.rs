@@ -232,18 +232,18 @@ fn followed_columns_are_shown_as_the_source_shows_them(kind: Kind) {
 }
 
 #[test]
-fn columns_of_a_mysql_are_shown_as_it_shows_them() {
+fn mysql_columns_show_like_at_the_source() {
     followed_columns_are_shown_as_the_source_shows_them(Kind::MySql97);
 }
 
 #[test]
-fn columns_of_a_mariadb_are_shown_as_it_shows_them() {
+fn mariadb_columns_show_like_at_the_source() {
     followed_columns_are_shown_as_the_source_shows_them(Kind::MariaDb1011);
 }
 
 /// Tables made here: what is written is rounded and refused as MySQL does it.
 #[test]
-fn columns_made_here_are_shown_as_mysql_shows_them() {
+fn locally_created_columns_show_like_in_mysql() {
     let source = Peer::start(Kind::MySql97, &[]).unwrap();
     let mut theirs = source.connect().unwrap();
     let server = TestServer::start_empty("");

@@ -134,7 +134,7 @@ impl<'s> Clients<'s> {
 }
 
 #[test]
-fn a_reader_reads_one_table_of_several_through_every_door() {
+fn table_read_right_is_enforced_by_every_protocol() {
     let server = guarded("");
     for (user, readable) in [
         ("reader", &["shop.orders"][..]),
@@ -165,7 +165,7 @@ fn a_reader_reads_one_table_of_several_through_every_door() {
 }
 
 #[test]
-fn a_distributed_table_is_read_by_those_who_may_read_its_parts() {
+fn distributed_table_needs_read_rights_on_its_parts() {
     let server = guarded("");
     let mut boss = Clients::new(&server, "boss");
     for statement in [
@@ -189,7 +189,7 @@ fn a_distributed_table_is_read_by_those_who_may_read_its_parts() {
 }
 
 #[test]
-fn bare_names_are_looked_for_among_ones_own_tables() {
+fn unqualified_names_are_resolved_among_permitted_tables() {
     let server = guarded("");
     let mut reader = Clients::new(&server, "reader");
     assert_eq!(reader.line("COUNT orders reef"), Outcome::Done("OK COUNT 1\r\n".to_owned()));
@@ -202,7 +202,7 @@ fn bare_names_are_looked_for_among_ones_own_tables() {
 }
 
 #[test]
-fn rows_are_written_by_those_who_may() {
+fn writes_need_write_rights() {
     let server = guarded("");
     for (user, writable) in [
         ("reader", &[][..]),
@@ -253,7 +253,7 @@ fn rows_are_written_by_those_who_may() {
 
 /// Its unique keys, lengths and conditions are kept there.
 #[test]
-fn what_sql_defined_is_written_by_sql_alone() {
+fn sql_tables_are_written_only_by_sql() {
     let server = guarded("");
     let (mut line, mut sql) = (line(&server, "boss"), sql(&server, "boss"));
     sql.query("CREATE TABLE shop.own (id INT PRIMARY KEY, v VARCHAR(3) UNIQUE, CHECK (id < 9))");
@@ -295,7 +295,7 @@ fn definitions_need_a_right_of_their_own() {
 }
 
 #[test]
-fn tables_move_where_both_names_are_ones_own() {
+fn renames_need_rights_on_both_names() {
     let server = guarded("");
     let denied = [
         "RENAME TABLE shop.orders TO shop.old",
@@ -336,7 +336,7 @@ fn tables_move_where_both_names_are_ones_own() {
 }
 
 #[test]
-fn databases_are_for_those_who_may_do_everything_with_them() {
+fn database_statements_need_all_rights_on_the_database() {
     let server = guarded("");
     let forms = [
         "CREATE DATABASE {}",
@@ -368,7 +368,7 @@ fn databases_are_for_those_who_may_do_everything_with_them() {
 }
 
 #[test]
-fn a_database_of_others_is_not_told_from_none() {
+fn foreign_database_looks_like_a_missing_one() {
     let server = guarded("");
     let mut reader = Clients::new(&server, "reader");
     for form in
@@ -397,7 +397,7 @@ fn a_database_of_others_is_not_told_from_none() {
 }
 
 #[test]
-fn lists_and_figures_hold_ones_own_tables() {
+fn listings_and_statistics_show_only_permitted_tables() {
     let server = guarded("");
     for (user, known) in [("reader", &["shop.orders"][..]), ("nobody", &[]), ("boss", &["hr.pay"])]
     {
@@ -437,7 +437,7 @@ fn lists_and_figures_hold_ones_own_tables() {
 }
 
 #[test]
-fn what_is_about_the_server_is_for_those_who_may_do_everything() {
+fn server_commands_need_all_rights() {
     let server = guarded("");
     let lines = [
         "DUMP SAVE a.dump",
@@ -487,7 +487,7 @@ fn what_is_about_the_server_is_for_those_who_may_do_everything() {
 }
 
 #[test]
-fn a_kept_reply_is_for_those_who_may_ask() {
+fn cached_reply_needs_read_rights() {
     let server = guarded("[cache]\nenabled = true\nmin_query_cost_ms = 0.0\n");
     let (mut boss, mut reader) = (Clients::new(&server, "boss"), Clients::new(&server, "reader"));
     for _ in 0..2 {
@@ -499,7 +499,7 @@ fn a_kept_reply_is_for_those_who_may_ask() {
 }
 
 #[test]
-fn the_accounts_can_be_read_as_far_as_they_are_ones_own() {
+fn only_own_accounts_are_visible() {
     let server = guarded("");
     let mut boss = Clients::new(&server, "boss").sql;
     let rows =

@@ -177,7 +177,7 @@ fn by_sql(server: &TestServer) {
 
 /// Also where clocks show a time twice, and where no zone is configured.
 #[test]
-fn a_key_that_is_shown_is_found() {
+fn printed_key_is_found() {
     for (zone, shown) in [
         ("", ["2024-10-27 00:30:00", "2024-10-27 01:30:00"]),
         (
@@ -285,7 +285,7 @@ fn years_of_two_digits_of_mariadb() {
 }
 
 #[test]
-fn years_of_two_digits_are_not_made_here() {
+fn two_digit_years_cannot_be_created() {
     let server = TestServer::start_empty("");
     let mut sql = connect(&server);
     sql.query("CREATE DATABASE shop");

@@ -67,7 +67,7 @@ fn refusal_of_last(reply: &Reply) -> String {
 }
 
 #[test]
-fn the_queries_of_a_request_have_their_time_together() {
+fn queries_of_a_request_share_a_time_limit() {
     let server = with_many_rows();
     let mut client = Client::persistent(&server);
     let mut took = || {
@@ -94,7 +94,7 @@ fn the_queries_of_a_request_have_their_time_together() {
 }
 
 #[test]
-fn a_query_ends_when_its_own_time_is_over_and_the_others_do_not() {
+fn query_time_limit_ends_only_that_query() {
     let server = with_many_rows();
     let mut client = Client::persistent(&server);
     let (select, order) = SLOW;
@@ -113,7 +113,7 @@ fn a_query_ends_when_its_own_time_is_over_and_the_others_do_not() {
 }
 
 #[test]
-fn a_request_that_is_killed_answers_none_of_its_other_queries() {
+fn killed_request_runs_no_further_queries() {
     let server = with_many_rows();
     let mut client = Client::persistent(&server);
     client.send(0, SEARCH_VERSION, &body(QUERIES));

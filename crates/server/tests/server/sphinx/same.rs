@@ -102,7 +102,7 @@ fn groups_of_each_number() {
 
 /// Of all indexes those are searched that have what is asked for.
 #[test]
-fn all_indexes_are_those_with_the_attributes() {
+fn star_searches_indexes_with_the_attributes() {
     let server = books("");
     let mut sql = crate::sphinx::sql(&server, "", "");
     for statement in [
@@ -156,7 +156,7 @@ fn rows_near_a_place() {
 
 /// `searchd` 2.2.11 has 0 for a quotient by zero and for a logarithm that there is not, and computes on with it.
 #[test]
-fn what_has_no_value_is_zero() {
+fn null_results_become_zero() {
     let server = books("");
     let select = "1/(year-2004)+5 as x, ln(sold) as l";
     let reply = Client::connect(&server).ask(0, SEARCH_VERSION, &search(1, select, "x desc"));
@@ -176,7 +176,7 @@ fn what_has_no_value_is_zero() {
 }
 
 #[test]
-fn what_has_no_equivalent_is_refused_by_name() {
+fn settings_without_equivalent_are_refused_by_name() {
     let server = books("");
     let error = |name: &str| {
         let (request, _) = captured(name);
@@ -194,7 +194,7 @@ fn what_has_no_equivalent_is_refused_by_name() {
 
 /// The oracle is a table with the rows of both.
 #[test]
-fn several_indexes_are_one() {
+fn several_indexes_are_searched_as_one() {
     let server = books("");
     let mut sql = crate::sphinx::sql(&server, "", "");
     for table in ["more", "whole"] {
@@ -234,7 +234,7 @@ fn several_indexes_are_one() {
 }
 
 #[test]
-fn what_is_set_for_all_sessions_changes_no_text() {
+fn global_variables_do_not_affect_sphinx_api() {
     let server = books("");
     let mut root = crate::sphinx::sql(&server, "", "");
     root.query_drop("SET GLOBAL sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'").unwrap();

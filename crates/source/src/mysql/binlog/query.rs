@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn transaction_control_is_told_from_statements() {
+    fn transaction_control_is_recognized() {
         for (sql, means) in [
             ("BEGIN", "Begin"),
             ("begin;", "Begin"),
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_is_told_by_the_variables() {
+    fn sql_mode_is_read_from_status_variables() {
         let mut variables = vec![0, 0, 0, 0, 0, 1];
         variables.extend((4_u64 | 1 << 20).to_le_bytes());
         let query = read(&variables, b"x");
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_the_dictionary_was_changed_is_told_behind_the_character_set() {
+    fn dictionary_flag_is_read_after_the_character_set() {
         let before = [4, 8, 0, 8, 0, 8, 0, 7, 1, 0, 8, 45, 0, 12, 2, b'a', 0, b'b', b'c', 0, 16, 1];
         let of = |more: &[u8]| read(&[&before, more].concat(), b"TRUNCATE t").in_dictionary;
         assert!(of(&[17, 9, 0, 0, 0, 0, 0, 0, 0]));

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transaction_is_found_by_either_form_of_its_name() {
+    fn xa_transaction_is_found_by_either_form_of_its_id() {
         let mut body = vec![0];
         body.extend(1_u32.to_le_bytes());
         body.extend(2_u32.to_le_bytes());

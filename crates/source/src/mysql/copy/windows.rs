@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_drops_what_changed_in_it() {
+    fn window_drops_rows_changed_while_open() {
         let mut windows = Windows::default();
         record(&mut windows, 1);
         let first = windows.open();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_foreign_key_did_is_done_to_what_was_read() {
+    fn foreign_key_actions_are_applied_to_read_chunks() {
         let referring = |key: i64, to: i64| vec![Value::Int(key), Value::Int(to)];
         let mut windows = Windows::default();
         let first = windows.open();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_several_parts_do_not_run_together() {
+    fn composite_keys_are_unambiguous() {
         let written = |parts: [&str; 2]| {
             let row: Row = parts.iter().map(|part| Value::Text((*part).into())).collect();
             let mut written = Vec::new();

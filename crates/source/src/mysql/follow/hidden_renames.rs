@@ -222,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn renames_that_share_a_name_belong_together() {
+    fn renames_that_share_a_name_are_grouped() {
         assert_eq!(connected_groups(&renames("a>x b>a c>d x>b e>c")), [0, 0, 2, 0, 2]);
         assert_eq!(connected_groups(&renames("a>b c>d b>c")), [1, 1, 1]);
     }
 
     #[test]
-    fn what_a_way_of_renames_makes() {
+    fn interpretations_of_renames_give_names() {
         let followed = ["a", "b"].map(|table| (name(table), Origin::Followed(name(table))));
         let mut before = NameOrigins::from(followed);
         before.insert(name("c"), Origin::MaybeFollowed(name("c")));

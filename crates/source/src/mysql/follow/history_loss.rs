@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_made_again_is_another() {
+    fn recreated_binlog_file_is_a_different_file() {
         let file = |uuid: &str, name: &str, created| {
             let (uuid, name) = (uuid.to_owned(), name.to_owned());
             BinlogFile { uuid, name, created }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_shows_less_was_reset() {
+    fn server_with_less_history_was_reset() {
         let before = shown("u", "0-1-9,1-1-5", "binlog.000003", 500);
         let is_less = |now: ObservedState| describe_loss(&before, &now).is_some();
         assert!(!is_less(before.clone()));

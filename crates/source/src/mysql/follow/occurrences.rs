@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_is_found_by_doubling_and_halving() {
+    fn occurrence_count_is_found_by_binary_search() {
         for count in [0, 1, 2, 3, 4, 5, 7, 8, 100, 1_000_000] {
             let (mut search, mut steps) = (Search::default(), 0);
             while let Some(occurrence) = search.next() {
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_a_batch_are_one_difference() {
+    fn changes_of_a_batch_are_combined_per_hash() {
         let (a, b) = ([1; HASH_BYTES], [2; HASH_BYTES]);
         let row = vec![Value::Int(1)];
         let changes = vec![

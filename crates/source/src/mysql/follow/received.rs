@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_looked_for_in_what_waits() {
+    fn received_events_are_searched_for_a_table() {
         let mut received = ReceivedEvents::default();
         received.extend(VecDeque::from([
             statement("RENAME TABLE t TO u"),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_another_table_had_between_is_not_kept() {
+    fn name_used_by_another_table_in_between_is_not_kept() {
         let mut received = ReceivedEvents::default();
         for (at, sql) in [(1, "ALTER TABLE u ADD a INT"), (2, "RENAME TABLE t TO x, u TO t")] {
             let end = SourceEvent::Commit { end: place(at) };

@@ -607,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_comes_to_a_name_has_its_words() {
+    fn ranked_search_belongs_to_the_table_name() {
         let (state, _directory) = state(vec![("shop.t".to_owned(), of(&["title", "body"]))]);
         let hidden = hidden_name("shop.t");
         let create = |name: &str| Definition::Create(schema(name, &COLUMNS));
@@ -637,7 +637,7 @@ mod tests {
 
     /// A readable table keeps its ranked search until a copy with another replaces it.
     #[test]
-    fn a_table_that_is_copied_keeps_its_words_meanwhile() {
+    fn table_keeps_its_ranked_search_during_a_copy() {
         let (state, _directory) = state(Vec::new());
         let create = Definition::Create(schema("shop.t", &COLUMNS));
         state.define(vec![create], vec![followed("shop.t")]).unwrap();
@@ -688,7 +688,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_read_back_and_nothing_is_no_text() {
+    fn stored_declarations_round_trip_and_empty_is_no_text() {
         let stored = StoredDeclaration {
             columns: vec!["title".to_owned()],
             settings: pairs(&[("morphology", "stem_en")]),

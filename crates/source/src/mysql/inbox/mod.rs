@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_larger_than_the_queue_wakes_who_was_not_woken_before() {
+    fn event_larger_than_the_queue_wakes_the_reader() {
         let inbox = Inbox::default();
         std::thread::scope(|scope| {
             let taker = scope.spawn(|| {

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_is_taken_apart() {
+    fn definition_statement_is_split() {
         let statement = "CREATE TABLE `t` (\n  `id` int(11) NOT NULL AUTO_INCREMENT,\n  \
              `a``b` enum('x,','y)') DEFAULT 'x,' COMMENT 'it\\n  `c` x',\n  \
              PRIMARY KEY (`id`),\n  KEY `k` (`a``b`)\n) ENGINE=InnoDB AUTO_INCREMENT=17 \
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_alone_is_left_out() {
+    fn only_the_auto_increment_option_is_removed() {
         assert_eq!(without_auto_increment("ENGINE=MyISAM AUTO_INCREMENT=5"), "ENGINE=MyISAM");
         assert_eq!(
             without_auto_increment("COMMENT='AUTO_INCREMENT=5 a'"),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_say_nothing() {
+    fn other_definition_forms_are_ignored() {
         for statement in [
             "",
             "CREATE TABLE `t` (\n  `id` int",

@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_rows_is_found() {
+    fn clauses_that_move_rows_are_found() {
         for text in [
             "DROP PARTITION p0",
             "TRUNCATE PARTITION ALL",
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_no_rows_is_understood() {
+    fn clauses_that_keep_rows_are_understood() {
         for text in [
             "ADD PARTITION (PARTITION p1 VALUES LESS THAN (3), PARTITION p2 VALUES LESS THAN (9))",
             "ADD INDEX (a), ADD (b INT, c INT), ADD CONSTRAINT CHECK (a > 1)",

@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_made_and_dropped() {
+    fn created_and_dropped_tables_are_recognized() {
         let created = |sql: &str| match parse(sql) {
             Statement::Create(Creation { names, unless_there, with_rows, like, .. }) => {
                 (names, unless_there, with_rows, like)
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_says_what_quotes_are() {
+    fn sql_mode_determines_quotes() {
         let ansi = |sql: &str| Statement::of(&query(sql, 4), false);
         let Statement::Alter { alteration, .. } =
             ansi(r#"ALTER TABLE "t" CHANGE "a" "b" INT, CHANGE "b" "a" INT"#)
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_is_followed_through_its_names() {
+    fn statement_effect_follows_renames() {
         let effect_on = |sql: &str| parse(sql).effect_on(&name("d.t"));
         let stays = |text: &str| DefinitionEffect::Unchanged(name(text));
         assert_eq!(effect_on("ALTER TABLE u ADD a INT"), stays("d.t"));
@@ -592,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_can_be_read_in_two_ways_makes_or_drops_either_table() {
+    fn ambiguous_text_affects_both_possible_tables() {
         let sql = "CREATE TABLE `tÃ¤` (a INT)".to_owned();
         let other_sql = Some("CREATE TABLE `tä` (a INT)".to_owned());
         let Statement::Create(creation) =
@@ -609,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn harmless_statements_are_known_and_others_are_not() {
+    fn harmless_statements_are_recognized() {
         for sql in [
             "CREATE DEFINER = CURRENT_USER() TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET @a = 1",
             "CREATE DEFINER=a @ 'b' PROCEDURE p() DROP TABLE t",

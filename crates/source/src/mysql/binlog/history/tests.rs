@@ -65,12 +65,12 @@ fn describe(event: SourceEvent) -> Option<String> {
 }
 
 #[test]
-fn a_mysql_history_is_told() {
+fn mysql_binlog_is_translated_as_recorded() {
     compare(&translate(&events(MYSQL), true), include_str!("fixtures/mysql-9.7.txt"));
 }
 
 #[test]
-fn a_mariadb_history_is_told() {
+fn mariadb_binlog_is_translated_as_recorded() {
     compare(&translate(&events(MARIADB), true), include_str!("fixtures/mariadb-10.11.txt"));
 }
 
@@ -81,7 +81,7 @@ fn compare(translated: &[String], expected: &str) {
 
 /// The first event with a changed byte ends the history as damaged.
 #[test]
-fn every_flipped_byte_is_noticed() {
+fn every_flipped_byte_is_detected() {
     for file in [MYSQL, MARIADB] {
         let whole = events(file);
         for (at, event) in whole.iter().enumerate() {
@@ -97,7 +97,7 @@ fn every_flipped_byte_is_noticed() {
 }
 
 #[test]
-fn a_file_that_begins_within_a_transaction_abandons_it() {
+fn binlog_file_starting_within_a_transaction_abandons_it() {
     let whole = events(MARIADB);
     let begin = whole.iter().position(|event| event[4] == event_kind::MARIADB_GTID);
     let rows = whole.iter().position(|event| event[4] == event_kind::TABLE_MAP).unwrap();
@@ -108,7 +108,7 @@ fn a_file_that_begins_within_a_transaction_abandons_it() {
 }
 
 #[test]
-fn offsets_go_on_beyond_four_gib() {
+fn binlog_offsets_continue_beyond_four_gib() {
     let place = Coordinates { file: "b.1".to_owned(), offset: 0xffff_fff0 };
     let mut history = History { place, ..History::default() };
     history.advance(&Header { end: 0x20, kind: event_kind::XID, ..Header::default() });
@@ -183,7 +183,7 @@ proptest! {
 
     /// Without checksums the parsers see damaged bytes: they return an error or some result, without panicking.
     #[test]
-    fn mutilated_histories_never_panic(
+    fn corrupted_binlogs_never_panic(
         mysql in any::<bool>(),
         corruptions in prop::collection::vec(any_corruption(), 1..6),
     ) {
