@@ -1,5 +1,5 @@
-//! Damaged segments whose checksums were made right again: whoever can write the data directory can
-//! make those. They are refused or answer something, and never panic.
+//! Damaged segments with corrected checksums, which anyone with write access to the data directory can create. They are
+//! refused or give some answer, and never panic.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -40,7 +40,7 @@ fn spec() -> SegmentSpec {
     }
 }
 
-/// Enough for blocks, bits and suffixes.
+/// Enough documents for blocks, bitmaps and suffix lists.
 fn sound() -> Vec<u8> {
     let mut builder = SegmentBuilder::new(&spec());
     for key in 0..1500u64 {
@@ -84,7 +84,7 @@ fn with_neighbours() -> Vec<u8> {
     MADE.get_or_init(make).clone()
 }
 
-/// A segment with bytes of one of the sections replaced that are named so, and right checksums.
+/// A segment in which bytes of one section with this name are replaced, with correct checksums.
 fn damaged(
     sound: Vec<u8>,
     named: &[u8],

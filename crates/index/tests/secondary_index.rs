@@ -1,4 +1,4 @@
-//! Secondary indexes give what sorting and reading every document gives, built and merged.
+//! Secondary indexes, compared with a sort and a scan of all documents, built and merged.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,7 +25,7 @@ fn part(column: u32, descending: bool) -> IndexPart {
     IndexPart { column, descending, order: None }
 }
 
-/// Texts without regard to case, and to the number of their letters beyond one.
+/// Orders texts without regard to case and to the number of their letters beyond one.
 const FOLDED: TextOrder = TextOrder {
     number: 7,
     key: |_, text, key| key.extend(text.iter().take(2).map(u8::to_ascii_lowercase)),
@@ -36,7 +36,7 @@ fn folded(part: IndexPart) -> IndexPart {
     IndexPart { order: Some(FOLDED), ..part }
 }
 
-/// Indexes of every shape; one is over a column that no segment has.
+/// Indexes of every kind; one is over a column that no segment has.
 fn indexes() -> Vec<IndexSpec> {
     let shapes = [
         vec![part(1, false)],
@@ -65,7 +65,7 @@ fn cells(row: &Row) -> [Cell<'_>; 2] {
     [number, text]
 }
 
-/// What a part sorts by.
+/// The sort key of a part.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sorted {
     Null,
@@ -221,7 +221,7 @@ fn index_with_other_parts_is_not_used() {
     assert!(segment.index(&other).is_none());
 }
 
-/// Rows of few states and of numbers that all differ.
+/// Rows with few different states and distinct numbers.
 fn many(count: u32) -> Segment {
     let rows =
         (0..count).map(|key| (key, (Some((key % 5) as u8), Some(format!("{}", key ^ 0x5a)))));
@@ -244,7 +244,7 @@ thread_local! {
     static KEYS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// Bytes as they are, counted.
+/// Binary order that counts comparisons.
 const COUNTED: TextOrder = TextOrder {
     number: 8,
     key: |_, text, key| {

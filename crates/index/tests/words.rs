@@ -1,4 +1,4 @@
-//! Keywords of segments against the texts: their documents, counts and places, built and merged.
+//! Keywords of segments, compared with the texts: their documents, counts and positions, built and merged.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -53,7 +53,7 @@ fn build(rows: &Rows, analyzer: &Arc<Analyzer>) -> Segment {
     builder.finish().unwrap()
 }
 
-/// What a segment of these rows must hold.
+/// The expected contents of a segment of these rows.
 fn expected(rows: &Rows, analyzer: &Analyzer) -> Places {
     let mut scratch = Scratch::default();
     let mut places = Places::new();

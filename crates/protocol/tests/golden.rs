@@ -1,4 +1,4 @@
-//! The golden scripts of the parser: each request and what it is read as, or its error.
+//! The golden scripts of the parser: each request with the parsed command or its error.
 
 mod support;
 

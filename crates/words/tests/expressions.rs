@@ -1,4 +1,4 @@
-//! Ranking expressions that mean harm, and documents of many hits.
+//! Hostile ranking expressions, and documents with many hits.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -60,7 +60,7 @@ const TOKENS: [&str; 48] = [
     "@",
 ];
 
-/// Draws numbers.
+/// Generates random numbers.
 struct Random(u64);
 
 impl Random {
@@ -125,7 +125,7 @@ fn expressions_never_panic() {
     assert!(understood > 50, "{understood}");
 }
 
-/// What Sphinx was asked: expressions of every form.
+/// The recorded queries to Sphinx: expressions of every form.
 const EXPRESSIONS: &str = include_str!("answers/expressions.txt");
 
 #[test]
@@ -214,7 +214,7 @@ fn only_what_needs_hits_asks_for_them() {
     }
 }
 
-/// Once in a pattern of hits that windows keep long: a word at both ends, others in between.
+/// A pattern of hits with long windows: one word at both ends, others in between.
 #[test]
 fn many_hits_cost_no_more_each() {
     let text = "sum(lcs+min_gaps+max_window_hits(1000000)+lccs+exact_order+min_best_span_pos)

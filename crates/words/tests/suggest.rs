@@ -1,4 +1,4 @@
-//! Words that are like one: their order and the bounds of the search, against a plain reckoning.
+//! Suggestions of similar words: their order and the bounds of the search, compared with a plain computation.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ fn given(asked: &str, options: &[(&str, i64)], words: &[(&str, u64)]) -> Vec<(St
     found.iter().map(|it| (it.word.clone(), it.distance, it.documents())).collect()
 }
 
-/// The distance by the whole table.
+/// The edit distance, computed with the whole table.
 fn distance(one: &str, other: &str) -> u32 {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut table = vec![vec![0_u32; other.len() + 1]; one.len() + 1];

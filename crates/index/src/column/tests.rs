@@ -1,4 +1,4 @@
-//! Columns of every layout against a plain vector.
+//! Columns of every layout, compared with a plain vector.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

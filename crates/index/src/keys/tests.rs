@@ -1,4 +1,4 @@
-//! Keys of every shape against a sorted vector.
+//! Keys of every kind, compared with a sorted vector.
 
 use std::collections::BTreeSet;
 

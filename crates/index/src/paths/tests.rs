@@ -1,4 +1,5 @@
-//! Values of random documents beside a look at all of them; merges beside building anew; damage.
+//! Path values of random documents, compared with a scan of all documents. Merged sections are compared with new
+//! builds, and damaged ones must not panic.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! Given the same result, the bytes are those that `searchd` sent.
+//! Replies with the same results have the same bytes as those of `searchd`.
 
 use remora_protocol::sphinx::{
     Answer, Attribute, AttributeKind, Found, Keyword, Match, Request, Value, Word, put_error,
@@ -20,7 +20,7 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out.split_off(6)
 }
 
-/// The result of a captured reply, written by us.
+/// The result of a captured reply, encoded by our code.
 fn rewritten(sent: &Sent<'_>, reply: &[u8]) -> Vec<u8> {
     let mut reader = Reader(&reply[8..]);
     let status = status(reply);
@@ -94,7 +94,7 @@ fn answers(name: &str) -> Vec<Answer> {
     Reader(&reply[8..]).answers(search.version, status(reply))
 }
 
-/// One search that was sent in the form of many versions: its result in each is that of the newest.
+/// One search, sent in many protocol versions: each result equals that of the newest version.
 #[test]
 fn one_result_is_encoded_for_every_version() {
     let mut answers = answers("raw_11f");
@@ -136,7 +136,7 @@ fn word(word: &str, documents: u32, hits: u32) -> Word {
     Word { word: word.to_owned(), documents, hits }
 }
 
-/// A row of the captured reply: its values, then the year that it stands for and how many rows that has.
+/// A row of the captured reply: its values, then the year of its group and the number of rows in it.
 fn row(id: u64, weight: i32, values: [Value; 11], year: u32) -> Match {
     let count = if year == 2004 { 2 } else { 1 };
     let group = [Value::Number(year), Value::Number(count)];

@@ -1,4 +1,4 @@
-//! What captured requests ask for.
+//! The parsed contents of captured requests.
 
 use remora_protocol::sphinx::{
     Anchor, ExcerptRequest, Filter, FilterTest, Group, KeywordsRequest, MatchMode, Outer, Query,
@@ -7,7 +7,7 @@ use remora_protocol::sphinx::{
 
 use crate::exchange::{Sent, exchange, exchanges};
 
-/// What clients ask for by default.
+/// The default query of clients.
 fn query(text: &'static str) -> Query<'static> {
     Query {
         limit: 20,

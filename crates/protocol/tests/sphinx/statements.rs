@@ -1,4 +1,4 @@
-//! The SQL that queries become.
+//! The SQL statements that search queries are translated to.
 
 use remora_protocol::sphinx::{
     Anchor, AttributeKind, ExcerptRequest, Filter, FilterTest, Group, KeywordsRequest, MatchMode,
@@ -48,7 +48,7 @@ fn rows(query: &Query<'_>) -> String {
     search(query, &books()).map_or_else(|error| error.to_string(), |statement| statement.rows)
 }
 
-/// The statement without what each has in common.
+/// The statement without the parts that all have in common.
 fn short(query: &Query<'_>) -> String {
     rows(query)
         .replace("SELECT `book``id`, WEIGHT(), `year` FROM `shop`.`books`", "~")
@@ -342,7 +342,7 @@ fn select_lists() {
     assert_eq!(of(&wide).unwrap_err(), "index books: an expression is too long");
 }
 
-/// Where MySQL has NULL, as for a quotient by zero, Sphinx has 0 and computes on with it.
+/// Where MySQL has NULL, for example after a division by zero, Sphinx computes with 0.
 #[test]
 fn null_results_become_zero() {
     let select = |list: &str| {

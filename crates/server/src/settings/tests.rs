@@ -1,4 +1,4 @@
-//! Settings as they are typed, and their meaning.
+//! Settings files and the resulting settings.
 
 use std::path::Path;
 

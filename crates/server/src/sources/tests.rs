@@ -1,4 +1,4 @@
-//! Sources as the protocols show them, tested with a fake source.
+//! Replication sources as the protocols report them, tested with a fake source.
 
 use std::{
     sync::Arc,

@@ -1,4 +1,4 @@
-//! Dumps of a running server.
+//! Dumps of a running server: save, load, verify and schedule.
 
 #![allow(
     clippy::unwrap_used,

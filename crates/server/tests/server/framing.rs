@@ -1,4 +1,4 @@
-//! Frames on a real connection, byte for byte.
+//! Request framing of the line protocol on a real connection, byte by byte.
 
 #![allow(
     clippy::unwrap_used,

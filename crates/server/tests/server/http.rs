@@ -1,4 +1,4 @@
-//! HTTP as its clients meet it, over plain connections.
+//! The HTTP API, tested over plain connections.
 
 #![allow(
     clippy::unwrap_used,
@@ -90,7 +90,7 @@ fn post_with(server: &TestServer, path: &str, headers: &str, body: &str) -> Resp
     send(&mut connect(address(server)), format!("{head}\r\n{body}").as_bytes())
 }
 
-/// The same settings as a MygramDB file gives, on free ports.
+/// The settings of a MygramDB file, with free ports.
 fn mygramdb(more: &str) -> TestServer {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mygram.yaml");
@@ -138,7 +138,7 @@ fn searches_answer_rows_and_columns() {
     assert_eq!(post(&server, "/tables/articles/search", body).json()["count"], 1);
 }
 
-/// Both wires give the same rows in the same order, by the same numbers.
+/// HTTP and the line protocol give equal rows in equal order.
 #[test]
 fn line_protocol_gives_equal_answers() {
     let server = TestServer::start("");
@@ -265,7 +265,7 @@ fn mygramdb_clients_see_a_mygramdb_server() {
     assert!(body.contains(&own), "{body}");
 }
 
-/// One figure of `/metrics`.
+/// One value of `/metrics`.
 fn sample(server: &TestServer, name: &str) -> u64 {
     let body = get(server, "/metrics").body;
     let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));

@@ -1,4 +1,4 @@
-//! Limits of connections and requests, AUTH, and who may connect.
+//! Limits of connections and requests, AUTH, and permitted networks.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! tiedot's HTTP API as its clients meet it: the session of its tutorial, every form of query, and what is hostile.
+//! tiedot's HTTP API: the session of its tutorial, every form of query, and hostile requests.
 
 #![allow(
     clippy::unwrap_used,
@@ -93,7 +93,7 @@ fn insert(server: &TestServer, col: &str, doc: &Value) -> String {
     told(&post(server, &path, "application/json", &doc.to_string()), 201).to_owned()
 }
 
-/// The ids of what a query finds, sorted; `/count` must tell as many.
+/// The sorted ids of a query's documents; `/count` must return their number.
 fn find(server: &TestServer, col: &str, query: &Value) -> Vec<String> {
     let form = format!("col={col}&q={}", encoded(&query.to_string()));
     let found = post(server, "/query", FORM, &form);
@@ -474,7 +474,7 @@ fn users_rights_apply_to_http() {
     assert!(!server.is_asked_to_stop());
 }
 
-/// The token that a login gives.
+/// The token of a login.
 fn web_token(response: &Response) -> String {
     assert_eq!(response.status, 200, "{}", response.body);
     let head = "authorization: Bearer ";

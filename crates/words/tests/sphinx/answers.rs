@@ -1,4 +1,4 @@
-//! What Sphinx answered to queries of every form, valid and broken, over a few documents.
+//! Recorded answers of Sphinx to queries of every form, valid and invalid, over a few documents.
 
 use std::{fmt::Write as _, rc::Rc};
 

@@ -1,5 +1,5 @@
-//! Servers of distributed tables that lie, dawdle, break off or are gone: the statement fails in time, or is answered without them
-//! where that was asked, and the server goes on.
+//! Servers of distributed tables that send false answers, are slow, disconnect or are gone. The statement fails in
+//! time, or is answered without them if that was requested, and the server keeps running.
 
 use std::{
     io::{Read, Write},
@@ -17,26 +17,26 @@ use mysql::{Conn, prelude::Queryable};
 use super::agents::{Random, TABLE, connect, connect_as, head, sets};
 use crate::support::TestServer;
 
-/// What is done with bytes on their way to a server.
+/// The handling of bytes on their way to a server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Pass,
-    /// They come later.
+    /// They are delayed.
     Late(Duration),
     /// The connection is closed.
     Close,
-    /// They never come.
+    /// They are dropped.
     Lose,
 }
 
 type Decide = Arc<dyn Fn(&[u8]) -> Way + Send + Sync>;
 type Change = Arc<dyn Fn(&mut Vec<u8>) + Send + Sync>;
 
-/// A way to a server, on which bytes of who asks are looked at, and those of the server changed.
+/// A proxy to a server that inspects the bytes of clients and can change those of the server.
 struct Proxy {
     address: SocketAddr,
     decide: Arc<Mutex<Decide>>,
-    /// All that was asked.
+    /// All requests.
     asked: Arc<Mutex<Vec<u8>>>,
     opened: Arc<AtomicU64>,
 }
@@ -83,7 +83,7 @@ impl Proxy {
         *self.decide.lock().unwrap() = Arc::new(decide);
     }
 
-    /// How often a request of that name was asked since this was last asked.
+    /// The number of requests of this name since the last call.
     fn count(&self, request: &str) -> usize {
         let asked = std::mem::take(&mut *self.asked.lock().unwrap());
         let name = format!("{{\"{request}\"");
@@ -145,7 +145,8 @@ const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 const COLUMN: &[u8] = b"\x03def\0\0\0\x06answer\x06answer\x0c\x3f\0\0\0\0\x40\xfb\0\0\0\0\0";
 const EOF: &[u8] = &[0xFE, 0, 0, 2, 0];
 
-/// A server that lets everybody in and answers what it is asked with these bytes, one after the other with these pauses.
+/// A server that lets everybody in and answers what it is asked with these bytes, one after the other with these
+/// pauses.
 fn liar(answer: Vec<u8>, piece: usize, pause: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -176,7 +177,7 @@ fn liar(answer: Vec<u8>, piece: usize, pause: Duration) -> SocketAddr {
     address
 }
 
-/// A row of one value, as a whole answer.
+/// A complete reply with one row of one value.
 fn value(value: &str) -> Vec<u8> {
     let bytes = value.as_bytes();
     let length = [&[0xFD][..], &(bytes.len() as u32).to_le_bytes()[..3]].concat();
@@ -554,7 +555,7 @@ fn distributed_planning_sends_no_counts_and_running_at_most_one() {
     }
 }
 
-/// Asks for a part as another server does.
+/// Requests a part like another server.
 fn ask(conn: &mut Conn, request: &str) -> String {
     sets(conn, &format!("CALL REMORA_PART('{request}')"))
 }

@@ -1,7 +1,7 @@
-//! What keys over expressions are computed into is shown at no door, and no door writes rows without it.
+//! The hidden columns of functional keys: no protocol shows them, and no protocol writes rows without them.
 
 use crate::{
-    mysql::{client::Answer, connect, doors::http},
+    mysql::{client::Answer, connect, protocols::http},
     support::TestServer,
 };
 

@@ -1,4 +1,4 @@
-//! Reading what was just written to a server that is followed.
+//! Read your writes: reading rows here that were just written at the source.
 
 use std::{thread, time::Duration};
 
@@ -74,7 +74,7 @@ fn writes_on_a_mariadb_are_read_after_a_gtid_wait() {
     writes_are_read(Kind::MariaDb118, position, "MASTER_GTID_WAIT", "-1");
 }
 
-/// The key that a followed table without one has here is shown to nobody.
+/// The local hidden key of a replicated table without a key is not visible.
 #[test]
 fn table_without_key_is_read_like_at_the_source() {
     let source = Peer::start(Kind::MySql97, &[]).unwrap();
@@ -110,7 +110,7 @@ fn table_without_key_is_read_like_at_the_source() {
     assert_eq!(reader.query(told).value(), "2");
 }
 
-/// Words are a matter of this side: SQL declares them here, and the source's rows are found by them.
+/// Ranked search is declared locally by SQL and finds the rows of the source.
 #[test]
 fn ranked_search_of_a_followed_table_is_declared_locally() {
     let source = Peer::start(Kind::MariaDb118, &[]).unwrap();

@@ -1,4 +1,4 @@
-//! What is too much, too early, too late.
+//! Limits of the MySQL protocol: sizes, connections, timeouts and memory.
 
 use std::{
     thread,
@@ -99,7 +99,7 @@ fn statement_time_limit_is_enforced() {
     assert_eq!(client.query("SELECT 1").value(), "1");
 }
 
-/// Rows enough for a join without an end.
+/// Enough rows for an endless join.
 fn with_endless_join(server: &TestServer) -> &'static str {
     let mut client = connect(server);
     let table = "CREATE TABLE n (i INT PRIMARY KEY)";
@@ -110,7 +110,7 @@ fn with_endless_join(server: &TestServer) -> &'static str {
     "SELECT a.i, b.i, COUNT(*) FROM n a, n b, n c, n d, n e GROUP BY 1, 2"
 }
 
-/// How many statements are planned or run.
+/// The number of statements that are being planned or run.
 fn running(client: &mut Client) -> String {
     let asked = "SHOW STATUS LIKE 'Remora_statements_running'";
     match client.query(asked) {
@@ -150,7 +150,7 @@ fn statement_ends_on_disconnect_and_on_server_stop() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
-/// One statement used to freeze all connections: its text was read for ever in their thread.
+/// One statement used to block all connections, because parsing its text took very long in their thread.
 #[test]
 fn expensive_parse_does_not_block_other_connections() {
     let server = TestServer::start_empty("");

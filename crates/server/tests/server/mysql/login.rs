@@ -1,4 +1,4 @@
-//! Who comes in, and how.
+//! Logins: accounts, authentication methods, TLS and failures.
 
 use mysql_common::constants::CapabilityFlags as Capabilities;
 
@@ -47,7 +47,7 @@ fn server_with_users() -> TestServer {
     ))
 }
 
-/// The user that the server took the client for, or the error's number.
+/// The user of the session, or the error number.
 fn come_in(server: &TestServer, entry: &Entry) -> Result<String, u16> {
     match Client::connect(server.sql_address(), entry) {
         Ok(mut client) => Ok(client.query("SELECT USER()").value().to_owned()),

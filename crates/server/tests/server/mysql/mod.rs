@@ -1,4 +1,4 @@
-//! The MySQL protocol over real sockets: what clients see from the greeting to the end.
+//! The MySQL protocol over real sockets, from the greeting to the end of the connection.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -8,13 +8,13 @@ mod agents;
 mod agents_faults;
 mod computed;
 mod display;
-mod doors;
+mod protocols;
 mod following;
 mod limits;
 mod login;
 mod prepared;
 mod rights;
-mod talk;
+mod commands;
 mod views;
 mod zones;
 

@@ -1,4 +1,4 @@
-//! Prepared statements.
+//! Prepared statements of the MySQL protocol.
 
 use mysql_common::{
     constants::CapabilityFlags as Capabilities, packets::ComStmtExecuteRequestBuilder,
@@ -38,7 +38,7 @@ fn execute_packet(id: u32, values: &[Value], cursor: bool) -> Vec<u8> {
     packet
 }
 
-/// The rows' bytes behind the null bits, or the first message where it is no rows.
+/// The bytes of rows after the null bitmap, or the first message if there are no rows.
 fn execute(client: &mut Client, packet: &[u8]) -> Result<Vec<Vec<u8>>, Vec<u8>> {
     client.begin();
     client.send(packet);

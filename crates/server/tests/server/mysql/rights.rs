@@ -1,15 +1,15 @@
-//! Rights, over every door and by every way to read or write: an account may what its rights say, of
-//! one table of several, and learns nothing of the others.
+//! Privileges, in every protocol and for every kind of read and write: an account can do what its rights say, on one
+//! table of several, and learns nothing about the others.
 
 use crate::{
     mysql::{
         client::{Answer, Client, Entry},
-        doors::{Outcome, basic, guarded, http, line, of_http, of_line, of_sql, sql},
+        protocols::{Outcome, basic, guarded, http, line, of_http, of_line, of_sql, sql},
     },
     support::TestServer,
 };
 
-/// Ways to read a table, `{}`, by the line protocol.
+/// Requests of the line protocol that read a table `{}`.
 const LINE_READS: [&str; 6] = [
     "SEARCH {} reef",
     "SEARCH {} reef FIELDS * SORT id LIMIT 1",
@@ -18,7 +18,7 @@ const LINE_READS: [&str; 6] = [
     "FACET {} kind",
     "SCHEMA {}",
 ];
-/// By HTTP: the request and its body.
+/// HTTP requests that read a table: the request line and the body.
 const HTTP_READS: [(&str, &str); 5] = [
     ("POST /tables/{}/search", r#"{"q":"reef"}"#),
     ("POST /tables/{}/search", r#"{"fields":"*","limit":1}"#),
@@ -26,7 +26,7 @@ const HTTP_READS: [(&str, &str); 5] = [
     ("POST /tables/{}/facet", r#"{"column":"kind"}"#),
     ("GET /tables/{}/1", ""),
 ];
-/// By SQL.
+/// SQL statements that read a table.
 const SQL_READS: [&str; 24] = [
     "SELECT * FROM {}",
     "SELECT COUNT(*) FROM {}",
@@ -53,7 +53,7 @@ const SQL_READS: [&str; 24] = [
     "LOCK TABLES {} READ",
     "CREATE TEMPORARY TABLE remora.copy SELECT * FROM {}",
 ];
-/// Ways to change the rows of a table.
+/// Statements that change rows of a table.
 const LINE_WRITES: [&str; 3] =
     [r#"PUT {} {"id":2,"kind":"b","body":"b"}"#, "DELETE {} 2", "OPTIMIZE {}"];
 const SQL_WRITES: [&str; 12] = [
@@ -70,7 +70,7 @@ const SQL_WRITES: [&str; 12] = [
     "LOCK TABLES {} WRITE",
     "OPTIMIZE TABLE {}",
 ];
-/// Ways to change what a table is, each undone by the next or without effect.
+/// Statements that change a table's definition. Each is undone by the next or has no effect.
 const SQL_DEFINITIONS: [&str; 7] = [
     "ALTER TABLE {} ADD COLUMN more INT",
     "ALTER TABLE {} DROP COLUMN more",
@@ -112,7 +112,7 @@ impl<'s> Clients<'s> {
         outcome
     }
 
-    /// Every way to read the table, with what came of it.
+    /// All reads of the table with their outcomes.
     fn read(&mut self, table: &str) -> Vec<(String, Outcome)> {
         let mut told = Vec::new();
         for form in LINE_READS {
@@ -251,7 +251,7 @@ fn writes_need_write_rights() {
     }
 }
 
-/// Its unique keys, lengths and conditions are kept there.
+/// SQL enforces its unique keys, lengths and conditions.
 #[test]
 fn sql_tables_are_written_only_by_sql() {
     let server = guarded("");

@@ -1,4 +1,4 @@
-//! Connections: greetings, staying, limits, who clients are, and what is refused.
+//! SphinxAPI connections: greetings, persistent connections, limits, users, and refusals.
 
 use std::{
     io::Write,

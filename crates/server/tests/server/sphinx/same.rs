@@ -1,4 +1,4 @@
-//! Captured requests find here what they found at `searchd`: rows, weights, values, totals, words.
+//! Captured requests have the same results here as at `searchd`: rows, weights, values, totals and words.
 
 use mysql::prelude::Queryable;
 use remora_protocol::sphinx::{Answer, Found, Value};
@@ -15,13 +15,13 @@ use crate::{
 /// The attribute that only `searchd` has.
 const ONLY_THERE: [&str; 1] = ["extra"];
 
-/// The answers of a reply that a client of this version got.
+/// The answers in a reply to a client of this version.
 fn answers(version: u16, reply: &[u8]) -> Vec<Answer> {
     let status = u16::from_be_bytes(reply[..2].try_into().unwrap());
     Reader(&reply[8..]).answers(version, status)
 }
 
-/// What is to be the same: not the time, nor what only one has.
+/// The parts that must be equal: without times, and without attributes that only one server has.
 fn comparable(answer: &Answer) -> Answer {
     let Answer::Found { warning, found } = answer else { return answer.clone() };
     let is_common = |name: &str| !ONLY_THERE.contains(&name);
@@ -65,7 +65,7 @@ fn searches_find_what_searchd_found() {
     }
 }
 
-/// Filters on multi-value attributes, expressions of them, and what an update made of them.
+/// Filters on multi-value attributes, expressions with them, and their values after an update.
 #[test]
 fn sets_of_numbers() {
     let server = books("");
@@ -75,7 +75,7 @@ fn sets_of_numbers() {
     compare(&server, "raw_mva_updated");
 }
 
-/// As `searchd` 2.2.11 groups: each number of a set has its group, an empty set none.
+/// Grouping like `searchd` 2.2.11: each number of a set has a group, an empty set has none.
 #[test]
 fn groups_of_each_number() {
     let server = books("");
@@ -100,7 +100,7 @@ fn groups_of_each_number() {
     );
 }
 
-/// Of all indexes those are searched that have what is asked for.
+/// A search of all indexes uses those that have the requested attributes.
 #[test]
 fn star_searches_indexes_with_the_attributes() {
     let server = books("");
@@ -138,7 +138,7 @@ fn star_searches_indexes_with_the_attributes() {
     assert!(error.contains("nowhere"), "{error}");
 }
 
-/// Distances are computed with 64 bits here and with 32 there.
+/// Distances are computed with 64 bits here and with 32 bits in `searchd`.
 #[test]
 fn rows_near_a_place() {
     let server = books("");
@@ -154,7 +154,7 @@ fn rows_near_a_place() {
     assert_eq!(ids(&ours), ids(&theirs));
 }
 
-/// `searchd` 2.2.11 has 0 for a quotient by zero and for a logarithm that there is not, and computes on with it.
+/// In `searchd` 2.2.11, a division by zero and an undefined logarithm are 0 within expressions.
 #[test]
 fn null_results_become_zero() {
     let server = books("");

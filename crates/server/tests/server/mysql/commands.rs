@@ -1,4 +1,4 @@
-//! Commands and their answers.
+//! Commands of the MySQL protocol and their replies.
 
 use std::{
     thread,
@@ -203,7 +203,7 @@ fn client_file_is_requested_only_if_allowed() {
     assert_eq!(client.query("SELECT 8").value(), "8");
 }
 
-/// The columns' definitions and the first row of a text that is no UTF-8.
+/// The column definitions and the first row of a statement that is not UTF-8.
 fn sent(client: &mut Client, text: &[u8]) -> (Vec<u8>, Vec<u8>) {
     client.begin();
     client.send(&[b"\x03", text].concat());
