@@ -210,7 +210,7 @@ fn check_together(
     let renamed = alterations.iter().flat_map(|alteration| &alteration.renamed);
     let renamed = renamed.flat_map(|(from, to)| [from.as_str(), to.as_str()]);
     for name in names.chain(renamed) {
-        if alterations.iter().filter(|alteration| alteration.names(name)).count() > 1 {
+        if alterations.iter().filter(|alteration| alteration.mentions(name)).count() > 1 {
             return Err(format!("column {name:?} was changed several times at once"));
         }
     }

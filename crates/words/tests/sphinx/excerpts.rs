@@ -94,8 +94,8 @@ struct Kind {
     settings: &'static [&'static str],
     vocabulary: Vocabulary,
     options: fn(&mut Random) -> Vec<(&'static str, Value)>,
-    /// How many answers may differ, in percent: by the choice between passages of like worth, by where they are cut,
-    /// and in query mode by the words of proximities that have one twice.
+    /// The percentage of answers that may differ: by the choice between passages of equal weight, by their boundaries,
+    /// and in query mode by repeated words of a proximity.
     most_different: usize,
 }
 

@@ -6,15 +6,15 @@ mod client;
 
 mod agents;
 mod agents_faults;
+mod commands;
 mod computed;
 mod display;
-mod protocols;
 mod following;
 mod limits;
 mod login;
 mod prepared;
+mod protocols;
 mod rights;
-mod commands;
 mod views;
 mod zones;
 
