@@ -16,7 +16,7 @@ use remora_source::{
     schema_file::DeclaredWords,
 };
 
-pub(crate) use report::shown_state;
+pub(crate) use report::state_text;
 
 use crate::Result;
 
@@ -175,7 +175,7 @@ impl Sources {
     }
 
     /// The applied positions among the stored ones: `gtid`, or `name=gtid` for each of several sources.
-    pub(crate) fn shown(&self, positions: &SourcePositions) -> String {
+    pub(crate) fn applied_text(&self, positions: &SourcePositions) -> String {
         match self.all() {
             [] => String::new(),
             [one] => positions.get(&one.name).unwrap_or_default().to_owned(),

@@ -10,7 +10,7 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use remora_source::mysql::{TableState, TableStatus};
 
-use crate::{Server, shared::ServerState, sources::shown_state};
+use crate::{Server, shared::ServerState, sources::state_text};
 
 /// How often the tables are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -94,9 +94,9 @@ impl ReportedState {
 fn log_state(table: &str, state: &TableState) {
     match state {
         TableState::Stopped(_) | TableState::Refused(_) => {
-            tracing::warn!("table {table}: {}", shown_state(state));
+            tracing::warn!("table {table}: {}", state_text(state));
         }
-        _ => tracing::info!("table {table}: {}", shown_state(state)),
+        _ => tracing::info!("table {table}: {}", state_text(state)),
     }
 }
 

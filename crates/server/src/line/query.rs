@@ -137,7 +137,7 @@ impl Session {
     /// Appends the applied position to a reply, if the client wants it.
     fn write_applied(&self, positions: &SourcePositions, out: &mut Vec<u8>) {
         if self.position {
-            reply::write_applied(out, &self.caller.shared.sources.shown(positions));
+            reply::write_applied(out, &self.caller.shared.sources.applied_text(positions));
         }
     }
 }

@@ -128,7 +128,7 @@ impl Session {
         let is_stopping = || *shared.stopping.borrow();
         let waited = blocking(|| shared.sources.wait(&gtids, wait.timeout, &is_stopping));
         waited.map_err(|why| not_reached(why, wait.timeout))?;
-        let applied = shared.sources.shown(&shared.database.source_positions());
+        let applied = shared.sources.applied_text(&shared.database.source_positions());
         reply::write_waited(out, &applied);
         Ok(())
     }

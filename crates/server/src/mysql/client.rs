@@ -133,7 +133,7 @@ impl Tracking {
 
     fn is_tracked(&self, name: &str) -> bool {
         let mut names = self.variables.split(',').map(str::trim);
-        names.any(|told| told == "*" || told.eq_ignore_ascii_case(name))
+        names.any(|tracked| tracked == "*" || tracked.eq_ignore_ascii_case(name))
     }
 }
 

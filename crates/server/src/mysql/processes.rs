@@ -124,7 +124,7 @@ impl Processes {
     /// All connections, by number.
     pub(super) fn list(&self) -> Vec<Process> {
         let open: Vec<_> = self.open.lock().values().cloned().collect();
-        open.iter().map(|connection| connection.shown()).collect()
+        open.iter().map(|connection| connection.to_process()).collect()
     }
 
     /// The connection with this number.
@@ -242,7 +242,7 @@ impl Connection {
         }
     }
 
-    fn shown(&self) -> Process {
+    fn to_process(&self) -> Process {
         let state = self.state.lock();
         let statement = match &state.statement {
             StatementText::Text(text) if !text.is_empty() => Some(text.clone()),

@@ -53,7 +53,7 @@ impl Sources {
         let running = combine(&statuses).state == ReplicationState::Running;
         ReplicationInfo {
             status: if running { "running" } else { "stopped" },
-            gtid: shown_gtid(&statuses),
+            gtid: gtid_text(&statuses),
             events: sum(|status| status.events),
             counters: [
                 sum(|status| status.inserts),
@@ -146,7 +146,7 @@ fn phase(table: &TableStatus, status: &FollowerStatus, database: &Database) -> O
         }
         TableState::Paused { copying: true, .. } => {
             let why = last_error(status).map(|(_, error)| error);
-            let why = why.unwrap_or_else(|| shown_state(&table.state));
+            let why = why.unwrap_or_else(|| state_text(&table.state));
             SyncPhase::Failed(why)
         }
         TableState::Stopped(reason) | TableState::Refused(reason) => {
@@ -207,7 +207,7 @@ fn combine(statuses: &[Status<'_>]) -> ReplicationStatus {
     };
     ReplicationStatus {
         state: worst(statuses),
-        current_gtid: shown_gtid(statuses),
+        current_gtid: gtid_text(statuses),
         processed_events: sum(|status| status.events),
         queue_size: sum(|status| status.queue_length),
         crc_errors: sum(|status| status.checksum_errors),
@@ -229,7 +229,7 @@ fn last_error(status: &FollowerStatus) -> Option<(u16, String)> {
     }
 }
 
-fn shown_gtid(statuses: &[Status<'_>]) -> String {
+fn gtid_text(statuses: &[Status<'_>]) -> String {
     match statuses {
         [(_, only)] => only.applied.clone(),
         all => {
@@ -254,7 +254,7 @@ fn lines_of((name, status): &Status<'_>) -> Vec<SourceLine> {
     let tables = status.tables.iter().map(|table| SourceLine {
         key: format!("table {}", table.table),
         value: {
-            let mut value = shown_state(&table.state);
+            let mut value = state_text(&table.state);
             let missing = [("words", &table.words_missing), ("keys", &table.keys_missing)];
             for (what, missing) in missing {
                 if let Some(missing) = missing {
@@ -279,7 +279,7 @@ fn name_of(state: &State) -> &'static str {
 }
 
 /// A table's state as text.
-pub(crate) fn shown_state(state: &TableState) -> String {
+pub(crate) fn state_text(state: &TableState) -> String {
     match state {
         TableState::Copying { rows, estimated, rows_per_second, seconds_left } => {
             let percent = 100 * *rows / (*estimated).max(1);

@@ -75,19 +75,19 @@ fn build_statement(
     query: &Query<'_>,
     lots: Vec<std::result::Result<TableShape, String>>,
 ) -> std::result::Result<((TableShape, Statement), Vec<String>), String> {
-    let (mut asked, mut refusals) = (Vec::new(), Vec::new());
+    let (mut statements, mut refusals) = (Vec::new(), Vec::new());
     for lot in lots {
         let made = lot.and_then(|shape| {
             let statement = search(query, &shape).map_err(|error| error.to_string())?;
             Ok((shape, statement))
         });
         match made {
-            Ok(made) => asked.push(made),
+            Ok(made) => statements.push(made),
             Err(error) => refusals.push(error),
         }
     }
-    let mut asked = asked.into_iter();
-    match (asked.next(), asked.next()) {
+    let mut statements = statements.into_iter();
+    match (statements.next(), statements.next()) {
         (Some(only), None) => Ok((only, refusals)),
         (Some((first, _)), Some((second, _))) => {
             let (first, second) = (first.shown(), second.shown());

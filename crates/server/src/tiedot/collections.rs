@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{
     endpoints::{Answer, EndpointRequest},
-    reply::{Refusal, Reply, shown},
+    reply::{Refusal, Reply, shortened},
 };
 use crate::requests::{MAX_COLLECTION_NAME_CHARS, blocking, is_collection_name};
 
@@ -121,7 +121,7 @@ pub(super) fn indexes(request: &EndpointRequest) -> Answer {
 fn names_of(path: &str) -> Result<Vec<String>, Refusal> {
     let names: Vec<String> = path.split(',').map(str::to_owned).collect();
     match names.iter().any(String::is_empty) {
-        true => Err(Refusal::wrong(format!("Path '{}' has an empty name in it.", shown(path)))),
+        true => Err(Refusal::wrong(format!("Path '{}' has an empty name in it.", shortened(path)))),
         false => Ok(names),
     }
 }
@@ -131,7 +131,7 @@ fn field(names: &[String]) -> Field {
 }
 
 fn exists(name: &str) -> Refusal {
-    Refusal::wrong(format!("Collection {} already exists", shown(name)))
+    Refusal::wrong(format!("Collection {} already exists", shortened(name)))
 }
 
 fn check_new_name(name: &str) -> Result<(), Refusal> {
@@ -140,7 +140,7 @@ fn check_new_name(name: &str) -> Result<(), Refusal> {
         false => Err(Refusal::wrong(format!(
             "Collection name '{}' is not valid: it has 1 to {MAX_COLLECTION_NAME_CHARS} characters, none of / \\ . # ` \
              and no space at its ends.",
-            shown(name)
+            shortened(name)
         ))),
     }
 }

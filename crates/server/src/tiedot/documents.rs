@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::{
     endpoints::{Answer, EndpointRequest},
-    reply::{Refusal, Reply, shown},
+    reply::{Refusal, Reply, shortened},
 };
 
 /// `/insert`
@@ -57,7 +57,7 @@ pub(super) fn count(request: &EndpointRequest) -> Answer {
 
 fn id(request: &EndpointRequest) -> Result<i64, Refusal> {
     let text = request.require("id")?;
-    let wrong = |_| Refusal::wrong(format!("Invalid document ID '{}'.", shown(text)));
+    let wrong = |_| Refusal::wrong(format!("Invalid document ID '{}'.", shortened(text)));
     text.parse().map_err(wrong)
 }
 
@@ -72,5 +72,5 @@ fn document(text: &str) -> Result<Json, Refusal> {
         Ok(_) => "A document is an object.".to_owned(),
         Err(error) => error.to_string(),
     };
-    Err(Refusal::wrong(format!("'{}' is not valid JSON document. {why}", shown(text))))
+    Err(Refusal::wrong(format!("'{}' is not valid JSON document. {why}", shortened(text))))
 }

@@ -20,7 +20,7 @@ use super::{
     gate::Client,
     parameters::Parameters,
     queries,
-    reply::{Refusal, Reply, shown},
+    reply::{Refusal, Reply, shortened},
     server, web_tokens,
 };
 use crate::{
@@ -159,14 +159,15 @@ impl EndpointRequest {
         // Names with this prefix are internal to the engine.
         let is_hidden = name.split('.').any(|part| part.starts_with('#'));
         let found = if is_hidden { None } else { self.library.find_collection(name)? };
-        let missing = || Refusal::wrong(format!("Collection '{}' does not exist.", shown(name)));
+        let missing =
+            || Refusal::wrong(format!("Collection '{}' does not exist.", shortened(name)));
         let found = found.ok_or_else(missing)?;
         let is_followed = || {
             self.caller.shared.sources.source_of(name).is_some_and(|(_, table, _)| table == name)
         };
         if access != Access::Read && is_followed() {
             let text =
-                format!("Collection '{}' is a copy of a table that is followed.", shown(name));
+                format!("Collection '{}' is a copy of a table that is followed.", shortened(name));
             return Err(Refusal::forbidden(text));
         }
         Ok(found)

@@ -14,7 +14,7 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 
-use super::reply::{Refusal, shown};
+use super::reply::{Refusal, shortened};
 use crate::{
     settings::{Http, Settings},
     web::{BodyProblem, read_body},
@@ -67,7 +67,7 @@ impl Parameters {
             let (name, value) = pair.split_at_checked(at).unwrap_or((pair, &[]));
             let (name, value) = (decode(name)?, decode(value.get(1..).unwrap_or_default())?);
             if self.values.get(&name).is_some_and(|other| *other != value) {
-                let text = format!("Parameter '{}' is given twice.", shown(&name));
+                let text = format!("Parameter '{}' is given twice.", shortened(&name));
                 return Err(Refusal::wrong(text));
             }
             self.values.insert(name, value);
@@ -84,10 +84,10 @@ impl Parameters {
         let is_known = |name: &str| name == TOKEN || known.contains(&name);
         if let Some(name) = self.values.keys().find(|name| !is_known(name)) {
             let text = match known {
-                [] => format!("Unknown parameter '{}': this takes none.", shown(name)),
+                [] => format!("Unknown parameter '{}': this takes none.", shortened(name)),
                 _ => {
                     let known = known.join(", ");
-                    format!("Unknown parameter '{}': known here are {known}.", shown(name))
+                    format!("Unknown parameter '{}': known here are {known}.", shortened(name))
                 }
             };
             return Err(Refusal::wrong(text));
@@ -138,7 +138,7 @@ fn unread(problem: &BodyProblem, settings: &Http) -> Refusal {
 fn decode(text: &[u8]) -> Result<String, Refusal> {
     let wrong = || {
         let text = String::from_utf8_lossy(text);
-        Refusal::wrong(format!("'{}' is no percent-encoded UTF-8.", shown(&text)))
+        Refusal::wrong(format!("'{}' is no percent-encoded UTF-8.", shortened(&text)))
     };
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.iter();

@@ -8,7 +8,7 @@ use remora_sql::Access;
 use super::{
     endpoints::{Answer, EndpointRequest},
     query::{Budget, Evaluation, Query},
-    reply::{Refusal, Reply, shown},
+    reply::{Refusal, Reply, shortened},
 };
 use crate::limits::BufferShare;
 
@@ -40,7 +40,7 @@ pub(super) fn page(request: &EndpointRequest) -> Answer {
     let name = request.require("col")?;
     let (page, total) = (request.require("page")?, request.require("total")?);
     let wrong = |what: &str, text: &str| {
-        Refusal::wrong(format!("Invalid {what} number '{}'.", shown(text)))
+        Refusal::wrong(format!("Invalid {what} number '{}'.", shortened(text)))
     };
     let count: u64 =
         total.parse().ok().filter(|it| *it > 0).ok_or_else(|| wrong("total page", total))?;

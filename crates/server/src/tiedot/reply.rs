@@ -143,7 +143,7 @@ impl IntoResponse for Refusal {
 }
 
 /// The beginning of a client's input, without control characters.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     let mut shown: String =
         text.chars().take(SHOWN_CHARS).map(|it| if it.is_control() { ' ' } else { it }).collect();
     if text.chars().nth(SHOWN_CHARS).is_some() {

@@ -5,7 +5,7 @@ use remora_protocol::line::reply::DumpPhase;
 
 use super::{
     endpoints::{Answer, EndpointRequest},
-    reply::{Refusal, Reply, shown},
+    reply::{Refusal, Reply, shortened},
 };
 use crate::{dump, process::MemoryFigures, shared::Trigger};
 
@@ -42,14 +42,14 @@ pub(super) fn dump(request: &EndpointRequest) -> Answer {
     let dir = &request.settings.dump.dir;
     let path = dump::resolve(dir, name).map_err(|error| Refusal::wrong(error.message))?;
     if path.symlink_metadata().is_ok() {
-        let text = format!("Destination file {} already exists", shown(name));
+        let text = format!("Destination file {} already exists", shortened(name));
         return Err(Refusal::failed(text));
     }
     let shared = &request.caller.shared;
     dump::require_positions(shared)?;
     dump::start_saving(shared, path, Trigger::Asked)?;
     shared.dump.wait();
-    let status = shared.dump.shown();
+    let status = shared.dump.report();
     match status.phase {
         DumpPhase::Failed => Err(Refusal::failed(status.error)),
         _ => Ok(Reply::empty()),

@@ -83,14 +83,14 @@ fn encoded(text: &str) -> String {
     })
 }
 
-fn told(response: &Response, status: u16) -> &str {
+fn body_text(response: &Response, status: u16) -> &str {
     assert_eq!(response.status, status, "{} {}", response.head, response.body);
     response.body.trim_end()
 }
 
 fn insert(server: &TestServer, col: &str, doc: &Value) -> String {
     let path = format!("/insert?col={col}");
-    told(&post(server, &path, "application/json", &doc.to_string()), 201).to_owned()
+    body_text(&post(server, &path, "application/json", &doc.to_string()), 201).to_owned()
 }
 
 /// The sorted ids of a query's documents; `/count` must return their number.
@@ -102,7 +102,7 @@ fn find(server: &TestServer, col: &str, query: &Value) -> Vec<String> {
     let mut ids: Vec<String> = found.as_object().unwrap().keys().cloned().collect();
     ids.sort_by_key(|id| id.parse::<i64>().unwrap());
     let count = post(server, "/count", FORM, &form);
-    assert_eq!(told(&count, 200), ids.len().to_string(), "{query}");
+    assert_eq!(body_text(&count, 200), ids.len().to_string(), "{query}");
     ids
 }
 
@@ -122,27 +122,27 @@ fn the_tutorial_of_tiedot() {
         ("/create?col=Votes&numparts=2", 201),
         ("/rename?old=Votes&new=Points", 200),
     ] {
-        assert_eq!(told(&get(&server, path), status), "", "{path}");
+        assert_eq!(body_text(&get(&server, path), status), "", "{path}");
     }
     assert_eq!(get(&server, "/all").body, r#"["Feeds","Points"]"#);
-    assert_eq!(told(&get(&server, "/drop?col=Points"), 200), "");
+    assert_eq!(body_text(&get(&server, "/drop?col=Points"), 200), "");
     assert_eq!(get(&server, "/all").body, r#"["Feeds"]"#);
     // curl encodes nothing of --data-ascii.
     let inserted = curl(&server, "/insert?col=Feeds", r#"doc={"a": 1, "b": 2}"#);
-    let id = told(&inserted, 201).to_owned();
+    let id = body_text(&inserted, 201).to_owned();
     assert!(id.parse::<i64>().unwrap() > 1 << 53 && inserted.has("content-type: text/plain"));
     let read = format!("/get?col=Feeds&id={id}");
-    assert_eq!(told(&get(&server, &read), 200), r#"{"a":1,"b":2}"#);
+    assert_eq!(body_text(&get(&server, &read), 200), r#"{"a":1,"b":2}"#);
     let update = format!("/update?col=Feeds&id={id}");
-    assert_eq!(told(&curl(&server, &update, r#"doc={"a": 3, "b": 4}"#), 200), "");
+    assert_eq!(body_text(&curl(&server, &update, r#"doc={"a": 3, "b": 4}"#), 200), "");
     assert_eq!(get(&server, &read).json(), json!({"a": 3, "b": 4}));
-    assert_eq!(told(&get(&server, &format!("/delete?col=Feeds&id={id}")), 200), "");
+    assert_eq!(body_text(&get(&server, &format!("/delete?col=Feeds&id={id}")), 200), "");
     for path in ["a,b,c", "Title", "Source", "Age"] {
         assert_eq!(get(&server, &format!("/index?col=Feeds&path={path}")).status, 201);
     }
     let indexes = get(&server, "/indexes?col=Feeds");
     assert_eq!(indexes.body, r#"[["a","b","c"],["Title"],["Source"],["Age"]]"#);
-    assert_eq!(told(&get(&server, "/unindex?col=Feeds&path=a,b,c"), 200), "");
+    assert_eq!(body_text(&get(&server, "/unindex?col=Feeds&path=a,b,c"), 200), "");
     let ids = [
         r#"doc={"Title": "New Go release", "Source": "golang.org", "Age": 3}"#,
         r#"doc={"Title": "Kitkat is here", "Source": "android.com", "Age": 2}"#,
@@ -163,7 +163,7 @@ fn the_tutorial_of_tiedot() {
     let young = json!({"n": [{"eq": "slackware.com", "in": ["Source"]}, {"int-from": 1, "int-to": 3, "in": ["Age"]}]});
     assert_eq!(feeds(&young), ids[2..]);
     let refused = get(&server, "/shutdown");
-    assert!(told(&refused, 403).contains("auth.admin_token"), "{}", refused.body);
+    assert!(body_text(&refused, 403).contains("auth.admin_token"), "{}", refused.body);
 }
 
 #[test]
@@ -228,9 +228,9 @@ fn every_form_of_query() {
         letters
     };
     // In whichever order the keys of an object stand.
-    assert_eq!(sorted(told(&refused, 400)), sorted(text));
+    assert_eq!(sorted(body_text(&refused, 400)), sorted(text));
     // The body is the query, too.
-    assert_eq!(told(&post(&server, "/count?col=c", FORM, "\"all\""), 200), "4");
+    assert_eq!(body_text(&post(&server, "/count?col=c", FORM, "\"all\""), 200), "4");
 }
 
 #[test]
@@ -271,9 +271,9 @@ fn documents_are_found_by_their_ids_alone() {
         );
     }
     assert_eq!(request(&server, r"PUT /insert?col=a&doc={%22a%22:1}", "", "").status, 201);
-    assert_eq!(told(&get(&server, "/approxdoccount?col=a"), 200), "4");
+    assert_eq!(body_text(&get(&server, "/approxdoccount?col=a"), 200), "4");
     for path in ["/get?col=a&id=5", "/delete?col=a&id=5", "/update?col=a&id=5&doc={}"] {
-        assert_eq!(told(&get(&server, path), 404), "No such document ID 5.", "{path}");
+        assert_eq!(body_text(&get(&server, path), 404), "No such document ID 5.", "{path}");
     }
     // Pages are parts without overlap, whatever their number.
     for total in [1, 3, 4, 9] {
@@ -289,9 +289,9 @@ fn documents_are_found_by_their_ids_alone() {
     let scrubbed = get(&server, "/scrub?col=a");
     assert!(scrubbed.has("cache-control: must-revalidate"), "{}", scrubbed.head);
     assert!(scrubbed.has("access-control-allow-origin: *"), "{}", scrubbed.head);
-    assert_eq!(told(&get(&server, "/sync"), 200), "");
-    assert_eq!(told(&get(&server, "/version"), 200), "6");
-    assert!(told(&get(&server, "/"), 200).starts_with("Welcome"));
+    assert_eq!(body_text(&get(&server, "/sync"), 200), "");
+    assert_eq!(body_text(&get(&server, "/version"), 200), "6");
+    assert!(body_text(&get(&server, "/"), 200).starts_with("Welcome"));
     assert!(get(&server, "/memstats").json()["Sys"].as_u64().unwrap() > 0);
 }
 
@@ -335,12 +335,12 @@ fn errors_have_the_messages_of_tiedot() {
         ("/dump?dest=x", 403, "/dump is refused"),
     ] {
         let response = get(&server, path);
-        assert!(told(&response, status).contains(text), "{path}: {}", response.body);
+        assert!(body_text(&response, status).contains(text), "{path}: {}", response.body);
     }
     // Names lead neither out of the database nor into another one.
     for name in ["../x", "/etc/x", "..", "a%5Cb", "mysql.user", "%23ids.a", "a%00b", "%0a"] {
         let made = get(&server, &format!("/create?col={name}"));
-        assert!(told(&made, 400).contains("is not valid"), "{name}: {}", made.body);
+        assert!(body_text(&made, 400).contains("is not valid"), "{name}: {}", made.body);
         assert_eq!(get(&server, &format!("/rename?old=a&new={name}")).status, 400, "{name}");
         assert_eq!(get(&server, &format!("/drop?col={name}")).status, 400, "{name}");
     }
@@ -360,7 +360,7 @@ fn too_large_and_too_deep_requests_are_refused() {
     }
     let deep = format!("{}{}", "[".repeat(40), "]".repeat(40));
     let refused = post(&server, "/query?col=a", "x", &deep);
-    assert!(told(&refused, 400).contains("deeper than 16"), "{}", refused.body);
+    assert!(body_text(&refused, 400).contains("deeper than 16"), "{}", refused.body);
     let huge = format!("{{\"a\":\"{}\"}}", "x".repeat(30_000));
     assert_eq!(post(&server, "/insert?col=a", FORM, &huge).status, 413);
     // A body without a length ends there as well.
@@ -374,8 +374,8 @@ fn too_large_and_too_deep_requests_are_refused() {
         insert(&server, "a", &json!({"text": "y".repeat(3_000)}));
     }
     let refused = post(&server, "/query?col=a", FORM, "\"all\"");
-    assert!(told(&refused, 400).contains("limits.write_queue_bytes"), "{}", refused.body);
-    assert_eq!(told(&post(&server, "/count?col=a", FORM, "\"all\""), 200), "4");
+    assert!(body_text(&refused, 400).contains("limits.write_queue_bytes"), "{}", refused.body);
+    assert_eq!(body_text(&post(&server, "/count?col=a", FORM, "\"all\""), 200), "4");
     assert_eq!(get(&server, "/getpage?col=a&page=1&total=2").status, 200);
 }
 
@@ -414,7 +414,7 @@ fn token_is_required_and_permits_shutdown() {
         assert_eq!(get(&server, open).status, 200, "{open}");
     }
     for path in ["/all", "/all?access_token=secret", "/shutdown", "/create?col=a"] {
-        assert!(told(&get(&server, path), 401).contains("token"), "{path}");
+        assert!(body_text(&get(&server, path), 401).contains("token"), "{path}");
     }
     let with = |headers: &str| request(&server, "GET /all", headers, "").status;
     assert_eq!(with("authorization: token wrong\r\n"), 401);
@@ -426,16 +426,16 @@ fn token_is_required_and_permits_shutdown() {
     assert_eq!(get(&server, "/create?col=a&access_token=s3cret").status, 201);
     assert_eq!(get(&server, "/insert?col=a&doc={}&access_token=s3cret").status, 201);
     let dump = |name: &str| get(&server, &format!("/dump?dest={name}&access_token=s3cret"));
-    assert_eq!(told(&dump("one.dump"), 200), "");
+    assert_eq!(body_text(&dump("one.dump"), 200), "");
     assert!(server.directory.path().join("dumps/one.dump").exists());
-    assert!(told(&dump("one.dump"), 500).contains("already exists"));
+    assert!(body_text(&dump("one.dump"), 500).contains("already exists"));
     // How far ids are given is kept beside the positions of sources, and is none.
     let info = server.server().owner().ask("DUMP INFO one.dump");
     assert!(info.contains("gtid: \r\n"), "{info}");
     for outside in ["../x", "/etc/x", "a/../../x"] {
         assert_eq!(dump(outside).status, 400, "{outside}");
     }
-    assert_eq!(told(&get(&server, "/shutdown?access_token=s3cret"), 200), "");
+    assert_eq!(body_text(&get(&server, "/shutdown?access_token=s3cret"), 200), "");
     assert!(server.is_asked_to_stop());
 }
 

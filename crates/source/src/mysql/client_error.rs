@@ -51,7 +51,7 @@ pub fn client_error(settings: &MysqlSettings, doing: &str, error: mysql::Error) 
         mysql::Error::MySqlError(error) => server_error(settings, doing, &error),
         mysql::Error::DriverError(DriverError::TlsNotSupported) => Error::Requirement {
             message: format!("{} has no TLS", settings.address()),
-            mend: "set ssl_cert and ssl_key at the source, or ssl-mode=off here".to_owned(),
+            advice: "set ssl_cert and ssl_key at the source, or ssl-mode=off here".to_owned(),
         },
         mysql::Error::DriverError(DriverError::UnknownAuthPlugin(plugin)) => denied(
             settings,
@@ -103,7 +103,7 @@ fn server_error(settings: &MysqlSettings, doing: &str, error: &MySqlError) -> Er
         }
         ErrorCode::SecureTransportRequired => Error::Requirement {
             message: format!("{} takes encrypted connections only", settings.address()),
-            mend: "set ssl-mode=required here".to_owned(),
+            advice: "set ssl-mode=required here".to_owned(),
         },
         ErrorCode::UnknownDatabase => Error::Setting(error_text()),
         ErrorCode::TooManyConnections
@@ -118,8 +118,13 @@ fn server_error(settings: &MysqlSettings, doing: &str, error: &MySqlError) -> Er
     }
 }
 
-fn denied(settings: &MysqlSettings, message: String, mend: String) -> Error {
-    Error::AccessDenied { address: settings.address(), user: settings.user.clone(), message, mend }
+fn denied(settings: &MysqlSettings, message: String, advice: String) -> Error {
+    Error::AccessDenied {
+        address: settings.address(),
+        user: settings.user.clone(),
+        message,
+        advice,
+    }
 }
 
 fn statement_error(doing: &str, message: String) -> Error {

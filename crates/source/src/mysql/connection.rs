@@ -31,7 +31,7 @@ const LOGS_CASCADES_SINCE: (u16, u16, u16) = (9, 6, 0);
 const LOGS_DICTIONARY_CHANGES_SINCE: (u16, u16, u16) = (8, 0, 3);
 
 /// How to enable a source's binlog.
-pub(super) const MEND_BINLOG: &str =
+pub(super) const BINLOG_ADVICE: &str =
     "add to the [mysqld] section of the source's my.cnf: log_bin=binlog, and restart it";
 
 /// Statements that each connection begins with: texts in UTF-8, times in UTC, no writes.
@@ -220,7 +220,7 @@ impl Connection {
         let end = status.and_then(|row| Some((row.get_opt(0)?.ok()?, row.get_opt(1)?.ok()?)));
         let (file, offset) = end.ok_or_else(|| Error::Requirement {
             message: format!("the binlog of {} is off", self.settings.address()),
-            mend: MEND_BINLOG.to_owned(),
+            advice: BINLOG_ADVICE.to_owned(),
         })?;
         Ok(Coordinates { file, offset })
     }

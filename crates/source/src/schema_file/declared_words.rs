@@ -168,9 +168,9 @@ mod tests {
     fn unavailable_columns_are_named() {
         let found = declared(&["title", "text", "year"], &[]).on(&table(&ARTICLES), None);
         assert_eq!(found.words.unwrap().columns, [1]);
-        let told = found.missing.join("; ");
-        assert!(told.contains("no column \"text\""), "{told}");
-        assert!(told.contains("column \"year\" is Int(16) and no text"), "{told}");
+        let missing = found.missing.join("; ");
+        assert!(missing.contains("no column \"text\""), "{missing}");
+        assert!(missing.contains("column \"year\" is Int(16) and no text"), "{missing}");
         for (declared, part) in [
             (declared(&["year"], &[]), "no column is left"),
             (declared(&["title", "Title"], &[]), "twice"),
@@ -179,8 +179,8 @@ mod tests {
         ] {
             let found = declared.on(&table(&ARTICLES), None);
             assert_eq!(found.words, None, "{part}");
-            let told = found.missing.join("; ");
-            assert!(told.contains(part), "{told} / {part}");
+            let missing = found.missing.join("; ");
+            assert!(missing.contains(part), "{missing} / {part}");
         }
     }
 

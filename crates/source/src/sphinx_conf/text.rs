@@ -170,12 +170,12 @@ impl Parser<'_> {
         let word = self.word("a key, or a closing brace")?;
         let Some(key) = keys::find(section.kind, &word) else {
             let near = keys::nearest(section.kind, &word);
-            let mend = near.map_or_else(
+            let advice = near.map_or_else(
                 || "take the line out".to_owned(),
                 |near| format!("did you mean '{near}'?"),
             );
             let place = section.kind.name();
-            return self.refuse(line, format!("'{word}' is no key of a section {place}: {mend}"));
+            return self.refuse(line, format!("'{word}' is no key of a section {place}: {advice}"));
         };
         self.expect('=', &format!("= behind {word}"))?;
         let value = self.value();

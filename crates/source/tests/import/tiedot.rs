@@ -258,7 +258,7 @@ fn some(count: i64) -> Collection {
 }
 
 /// What is told of a collection, and the documents that are left.
-fn told(collection: &Collection) -> (Vec<String>, Vec<i64>) {
+fn state_of(collection: &Collection) -> (Vec<String>, Vec<i64>) {
     let folder = directory(collection.partitions.len(), &[]);
     collection.write(&folder.path().join("Feeds"));
     let (documents, problems) = read(folder.path()).unwrap();
@@ -268,7 +268,7 @@ fn told(collection: &Collection) -> (Vec<String>, Vec<i64>) {
 #[test]
 fn crash_remains_are_reported_with_their_position() {
     let told_once = |collection: &Collection, left: &[i64], message: &str| {
-        let (problems, documents) = told(collection);
+        let (problems, documents) = state_of(collection);
         assert_eq!((problems.len(), documents.as_slice()), (1, left), "{problems:?}");
         assert!(problems[0].contains(message), "{} / {message}", problems[0]);
     };
@@ -302,7 +302,7 @@ fn crash_remains_are_reported_with_their_position() {
     let mut collection = some(3);
     let place = collection.places[&1].1;
     collection.partitions[0].records[place + 1..place + 11].copy_from_slice(&varint(1 << 40));
-    let (problems, documents) = told(&collection);
+    let (problems, documents) = state_of(&collection);
     assert_eq!(documents, [0, 2]);
     assert!(problems[0].contains("where no record begins"), "{problems:?}");
     assert!(
@@ -317,14 +317,14 @@ fn crash_remains_are_reported_with_their_position() {
     let mut collection = some(3);
     let place = collection.partitions[0].append(b"{\"n\":4}");
     collection.partitions[0].put(1, place);
-    let (problems, documents) = told(&collection);
+    let (problems, documents) = state_of(&collection);
     assert_eq!((problems.len(), documents), (2, vec![0, 1, 2]));
     assert!(problems[0].contains("the id 1 stands twice"), "{problems:?}");
     // A chain that goes back.
     let mut collection = some(30);
     let bucket = (0..8).find(|&bucket| collection.partitions[0].next(bucket) > 0).unwrap();
     collection.partitions[0].table[bucket * BUCKET..][..10].copy_from_slice(&varint(1));
-    let (problems, documents) = told(&collection);
+    let (problems, documents) = state_of(&collection);
     assert!(
         problems[0].contains(&format!("bucket {bucket} is followed by bucket 1, which cannot be")),
         "{problems:?}"

@@ -84,9 +84,9 @@ impl Results {
         }
         self.number += 1;
         if self.line.len() > MAX_LINE_BYTES {
-            let mend = "have the server send fewer rows";
+            let advice = "have the server send fewer rows";
             return Err(
-                self.wrong(&format!("the line is longer than {MAX_LINE_BYTES} bytes; {mend}"))
+                self.wrong(&format!("the line is longer than {MAX_LINE_BYTES} bytes; {advice}"))
             );
         }
         if !self.line.trim_ascii_start().starts_with(b"{") {

@@ -38,14 +38,15 @@ impl Section<'_> {
     fn validate(&self) -> Result<(), String> {
         let Tree::Map(entries) = &self.node.tree else {
             let name = if self.shown.is_empty() { "the file" } else { self.shown };
-            return self.refuse(format!("{name} is {}; it is a section of keys", shown(self.node)));
+            return self
+                .refuse(format!("{name} is {}; it is a section of keys", describe(self.node)));
         };
         for entry in entries {
             let (rule, path) = (join(self.rule, &entry.key), join(self.shown, &entry.key));
             let value = &entry.value;
             if let Some(key) = key_table::find(&rule) {
                 if !key.kind.allows(value) {
-                    let why = format!("{path} is {}; it is {}", shown(value), key.kind);
+                    let why = format!("{path} is {}; it is {}", describe(value), key.kind);
                     return refuse(entry.line.max(value.line), why);
                 }
             } else if key_table::is_section(&rule) {
@@ -80,7 +81,7 @@ impl Section<'_> {
 
 fn validate_list(rule: &str, path: &str, list: &Node) -> Result<(), String> {
     let Tree::List(items) = &list.tree else {
-        return refuse(list.line, format!("{path} is {}; it is a list", shown(list)));
+        return refuse(list.line, format!("{path} is {}; it is a list", describe(list)));
     };
     for (at, node) in items.iter().enumerate() {
         Section { rule, shown: &format!("{path}[{at}]"), node }.validate()?;
@@ -260,7 +261,7 @@ fn join(path: &str, key: &str) -> String {
 }
 
 /// A value in a message: texts in quotes, long ones truncated.
-fn shown(node: &Node) -> String {
+fn describe(node: &Node) -> String {
     const LONGEST: usize = 40;
     match &node.tree {
         Tree::Map(_) => "a section".to_owned(),

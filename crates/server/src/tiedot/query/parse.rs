@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::tiedot::reply::{Refusal, shown};
+use crate::tiedot::reply::{Refusal, shortened};
 
 /// The most bytes of a query.
 const MAX_BYTES: usize = 1 << 20;
@@ -59,7 +59,7 @@ impl Query {
             return Err(Refusal::wrong(text));
         }
         let not_json =
-            |error| Refusal::wrong(format!("'{}' is not valid JSON. {error}", shown(text)));
+            |error| Refusal::wrong(format!("'{}' is not valid JSON. {error}", shortened(text)));
         let query: Json = serde_json::from_str(text).map_err(not_json)?;
         Reader { parts: 0 }.query(query, 0)
     }
@@ -75,7 +75,7 @@ impl Query {
                 true => Ok(()),
                 false => {
                     let path = path.join(",");
-                    let text = format!("Please index {} and retry query {text}.", shown(&path));
+                    let text = format!("Please index {} and retry query {text}.", shortened(&path));
                     Err(Refusal::wrong(text))
                 }
             },
@@ -112,7 +112,7 @@ impl Reader {
             Json::Object(keys) => self.operation(keys, depth),
             other => Err(Refusal::wrong(format!(
                 "Query {} is none: a query is a text, a list or an object.",
-                shown(&other.to_string())
+                shortened(&other.to_string())
             ))),
         }
     }
@@ -129,7 +129,7 @@ impl Reader {
             let Some(parts) = keys.remove(name) else { continue };
             check_rest(&keys)?;
             let Json::Array(parts) = parts else {
-                let given = shown(&parts.to_string());
+                let given = shortened(&parts.to_string());
                 let text = format!("Expecting a vector of sub-queries, but {given} given.");
                 return Err(Refusal::wrong(text));
             };
@@ -140,7 +140,7 @@ impl Reader {
 }
 
 fn lookup(mut keys: Map<String, Json>) -> Result<Lookup, Refusal> {
-    let text = shown(&Json::Object(keys.clone()).to_string());
+    let text = shortened(&Json::Object(keys.clone()).to_string());
     let limit = match keys.remove("limit") {
         None => None,
         Some(limit) => {
@@ -190,13 +190,13 @@ fn take_either(
 fn check_rest(keys: &Map<String, Json>) -> Result<(), Refusal> {
     match keys.keys().next() {
         None => Ok(()),
-        Some(key) => Err(Refusal::wrong(format!("Unknown key '{}' in a query.", shown(key)))),
+        Some(key) => Err(Refusal::wrong(format!("Unknown key '{}' in a query.", shortened(key)))),
     }
 }
 
 fn names(path: Json) -> Result<Vec<String>, Refusal> {
     let wrong = |path: &str| {
-        Refusal::wrong(format!("Expecting vector lookup path `in`, but {} given", shown(path)))
+        Refusal::wrong(format!("Expecting vector lookup path `in`, but {} given", shortened(path)))
     };
     let Json::Array(path) = path else { return Err(wrong(&path.to_string())) };
     if path.is_empty() || path.len() > MAX_NAMES {
@@ -221,7 +221,7 @@ fn integer(number: &Json) -> Option<i64> {
 }
 
 fn expecting_integer(name: &str, given: &Json) -> Refusal {
-    let given = shown(given.as_str().unwrap_or(&given.to_string()));
+    let given = shortened(given.as_str().unwrap_or(&given.to_string()));
     Refusal::wrong(format!("Expecting `{name}` as an integer, but {given} given."))
 }
 

@@ -144,7 +144,7 @@ pub(super) fn sets(conn: &mut Conn, statement: &str) -> String {
 }
 
 /// The result of a statement and of SHOW META after it, without times and without entries that depend on the plan.
-fn told(conn: &mut Conn, statement: &str) -> String {
+fn results_with_meta(conn: &mut Conn, statement: &str) -> String {
     let answer = sets(conn, statement);
     let meta = sets(conn, "SHOW META");
     let is_of_found = |line: &&str| {
@@ -160,7 +160,7 @@ fn told(conn: &mut Conn, statement: &str) -> String {
 fn compare(conn: &mut Conn, statement: &str, tables: &[&str]) {
     let mut answers = Vec::new();
     for table in tables {
-        answers.push(told(conn, &statement.replace("{}", table)));
+        answers.push(results_with_meta(conn, &statement.replace("{}", table)));
     }
     let (whole, others) = answers.split_last().unwrap();
     for (other, table) in others.iter().zip(tables) {

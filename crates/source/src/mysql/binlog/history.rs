@@ -155,7 +155,7 @@ impl History {
             event_kind::INCIDENT => Err(self.unfollowable("the source says that it lost events")),
             event_kind::ANONYMOUS_GTID => Err(Error::Requirement {
                 message: format!("{}: a transaction without GTID", self.place),
-                mend: "set gtid_mode = ON at the source; MySQL allows that while it runs".into(),
+                advice: "set gtid_mode = ON at the source; MySQL allows that while it runs".into(),
             }),
             event_kind::LOAD
             | event_kind::CREATE_FILE

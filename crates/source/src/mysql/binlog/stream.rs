@@ -182,7 +182,7 @@ impl SourceStream {
                 "{} ended the stream: another replica of it has our server_id, {id}",
                 settings.address()
             ),
-            mend: "set server_id (in a URL server-id) to a number that no other replica has, or \
+            advice: "set server_id (in a URL server-id) to a number that no other replica has, or \
                    leave it out for a random one"
                 .to_owned(),
         }

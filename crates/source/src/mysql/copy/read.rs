@@ -153,7 +153,7 @@ fn no_text(table: &SourceTable, values: &[mysql::Value]) -> Option<Error> {
     let bad = |(column, value): (&SourceColumn, &mysql::Value)| match value {
         mysql::Value::Bytes(bytes) if is_text(column) && std::str::from_utf8(bytes).is_err() => {
             let key = key_of(table, values);
-            let key: Vec<String> = key.iter().map(shown).collect();
+            let key: Vec<String> = key.iter().map(display_text).collect();
             Some(binlog::no_text(&column.name, &key, bytes))
         }
         _ => None,
@@ -162,7 +162,7 @@ fn no_text(table: &SourceTable, values: &[mysql::Value]) -> Option<Error> {
     Some(Error::TableRefused { table: table.full_name(), reason })
 }
 
-fn shown(value: &mysql::Value) -> String {
+fn display_text(value: &mysql::Value) -> String {
     match value {
         mysql::Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         other => other.as_sql(true),

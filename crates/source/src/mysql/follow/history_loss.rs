@@ -144,11 +144,11 @@ fn is_idle(shared: &FollowState) -> bool {
 impl FollowState {
     /// Notes that the stream was received up to this position, so the source's binlog reaches at least that far.
     pub fn received_up_to(&self, place: &Coordinates) {
-        if let Some(shown) = &mut *self.observed.lock()
-            && same_files(&shown.end, place)
-            && shown.end < *place
+        if let Some(observed) = &mut *self.observed.lock()
+            && same_files(&observed.end, place)
+            && observed.end < *place
         {
-            shown.end.clone_from(place);
+            observed.end.clone_from(place);
         }
     }
 }
@@ -179,7 +179,7 @@ fn describe_loss(before: &ObservedState, now: &ObservedState) -> Option<String> 
 mod tests {
     use super::*;
 
-    fn shown(uuid: &str, executed: &str, file: &str, offset: u64) -> ObservedState {
+    fn observed(uuid: &str, executed: &str, file: &str, offset: u64) -> ObservedState {
         let end = Coordinates { file: file.to_owned(), offset };
         ObservedState { uuid: uuid.to_owned(), executed: GtidSet::parse(executed).unwrap(), end }
     }
@@ -200,17 +200,17 @@ mod tests {
 
     #[test]
     fn server_with_less_history_was_reset() {
-        let before = shown("u", "0-1-9,1-1-5", "binlog.000003", 500);
+        let before = observed("u", "0-1-9,1-1-5", "binlog.000003", 500);
         let is_less = |now: ObservedState| describe_loss(&before, &now).is_some();
         assert!(!is_less(before.clone()));
-        assert!(!is_less(shown("u", "0-1-10,1-1-5", "binlog.000004", 4)));
-        assert!(is_less(shown("u", "0-1-10", "binlog.000003", 501)), "a domain is missing");
-        assert!(is_less(shown("u", "0-1-8,1-1-5", "binlog.000003", 501)));
-        assert!(is_less(shown("u", "0-1-9,1-1-5", "binlog.000001", 900)));
-        assert!(is_less(shown("u", "0-1-9,1-1-5", "binlog.000003", 499)));
-        assert!(!is_less(shown("u", "0-1-9,1-1-5", "other.000001", 4)), "log_bin was renamed");
-        assert!(!is_less(shown("v", "0-2-3", "binlog.000001", 4)), "it is another server");
+        assert!(!is_less(observed("u", "0-1-10,1-1-5", "binlog.000004", 4)));
+        assert!(is_less(observed("u", "0-1-10", "binlog.000003", 501)), "a domain is missing");
+        assert!(is_less(observed("u", "0-1-8,1-1-5", "binlog.000003", 501)));
+        assert!(is_less(observed("u", "0-1-9,1-1-5", "binlog.000001", 900)));
+        assert!(is_less(observed("u", "0-1-9,1-1-5", "binlog.000003", 499)));
+        assert!(!is_less(observed("u", "0-1-9,1-1-5", "other.000001", 4)), "log_bin was renamed");
+        assert!(!is_less(observed("v", "0-2-3", "binlog.000001", 4)), "it is another server");
         // A transaction of another server in the same domain, with numbers of its own.
-        assert!(!is_less(shown("u", "0-2-4,1-1-5", "binlog.000003", 600)));
+        assert!(!is_less(observed("u", "0-2-4,1-1-5", "binlog.000003", 600)));
     }
 }

@@ -232,15 +232,15 @@ impl StatusBoard {
     }
 
     /// Sets the parts of a table's ranked search that are not available; empty if all are.
-    pub fn report_unavailable_words(&self, table: &str, told: String) {
+    pub fn report_unavailable_words(&self, table: &str, missing: String) {
         let mut words = self.words.lock();
-        if told.is_empty() {
+        if missing.is_empty() {
             if words.remove(table).is_some() {
                 tracing::info!("the words of table {table} are as they are declared");
             }
-        } else if words.get(table) != Some(&told) {
-            tracing::warn!("the words of table {table}: {told}");
-            words.insert(table.to_owned(), told);
+        } else if words.get(table) != Some(&missing) {
+            tracing::warn!("the words of table {table}: {missing}");
+            words.insert(table.to_owned(), missing);
         }
     }
 
@@ -299,14 +299,14 @@ impl StatusBoard {
             let waiting = self.waiting_transactions.load(Ordering::Relaxed);
             status.lag_transactions = waiting.checked_sub(1);
         }
-        status.tables = self.shown_tables(&status.state);
+        status.tables = self.reported_tables(&status.state);
     }
 
-    fn shown_tables(&self, state: &State) -> Vec<TableStatus> {
+    fn reported_tables(&self, state: &State) -> Vec<TableStatus> {
         let (copied, words) = (self.copied.lock().clone(), self.words.lock().clone());
         let line = |(table, of_table): (&String, &TableState)| TableStatus {
             table: table.clone(),
-            state: of_table.shown_in(state),
+            state: of_table.with_source_state(state),
             copied: copied.get(table).cloned(),
             words_missing: words.get(table).cloned(),
             keys_missing: None,
@@ -324,7 +324,7 @@ impl StatusBoard {
 
 impl TableState {
     /// The state of the table in this state of the follower: a table that is not fed is not live.
-    fn shown_in(&self, state: &State) -> Self {
+    fn with_source_state(&self, state: &State) -> Self {
         let (why, waits) = match state {
             State::Running | State::Copying => return self.clone(),
             State::Connecting => ("the source is not connected", false),

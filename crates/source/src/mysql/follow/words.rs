@@ -222,8 +222,8 @@ impl FollowState {
     pub fn warn_of_unfollowed_tables<'t>(&self, followed: impl Iterator<Item = &'t str> + Clone) {
         for (table, _) in &self.settings.words {
             if followed.clone().all(|name| name != table) {
-                let told = "the source has no such table that can be followed".to_owned();
-                self.board.report_unavailable_words(table, told);
+                let missing = "the source has no such table that can be followed".to_owned();
+                self.board.report_unavailable_words(table, missing);
             }
         }
     }
@@ -472,15 +472,15 @@ impl Draft<'_> {
     /// The ranked search of a table with this definition. `before` is the previous definition.
     fn words(&self, schema: &Schema, before: Option<&Schema>) -> FoundWords {
         let table = copied_name(&schema.name);
-        let mut told = Vec::new();
-        let declared = self.declared(table, schema, &mut told);
+        let mut missing = Vec::new();
+        let declared = self.declared(table, schema, &mut missing);
         let found = declared.map(|declared| match before.filter(|before| before.words.is_some()) {
             Some(before) => with_files(declared, Some(before)).on(schema, Some(before)),
             None => with_files(declared, self.schema(table).as_ref()).on(schema, None),
         });
         let found = found.unwrap_or_default();
-        told.extend(found.missing);
-        FoundWords { words: found.words, missing: told }
+        missing.extend(found.missing);
+        FoundWords { words: found.words, missing }
     }
 
     /// The declaration for a table, with the column names of this definition.
@@ -488,7 +488,7 @@ impl Draft<'_> {
         &self,
         table: &str,
         schema: &Schema,
-        told: &mut Vec<String>,
+        missing: &mut Vec<String>,
     ) -> Option<DeclaredWords> {
         let key = words_key(&self.shared.settings.name, table);
         let stored = match self.positions.iter().rev().find(|(known, _)| *known == key) {
@@ -500,10 +500,10 @@ impl Draft<'_> {
         }
         let mut in_settings = in_settings(&self.shared.settings, table)?;
         for column in &mut in_settings.columns {
-            let table_exists =
+            let is_column =
                 |now: &&str| schema.columns.iter().any(|it| is_same_name(&it.name, now));
-            if let Some(now) = stored.current_name(column).filter(table_exists) {
-                told.push(format!(
+            if let Some(now) = stored.current_name(column).filter(is_column) {
+                missing.push(format!(
                     "column {column:?} is {now:?} at the source now: change the settings"
                 ));
                 *column = now.to_owned();
@@ -523,7 +523,7 @@ impl Applier {
         let key = words_key(&self.shared.settings.name, &order.table);
         let ahead = std::mem::take(&mut *order.ahead.lock());
         let outcome = self.define_indexed(Vec::new(), vec![(key, order.stored.clone())], ahead);
-        let (told, ended) = match outcome {
+        let (result, ended) = match outcome {
             Err(Error::Engine(refusal @ remora_engine::Error::Request { .. })) => {
                 (Err(refusal.into()), Ok(()))
             }
@@ -534,7 +534,7 @@ impl Applier {
             Ok(()) => (Ok(()), Ok(())),
         };
         // The ordering thread may have gone.
-        let _ = order.reply.send(told);
+        let _ = order.reply.send(result);
         ended
     }
 }

@@ -78,8 +78,8 @@ fn missing(
     let statement = format!("SELECT 1 FROM {}.{} LIMIT 0", quoted(database), quoted(table));
     match connection.first::<u8>(&statement) {
         Err(Error::AccessDenied { address, user, message, .. }) => {
-            let mend = grant_on_table(database, table, &current_account(connection, settings)?);
-            Ok(Error::AccessDenied { address, user, message, mend })
+            let advice = grant_on_table(database, table, &current_account(connection, settings)?);
+            Ok(Error::AccessDenied { address, user, message, advice })
         }
         Err(error @ Error::Unreachable { .. }) => Err(error),
         _ => Ok(Error::Setting(format!(
@@ -131,7 +131,7 @@ fn check_readable(
     let account = current_account(connection, settings)?;
     let names = unreadable.iter().take(MOST_NAMED);
     let names: Vec<_> = names.map(|(database, table)| format!("{database}.{table}")).collect();
-    let mend = match unreadable.len() {
+    let advice = match unreadable.len() {
         1 => grant_on_table(database, table, &account),
         _ => grants(settings, &account),
     };
@@ -139,6 +139,6 @@ fn check_readable(
         address: settings.address(),
         user: settings.user.clone(),
         message: format!("it may not read {}", names.join(", ")),
-        mend,
+        advice,
     })
 }

@@ -373,8 +373,8 @@ impl<'c> Source<'c> {
         period: &Period,
     ) -> Result<SourceTable, String> {
         if listed.engine.is_empty() {
-            let mend = "drop it there, or restore it";
-            return Err(format!("the source itself cannot open it: {mend}"));
+            let advice = "drop it there, or restore it";
+            return Err(format!("the source itself cannot open it: {advice}"));
         }
         check_engine(&listed.engine)?;
         let mut columns = Vec::with_capacity(declarations.len());
@@ -495,12 +495,12 @@ fn check_names(columns: &[SourceColumn]) -> Result<(), String> {
 
 /// Checks that the hidden key can be added.
 fn check_hidden_key(columns: &[SourceColumn]) -> Result<(), String> {
-    let mend = "give it a primary key";
+    let advice = "give it a primary key";
     if columns.iter().any(|column| column.name.eq_ignore_ascii_case(HIDDEN_KEY)) {
-        return Err(format!("it has no key, and a column named {HIDDEN_KEY:?}: {mend}"));
+        return Err(format!("it has no key, and a column named {HIDDEN_KEY:?}: {advice}"));
     }
     if columns.len() >= MAX_COLUMNS {
-        return Err(format!("it has no key and {} columns: {mend}", columns.len()));
+        return Err(format!("it has no key and {} columns: {advice}", columns.len()));
     }
     Ok(())
 }
