@@ -58,7 +58,7 @@ impl First {
     }
 }
 
-fn what_is_not_there_is_named(kind: Kind) {
+fn missing_tables_are_reported(kind: Kind) {
     let mut first = First::start(kind);
     let address = format!("{HOST}:{}", first.server.port());
     let there = "there are shop.apples, shop.pears";
@@ -99,23 +99,23 @@ fn what_is_not_there_is_named(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_names_what_is_not_there() {
-    what_is_not_there_is_named(Kind::MariaDb1011);
+fn mariadb_10_11_reports_missing_tables() {
+    missing_tables_are_reported(Kind::MariaDb1011);
 }
 
 #[test]
-fn mariadb_11_8_names_what_is_not_there() {
-    what_is_not_there_is_named(Kind::MariaDb118);
+fn mariadb_11_8_reports_missing_tables() {
+    missing_tables_are_reported(Kind::MariaDb118);
 }
 
 #[test]
-fn mysql_9_7_names_what_is_not_there() {
-    what_is_not_there_is_named(Kind::MySql97);
+fn mysql_9_7_reports_missing_tables() {
+    missing_tables_are_reported(Kind::MySql97);
 }
 
 #[test]
-fn mysql_5_6_names_what_is_not_there() {
-    what_is_not_there_is_named(Kind::MySql56);
+fn mysql_5_6_reports_missing_tables() {
+    missing_tables_are_reported(Kind::MySql56);
 }
 
 /// Two replicas of one id throw each other out for ever.

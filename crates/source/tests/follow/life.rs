@@ -47,12 +47,12 @@ fn survives_restarts(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_restarts() {
+fn mariadb_10_11_continues_after_restarts() {
     survives_restarts(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_restarts() {
+fn mysql_9_7_continues_after_restarts() {
     survives_restarts(Kind::MySql97);
 }
 
@@ -78,12 +78,12 @@ fn purged_binlogs_lead_to_copies(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_purges() {
+fn mariadb_10_11_copies_after_purged_binlogs() {
     purged_binlogs_lead_to_copies(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_purges() {
+fn mysql_9_7_copies_after_purged_binlogs() {
     purged_binlogs_lead_to_copies(Kind::MySql97);
 }
 

@@ -70,22 +70,22 @@ fn a_reset_while_following(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_is_reset() {
+fn mariadb_10_11_copies_after_a_reset() {
     a_reset_while_following(Kind::MariaDb1011);
 }
 
 #[test]
-fn mariadb_11_8_is_reset() {
+fn mariadb_11_8_copies_after_a_reset() {
     a_reset_while_following(Kind::MariaDb118);
 }
 
 #[test]
-fn mysql_9_7_is_reset() {
+fn mysql_9_7_copies_after_a_reset() {
     a_reset_while_following(Kind::MySql97);
 }
 
 #[test]
-fn mysql_5_6_is_reset() {
+fn mysql_5_6_copies_after_a_reset() {
     a_reset_while_following(Kind::MySql56);
 }
 
@@ -116,22 +116,22 @@ fn a_reset_while_down_and(kind: Kind, inserts: u32) {
 }
 
 #[test]
-fn mariadb_10_11_is_reset_while_down() {
+fn mariadb_10_11_copies_after_a_reset_while_stopped() {
     source_reset_while_stopped(Kind::MariaDb1011);
 }
 
 #[test]
-fn mariadb_11_8_is_reset_while_down() {
+fn mariadb_11_8_copies_after_a_reset_while_stopped() {
     source_reset_while_stopped(Kind::MariaDb118);
 }
 
 #[test]
-fn mysql_9_7_is_reset_while_down() {
+fn mysql_9_7_copies_after_a_reset_while_stopped() {
     source_reset_while_stopped(Kind::MySql97);
 }
 
 #[test]
-fn mysql_5_6_is_reset_while_down() {
+fn mysql_5_6_copies_after_a_reset_while_stopped() {
     source_reset_while_stopped(Kind::MySql56);
 }
 
@@ -162,12 +162,12 @@ fn a_restored_backup(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_is_restored() {
+fn mariadb_10_11_copies_after_a_restored_backup() {
     a_restored_backup(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_is_restored() {
+fn mysql_9_7_copies_after_a_restored_backup() {
     a_restored_backup(Kind::MySql97);
 }
 
@@ -193,12 +193,12 @@ fn another_server(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_is_another_server() {
+fn mariadb_10_11_copies_after_a_change_of_server() {
     another_server(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_is_another_server() {
+fn mysql_9_7_copies_after_a_change_of_server() {
     another_server(Kind::MySql97);
 }
 
@@ -233,11 +233,11 @@ fn lost_position_with_stop_copies_nothing(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_stops() {
+fn mariadb_10_11_stops_at_a_lost_position() {
     lost_position_with_stop_copies_nothing(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_stops() {
+fn mysql_9_7_stops_at_a_lost_position() {
     lost_position_with_stop_copies_nothing(Kind::MySql97);
 }

@@ -99,11 +99,11 @@ fn hidden_view_definitions_are_reported(kind: Kind) {
 }
 
 #[test]
-fn mariadb_10_11_hidden_views_are_told() {
+fn mariadb_10_11_reports_hidden_view_definitions() {
     hidden_view_definitions_are_reported(Kind::MariaDb1011);
 }
 
 #[test]
-fn mysql_9_7_hidden_views_are_told() {
+fn mysql_9_7_reports_hidden_view_definitions() {
     hidden_view_definitions_are_reported(Kind::MySql97);
 }
