@@ -308,7 +308,7 @@ impl Work<'_> {
 
     fn measure_lookups(&self) -> Result<()> {
         let count = self.options.count;
-        self.phase("lookup", (count, 1), &|random| super::measure_lookups(self.all, random, count))
+        self.phase("lookup", (count, 1), &|random| super::look_up(self.all, random, count))
     }
 
     /// Compares lookups with a look at all documents, as they are after the replacements.

@@ -88,7 +88,7 @@ fn read_settings(options: &ServeOptions) -> Result<Settings> {
         settings.sources = vec![source(url, options)?];
     }
     let settings = settings.finish()?;
-    settings.refuse_words_of_nobody()?;
+    settings.refuse_words_of_unfollowed()?;
     Ok(settings)
 }
 

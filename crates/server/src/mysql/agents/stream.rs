@@ -178,7 +178,7 @@ fn is_to_be_tried_again(kind: ErrorKind) -> bool {
 
 /// Checks whether to continue waiting.
 fn check(limit: &AgentLimit<'_>) -> Result<()> {
-    if limit.is_disconnected.load(Ordering::Relaxed) {
+    if limit.is_left.load(Ordering::Relaxed) {
         return Err("nobody waits for its answer any more".to_owned());
     }
     match Instant::now() < limit.until {
